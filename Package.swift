@@ -1,0 +1,37 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Each C library is imported by one target alone: libcurl by ImgdlTransport (through CCurl),
+// the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache. ImgdlCore sees the kernel only.
+let package = Package(
+    name: "imgdl",
+    products: [
+        .library(name: "imgdl", type: .dynamic, targets: ["imgdl"]),
+        .executable(name: "imgdl-origin", targets: ["imgdl-origin"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CImgdl", path: "include"),
+        .target(name: "CSystem", path: "Sources/CShims/System"),
+        .target(name: "CCurl", path: "Sources/CShims/Curl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(
+            name: "CCodecs", path: "Sources/CShims/Codecs",
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+
+        .target(name: "ImgdlCore", dependencies: ["CSystem"]),
+        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
+        .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
+        .target(name: "ImgdlCache", dependencies: ["ImgdlCore"]),
+        .target(
+            name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
+
+        .target(name: "Origin", path: "Tests/Origin/Origin"),
+        .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
+
+        .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore"]),
+        .testTarget(name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "Origin"]),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs"]),
+        .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin"]),
+        .testTarget(name: "OriginTests", dependencies: ["Origin"], path: "Tests/OriginTests"),
+    ],
+    swiftLanguageModes: [.v5]
+)
