@@ -7,7 +7,6 @@ let package = Package(
     name: "imgdl",
     products: [
         .library(name: "imgdl", type: .dynamic, targets: ["imgdl"]),
-        .executable(name: "imgdl-origin", targets: ["imgdl-origin"]),
     ],
     targets: [
         .systemLibrary(name: "CImgdl", path: "include"),
@@ -24,14 +23,6 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
-        .target(name: "Origin", path: "Tests/Origin/Origin"),
-        .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
-
-        .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore"]),
-        .testTarget(name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "Origin"]),
-        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs"]),
-        .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin"]),
-        .testTarget(name: "OriginTests", dependencies: ["Origin"], path: "Tests/OriginTests"),
     ],
     swiftLanguageModes: [.v5]
 )

@@ -1,0 +1,17 @@
+/* The kernel's and libc's own interfaces that Swift's Glibc module does not carry. No library but libc. */
+#ifndef CSYSTEM_H
+#define CSYSTEM_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
+/* Zeroed memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults
+ * are a third to half of the cost of decoding into fresh 4 KiB pages. *capacity is what imgdl_pixels_free needs. */
+void *imgdl_pixels_allocate(size_t size, size_t *capacity);
+void imgdl_pixels_free(void *memory, size_t capacity);
+
+#endif

@@ -1,0 +1,50 @@
+/// Every way a call or a download can fail. The numbers are ABI: never renumbered, never used again.
+/// 1000–1003 and 2000–2004 are SDWebImage's (features E1–E9); ours start at 2100, a hundred to each stage.
+package enum ErrorCode: Int32, CaseIterable, Sendable {
+    case ok = 0
+
+    case invalidURL = 1000
+    case badImageData = 1001
+    case notModified = 1002
+
+    case invalidOperation = 2000
+    case invalidStatus = 2001
+    case cancelled = 2002
+    case invalidResponse = 2003
+    case invalidContentType = 2004
+
+    // 2100: the call itself.
+    case invalidArgument = 2100
+    case invalidHandle = 2101
+    case unsupportedOption = 2102
+    case wouldDeadlock = 2103
+    case shutDown = 2104
+    case forked = 2105
+    case outOfMemory = 2106
+    case waitTimeout = 2107
+    case notReady = 2108
+    case `internal` = 2109
+    case invalidHeader = 2110
+    case unsupportedScheme = 2111
+
+    // 2200: the network.
+    case resolveFailed = 2200
+    case connectFailed = 2201
+    case connectionLost = 2202
+    case tlsFailed = 2203
+    case tlsCertificate = 2204
+    case protocolError = 2205
+    case truncated = 2206
+    case connectTimeout = 2207
+    case idleTimeout = 2208
+    case totalTimeout = 2209
+    case proxyFailed = 2210
+    case tooManyRedirects = 2211
+    case redirectRefused = 2212
+    case contentEncoding = 2213
+
+    // 2300: a limit was reached.
+    case bodyLimit = 2300
+    case headerLimit = 2301
+    case pixelLimit = 2302
+}

@@ -1,0 +1,27 @@
+/// One header field as sent or received; the name keeps its case, comparisons ignore it (RFC 9110 section 5.1).
+package struct HeaderField: Hashable, Sendable {
+    package var name: String
+    package var value: String
+
+    package init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// ASCII letters without regard to case; other bytes as they are.
+package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
+    let left = left.utf8
+    let right = right.utf8
+    guard left.count == right.count else { return false }
+    return zip(left, right).allSatisfy { a, b in
+        a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
+    }
+}
+
+extension [HeaderField] {
+    /// The first field of this name.
+    package func first(named name: String) -> String? {
+        first { equalIgnoringCase($0.name, name) }?.value
+    }
+}

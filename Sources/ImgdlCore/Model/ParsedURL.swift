@@ -1,0 +1,28 @@
+/// A URL as the transport's parser understood it.
+package struct ParsedURL: Hashable, Sendable {
+    /// The canonical form, without user, password and fragment: what is requested and what requests are compared by.
+    package let canonical: String
+    /// Lower case.
+    package let scheme: String
+    /// Without the brackets of an IPv6 literal.
+    package let host: String
+    package let port: UInt16
+    /// From the URL's user information, percent-decoded; nil where it has none.
+    package let user: String?
+    package let password: String?
+    /// For errors, events and logs: without user information, the query's values replaced by dots
+    /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8).
+    package let redacted: String
+
+    package init(
+        canonical: String, scheme: String, host: String, port: UInt16, user: String?, password: String?, redacted: String
+    ) {
+        self.canonical = canonical
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.user = user
+        self.password = password
+        self.redacted = redacted
+    }
+}

@@ -1,0 +1,33 @@
+import Glibc
+
+/// A moment on the monotonic clock, in nanoseconds. Rules get it as an argument; nothing below the engine reads a clock.
+package struct Instant: Hashable, Comparable, Sendable {
+    package var nanoseconds: Int64
+
+    package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    package static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    package func advanced(byMilliseconds milliseconds: Int64) -> Instant {
+        let (span, overflow) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
+        let (sum, sumOverflow) = nanoseconds.addingReportingOverflow(overflow ? .max : span)
+        return Instant(nanoseconds: sumOverflow ? .max : sum)
+    }
+
+    package func milliseconds(since earlier: Instant) -> Int64 { (nanoseconds - earlier.nanoseconds) / 1_000_000 }
+}
+
+/// Port: what time it is.
+package protocol Clock: Sendable {
+    func now() -> Instant
+}
+
+package struct MonotonicClock: Clock {
+    package init() {}
+
+    package func now() -> Instant {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+}

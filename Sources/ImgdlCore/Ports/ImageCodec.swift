@@ -1,0 +1,29 @@
+/// Port: turns bytes into pixels. `ImgdlCodecs` implements it.
+package protocol ImageCodec: AnyObject, Sendable {
+    /// A decoder that finds out by content what the bytes are.
+    func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder
+}
+
+/// One picture being decoded from pieces, whatever their size. Used by one thread at a time; never blocks.
+///
+/// Pieces and whole give the same pixels and the same verdict (features B7). After a method has thrown, every later
+/// `feed` and `finish` throws the same failure; `salvagedImage` still answers.
+package protocol ImageDecoder: AnyObject {
+    /// Hands over the next bytes, valid during the call only; the decoder keeps what it cannot use yet.
+    /// Throws when the picture is broken or breaks a limit; never because bytes are still missing.
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure)
+
+    /// No more bytes will come: the whole picture, or why there is none. A picture that ends too early is `truncated`,
+    /// broken data `badImageData`; an unmarked success means every pixel is the file's.
+    func finish() throws(Failure) -> DecodedImage
+
+    /// Known as soon as its bytes are there.
+    var header: ImageHeader? { get }
+
+    /// The picture so far; nil when nothing can be shown that the last one did not show. Costs work, so it is called
+    /// only when somebody wants it: at most once for each scan of a progressive JPEG.
+    func partialImage() -> DecodedImage?
+
+    /// After a failure: the pixels that could be had, marked incomplete; nil when there are none.
+    func salvagedImage() -> DecodedImage?
+}

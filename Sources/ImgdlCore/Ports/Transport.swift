@@ -1,0 +1,79 @@
+/// Names one running transfer between engine and transport: slot and generation, never used again.
+package struct TransferID: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// One exchange with one server. Redirects and retries are the engine's: each hop is a request of its own.
+package struct TransportRequest: Sendable {
+    package var url: ParsedURL
+    /// Any token (RFC 9110 section 9); "HEAD" has no body to receive.
+    package var method: String
+    /// All that is sent besides Host, Content-Length and Accept-Encoding, which are the transport's unless given here.
+    package var fields: [HeaderField]
+    package var body: [UInt8]?
+    /// Of all header fields of one response together.
+    package var maximumHeaderBytes: Int
+
+    package init(
+        url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int
+    ) {
+        self.url = url
+        self.method = method
+        self.fields = fields
+        self.body = body
+        self.maximumHeaderBytes = maximumHeaderBytes
+    }
+}
+
+/// Port: moves bytes. `ImgdlTransport` implements it with libcurl. Lives on the engine's thread; everything here but
+/// `parse` and `resolveReference` is called on it alone.
+package protocol Transport: AnyObject {
+    /// Threads: any. Throws `invalidURL` or `unsupportedScheme`.
+    func parse(_ url: String) throws(Failure) -> ParsedURL
+    /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
+
+    /// Begins; reports to `events` later, never from inside this call.
+    func start(_ id: TransferID, _ request: TransportRequest)
+    /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
+    func cancel(_ id: TransferID)
+    /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
+    func close()
+
+    /// When `deadlineReached` wants to be called next, nil for never.
+    var deadline: Instant? { get }
+    func deadlineReached(_ now: Instant)
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool)
+}
+
+/// What becomes of the body once the head is known.
+package enum BodyDisposition: Sendable {
+    case receive
+    /// Read and drop a short body, so that the connection can be used again; then report the end as usual.
+    case discard
+}
+
+/// What the engine hears of its transfers, on its own thread, in this order:
+/// connected, head, body …, then finished or failed, once.
+package protocol TransportEvents: AnyObject {
+    /// A connection stands (new or used again) and the request is about to be sent.
+    func transferConnected(_ id: TransferID)
+    /// The head of the final response (1xx are skipped).
+    func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
+    /// Body bytes, Content-Encoding undone; valid during the call.
+    func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer)
+    func transferFinished(_ id: TransferID)
+    /// A body shorter than announced is `truncated`.
+    func transferFailed(_ id: TransferID, _ failure: Failure)
+}
+
+/// What a transport may ask of the thread it lives on.
+package protocol TransportLoop: AnyObject {
+    /// Calls `descriptorReady` while the descriptor is ready (level-triggered); replaces an earlier interest.
+    func watch(_ descriptor: Int32, readable: Bool, writable: Bool)
+    func unwatch(_ descriptor: Int32)
+    /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
+    func perform(_ work: @escaping @Sendable () -> Void)
+}
