@@ -556,10 +556,11 @@ enum {
 };
 
 /** Takes no more requests and ends. Every outstanding terminal is delivered on its own executor; done comes last, on a
- *  thread of the library (on the downloader's pumped executor, if it was created with one), when no thread, descriptor
- *  or connection of the downloader is left but the one that calls it. Called again with CANCEL it hurries a FINISH up;
- *  each done is called. Takes: done, may be NULL. Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the
- *  shared downloader), INVALID_HANDLE, FORKED; done is called on IMGDL_OK only. Does not release the handle. Since 1.0. */
+ *  thread of its own that ends with it, when no other thread, descriptor or connection of the downloader is left.
+ *  Called again with CANCEL it hurries a FINISH up; each done is called. Does not release the handle.
+ *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED.
+ *  Since:   1.0 */
 IMGDL_API imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
                                                  void (*done)(void *user_data), void *user_data);
 
