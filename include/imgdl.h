@@ -363,8 +363,8 @@ IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_
 IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 
 /** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
- *  are still waiting are not run any more; their user_data destructors run, on a thread of the library. NULL, stale
- *  handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
+ *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
+ *  library. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
 IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ typedef struct imgdl_event {
     imgdl_token *token;             /* may come before imgdl_download has returned                                   */
     int64_t received;               /* body bytes so far, Content-Encoding undone                                    */
     int64_t expected;               /* body bytes in all, -1 while unknown                                           */
-    const imgdl_response *response; /* RESPONSE; TERMINAL if there was one                                           */
+    const imgdl_response *response; /* RESPONSE                                                                      */
     const imgdl_image_info *info;   /* HEADER                                                                        */
     imgdl_image *image;             /* PARTIAL; TERMINAL on success, or salvaged                                     */
     imgdl_data *data;               /* TERMINAL on success, with IMGDL_REQUEST_BODY                                  */
@@ -437,7 +437,7 @@ enum {
     IMGDL_REQUEST_BODY = 1u << 0,
     /* Decode the body to an image. This is the default; say it when IMGDL_REQUEST_BODY is set and both are wanted. */
     IMGDL_REQUEST_DECODE = 1u << 1,
-    /* A redirect is an answer like any other: do not follow it. */
+    /* A redirect is an answer like any other: do not follow it, hand over its body. */
     IMGDL_REQUEST_NO_REDIRECTS = 1u << 2,
     /* Follow redirects from https to http too. */
     IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,
@@ -476,7 +476,7 @@ IMGDL_API void imgdl_request_init(imgdl_request *request, size_t struct_size);
  * 9  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method, headers, body and redirect flags. What is not about the bytes belongs to each request alone:
+ * same URL, method (GET or HEAD), headers and redirect flags. What is not about the bytes belongs to each request alone:
  * decode options, limits, timeout, events, executor.
  * --------------------------------------------------------------------------------------------------------------- */
 
