@@ -23,6 +23,7 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
+        .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
     ],
     swiftLanguageModes: [.v5]
 )

@@ -14,4 +14,8 @@
 void *imgdl_pixels_allocate(size_t size, size_t *capacity);
 void imgdl_pixels_free(void *memory, size_t capacity);
 
+/* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
+void imgdl_thread_set_name(const char *name);
+void imgdl_thread_get_name(char *name, size_t capacity);
+
 #endif

@@ -1,0 +1,71 @@
+import Glibc
+
+/// A mutex for the leaves that several threads touch (mailbox, queues, tables). Never held while foreign code runs.
+///
+/// Over `pthread_mutex_t` in memory that does not move: ThreadSanitizer knows these calls, while it reports false races
+/// over `Synchronization.Mutex`, whose futex it cannot see.
+package final class Lock: @unchecked Sendable {
+    fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
+
+    package init() {
+        mutex = .allocate(capacity: 1)
+        mutex.initialize(to: pthread_mutex_t())
+        let status = pthread_mutex_init(mutex, nil)
+        precondition(status == 0, "pthread_mutex_init: \(status)")
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deinitialize(count: 1)
+        mutex.deallocate()
+    }
+
+    package func withLock<Result, Problem: Error>(
+        _ body: () throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body()
+    }
+}
+
+/// Waits for something that changes under a `Lock`. All methods are called inside that lock's `withLock`; a wait lets
+/// go of it meanwhile and may end for no reason, so it stands in a loop that tests what was waited for.
+package final class Condition: @unchecked Sendable {
+    private let lock: Lock
+    private let condition: UnsafeMutablePointer<pthread_cond_t>
+
+    package init(_ lock: Lock) {
+        self.lock = lock
+        condition = .allocate(capacity: 1)
+        condition.initialize(to: pthread_cond_t())
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        // The same clock as `Instant`: setting the date must not shorten or stretch a wait.
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        let status = pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
+        precondition(status == 0, "pthread_cond_init: \(status)")
+    }
+
+    deinit {
+        pthread_cond_destroy(condition)
+        condition.deinitialize(count: 1)
+        condition.deallocate()
+    }
+
+    package func wait() {
+        pthread_cond_wait(condition, lock.mutex)
+    }
+
+    /// False when `deadline`, on the monotonic clock, has passed.
+    package func wait(until deadline: Instant) -> Bool {
+        let nanoseconds = max(0, deadline.nanoseconds)
+        var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+        return pthread_cond_timedwait(condition, lock.mutex, &time) != ETIMEDOUT
+    }
+
+    package func signal() { pthread_cond_signal(condition) }
+
+    package func broadcast() { pthread_cond_broadcast(condition) }
+}

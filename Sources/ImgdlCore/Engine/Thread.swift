@@ -1,0 +1,70 @@
+import CSystem
+import Glibc
+
+/// A thread of the library's own. All signals are blocked on it: they belong to the host's threads.
+///
+/// Whoever starts it ends it with `join` or `detach`, once; letting go of it without either detaches it.
+package final class Thread: @unchecked Sendable {
+    private let identifier: pthread_t
+    private var isJoinable = true
+
+    private init(_ identifier: pthread_t) { self.identifier = identifier }
+
+    deinit {
+        if isJoinable { pthread_detach(identifier) }
+    }
+
+    /// Throws `outOfMemory` when the system gives no more threads. The kernel keeps 15 bytes of `name`.
+    package static func start(name: String, _ body: @escaping () -> Void) throws(Failure) -> Thread {
+        let start = Unmanaged.passRetained(Start(name: name, body: body))
+        // The new thread inherits the mask, so there is no moment in which it could be chosen for a signal.
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        var identifier = pthread_t()
+        let status = pthread_create(&identifier, nil, { Start.run($0) }, start.toOpaque())
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        guard status == 0 else {
+            start.release()
+            throw Failure(.outOfMemory, "no new thread: \(String(cString: strerror(status)))")
+        }
+        return Thread(identifier)
+    }
+
+    package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
+
+    /// Waits until the thread's body has returned.
+    package func join() {
+        precondition(isJoinable && !isCurrent, "a thread is joined once, by another")
+        isJoinable = false
+        pthread_join(identifier, nil)
+    }
+
+    /// Lets the thread end by itself.
+    package func detach() {
+        precondition(isJoinable, "joined or detached already")
+        isJoinable = false
+        pthread_detach(identifier)
+    }
+}
+
+/// What a new thread needs to know, on its way there.
+private final class Start {
+    let name: String
+    let body: () -> Void
+
+    init(name: String, body: @escaping () -> Void) {
+        self.name = name
+        self.body = body
+    }
+
+    static func run(_ opaque: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        let start = Unmanaged<Start>.fromOpaque(opaque!).takeRetainedValue()
+        // A longer name would be refused as a whole.
+        let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
+        imgdl_thread_set_name(name)
+        start.body()
+        return nil
+    }
+}
