@@ -23,6 +23,11 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
+        .target(
+            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+        .executableTarget(
+            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
     ],
     swiftLanguageModes: [.v5]
 )
