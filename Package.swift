@@ -24,6 +24,11 @@ let package = Package(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
+        .target(
+            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+        .executableTarget(
+            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
     ],
     swiftLanguageModes: [.v5]
 )
