@@ -24,7 +24,9 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
-        .target(name: "Origin", path: "Tests/Origin/Origin"),
+        .target(name: "COrigin", path: "Tests/Origin/COrigin"),
+        .systemLibrary(name: "CZlib", path: "Tests/Origin/CZlib"),
+        .target(name: "Origin", dependencies: ["COrigin", "CZlib"], path: "Tests/Origin/Origin"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore"]),
