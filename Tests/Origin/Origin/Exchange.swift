@@ -1,6 +1,6 @@
 /// One request and the script that answers it, step by step, on the connection's thread.
 /// Steps throw `ConnectionEnded` when the client has gone; let it pass, it ends the script.
-package final class Exchange {
+package final class Exchange: Scripted {
     /// How the end of the answer is recognised, which decides when it is complete.
     private enum Framing: Equatable {
         case none, length(Int), chunked, untilClose, raw, complete, closed
@@ -13,6 +13,9 @@ package final class Exchange {
     private var keepsAlive: Bool
     private var isFirstByte = true
     private var isFinished = false
+
+    package var signals: Signals { connection.signals }
+    package var party: Signals.Party { connection.party }
 
     init(_ request: Request, on connection: Connection, settings: Settings) {
         self.request = request
@@ -140,40 +143,6 @@ package final class Exchange {
 
     /// Says that the connection will be closed after this answer, without saying so to the client.
     package func closeAfterwards() { keepsAlive = false }
-
-    // MARK: Waiting
-
-    package func gate(_ name: String) -> Gate { connection.signals.gate(name) }
-
-    /// Until the test opens the gate. Ends the script when the client leaves or the origin stops.
-    package func wait(_ gate: Gate, until deadline: Deadline = .never) throws {
-        try proceed(connection.signals.wait(gate: gate.name, party: connection.party, until: deadline))
-    }
-
-    package func wait(_ gate: String, until deadline: Deadline = .never) throws {
-        try wait(connection.signals.gate(gate), until: deadline)
-    }
-
-    /// Lets time pass on this connection only.
-    package func pause(_ length: Duration) throws {
-        guard length > .zero else { return }
-        try proceed(connection.signals.wait(gate: nil, party: connection.party, until: .after(length)))
-    }
-
-    /// Silence until the client leaves or the origin stops; then the script ends.
-    package func stall() throws -> Never {
-        _ = connection.signals.wait(gate: nil, party: connection.party, until: .never)
-        throw ConnectionEnded()
-    }
-
-    /// True when the client closes its side (or resets the connection) before the deadline.
-    package func waitForClientClose(until deadline: Deadline = .patient) -> Bool {
-        connection.signals.wait(gate: nil, party: connection.party, until: deadline) == .left
-    }
-
-    private func proceed(_ ending: Signals.Ending) throws {
-        if ending == .left || ending == .stopped { throw ConnectionEnded() }
-    }
 
     // MARK: Below the steps
 

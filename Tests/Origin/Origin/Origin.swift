@@ -13,8 +13,7 @@ package final class Origin: @unchecked Sendable {
 
     struct Shared {
         var settings: Settings
-        var routes: [String: Script] = [:]
-        var prefixes: [(prefix: String, script: Script)] = []
+        var routes = Routes<Script>()
         /// How often each `/flaky` id has failed.
         var failures: [String: Int] = [:]
     }
@@ -38,10 +37,7 @@ package final class Origin: @unchecked Sendable {
     package func stop() {
         listener.stop()
         // Scripts may hold this origin.
-        shared.change {
-            $0.routes = [:]
-            $0.prefixes = []
-        }
+        shared.change { $0.routes = Routes() }
     }
 
     package var port: Int { Int(listener.port) }
@@ -52,16 +48,12 @@ package final class Origin: @unchecked Sendable {
 
     /// A script for one path (without query). A later one for the same path takes its place.
     package func route(_ path: String, _ script: @escaping Script) {
-        shared.change { $0.routes[path] = script }
+        shared.change { $0.routes.set(path, script) }
     }
 
     /// A script for every path that begins so and has no script of its own; the longest prefix wins.
     package func route(prefix: String, _ script: @escaping Script) {
-        shared.change { shared in
-            shared.prefixes.removeAll { $0.prefix == prefix }
-            shared.prefixes.append((prefix, script))
-            shared.prefixes.sort { $0.prefix.utf8.count > $1.prefix.utf8.count }
-        }
+        shared.change { $0.routes.set(prefix: prefix, script) }
     }
 
     /// Serves the files below the directory under `/files/` and `/pictures/`.

@@ -34,10 +34,7 @@ struct Service {
     }
 
     private func script(for path: String) -> Origin.Script {
-        let own: Origin.Script? = shared.read { shared in
-            shared.routes[path] ?? shared.prefixes.first { path.hasPrefix($0.prefix) }?.script
-        }
-        if let own { return own }
+        if let own = shared.read({ $0.routes[path] }) { return own }
         let parts = path.split(separator: "/", maxSplits: 1).map(String.init)
         let rest = parts.count > 1 ? parts[1] : ""
         switch parts.first {

@@ -2,7 +2,9 @@ import COrigin
 import Glibc
 
 /// The other side is gone, or the script has closed the connection itself: the script ends here.
-package struct ConnectionEnded: Error {}
+package struct ConnectionEnded: Error {
+    package init() {}
+}
 
 /// A TCP socket of this machine. One thread reads and writes it; any thread may shut it down.
 package final class Socket: Sendable {
