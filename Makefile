@@ -98,7 +98,7 @@ C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/tls-pee
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c)) $(wildcard Tests/Pictures/*.c)
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
-C_LIBS := -ljpeg -lpng16 -lwebp -lwebpmux -pthread
+C_LIBS := -ljpeg -lpng16 -lwebp -pthread
 
 .PHONY: test
 test: setup all c-tests build/pictures/.written
