@@ -18,4 +18,12 @@ void imgdl_pixels_free(void *memory, size_t capacity);
 void imgdl_thread_set_name(const char *name);
 void imgdl_thread_get_name(char *name, size_t capacity);
 
+/* Whether the calling thread is one of the library's: waiting there could wait for itself. */
+void imgdl_thread_mark_as_library(void);
+int imgdl_thread_is_library(void);
+
+/* What was wrong with the last failed call on this thread: at most 1023 bytes of it are kept. Never NULL. */
+void imgdl_thread_set_last_error(const char *message);
+const char *imgdl_thread_last_error(void);
+
 #endif
