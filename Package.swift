@@ -35,6 +35,12 @@ let package = Package(
             path: "Tests/Origin/OriginHTTP2"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
 
+        .target(
+            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+        .executableTarget(
+            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
+
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
     ],
