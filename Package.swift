@@ -23,12 +23,6 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
-        .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
-        .target(
-            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
-        .executableTarget(
-            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
         .target(name: "COrigin", path: "Tests/Origin/COrigin"),
         .systemLibrary(name: "CZlib", path: "Tests/Origin/CZlib"),
         .target(name: "Origin", dependencies: ["COrigin", "CZlib"], path: "Tests/Origin/Origin"),
@@ -41,6 +35,13 @@ let package = Package(
             path: "Tests/Origin/OriginHTTP2"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
 
+        .target(
+            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+        .executableTarget(
+            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
+
+        .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
     ],
     swiftLanguageModes: [.v5]

@@ -353,7 +353,7 @@ IMGDL_API imgdl_status imgdl_executor_create_pumped(imgdl_executor **executor);
  *  reference is released. -1 for a handle that is not of a pumped executor or comes from before fork(). Since 1.0. */
 IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
 
-/** Runs the callbacks that wait, at most max_events of them (0: all that wait at the start), on this thread. When more
+/** Runs the callbacks that wait, at most max_events of them (0: 1024), on this thread. When more
  *  are left the descriptor stays readable. One thread at a time; inside a callback of the same executor it is
  *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
  *  WOULD_DEADLOCK. Since 1.0. */
@@ -584,9 +584,9 @@ IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 IMGDL_API imgdl_status imgdl_download(imgdl_downloader *downloader, const imgdl_request *request, imgdl_token **token);
 
 /** Cancels this download alone; others that share its transfer go on, and the transfer ends with its last one. Any
- *  number of times, at any time. After it has returned, the only event that can still begin is TERMINAL with
- *  IMGDL_ERROR_CANCELLED; a terminal callback that has begun stays what it is. Returns: IMGDL_OK (also when there is
- *  nothing left to cancel), INVALID_HANDLE, FORKED. Since 1.0. */
+ *  number of times, at any time. Afterwards nothing is delivered but TERMINAL with IMGDL_ERROR_CANCELLED; only a callback
+ *  that has begun, or is about to begin on another thread at this moment, stays what it is. Returns: IMGDL_OK (also when
+ *  there is nothing left to cancel), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_token_cancel(imgdl_token *token);
 
 /** Changes the priority of this download; a transfer has the highest of those that share it. Returns: IMGDL_OK,

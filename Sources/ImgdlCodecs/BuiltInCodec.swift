@@ -1,0 +1,5 @@
+import ImgdlCore
+package final class BuiltInCodec: ImageCodec {
+    package init() {}
+    package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { fatalError() }
+}

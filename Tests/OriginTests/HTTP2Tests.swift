@@ -22,7 +22,9 @@ final class HTTP2Tests: XCTestCase {
         origin.route("/a.jpg") { try $0.respond(headers: ["Content-Type": "image/jpeg"], body: body) }
         origin.route("/post") { try $0.respond(201, headers: ["X-Seen": $0.request.method], body: $0.request.body) }
         let ca = try XCTUnwrap(origin.caFile)
-        let got = try curl("--cacert", ca, "-w", "%{http_version} %{http_code} %{size_download}", "-o", "/dev/null", origin.url("/a.jpg?n=1"))
+        let got = try curl(
+            "--cacert", ca, "-w", "%{http_version} %{http_code} %{size_download}", "-o", "/dev/null",
+            origin.url("/a.jpg?n=1"))
         XCTAssertEqual(got.exitCode, 0)
         XCTAssertEqual(got.output, "2 200 300000")
         let posted = try curl("--cacert", ca, "-d", "hello", "-H", "X-Me: You", origin.url("/post"))
@@ -56,9 +58,10 @@ final class HTTP2Tests: XCTestCase {
             "--output", "/dev/null", origin.url("/held"), "--output", "/dev/null", origin.url("/quick"),
         ])
         XCTAssertTrue(origin.gate("go").waitUntilReached())
-        XCTAssertTrue(origin.wait { log in
-            log.arrivals.contains { $0.request.path == "/quick" && $0.finished != nil } && log.inFlight == 1
-        })
+        XCTAssertTrue(
+            origin.wait { log in
+                log.arrivals.contains { $0.request.path == "/quick" && $0.finished != nil } && log.inFlight == 1
+            })
         origin.gate("go").open()
         let result = running.result()
         XCTAssertEqual(result.exitCode, 0)
@@ -94,7 +97,8 @@ final class HTTP2Tests: XCTestCase {
         }
         let result = try curl("--http2-prior-knowledge", "-w", " %{http_version}", origin.url("/p/x"))
         XCTAssertEqual(result.output, "fine 2")
-        let head = try curl("--http2-prior-knowledge", "--head", "-w", "%{http_code}", "-o", "/dev/null", origin.url("/p/x"))
+        let head = try curl(
+            "--http2-prior-knowledge", "--head", "-w", "%{http_code}", "-o", "/dev/null", origin.url("/p/x"))
         XCTAssertEqual(head.exitCode, 0)
     }
 

@@ -65,7 +65,8 @@ final class RawClient {
     }
 
     func read(_ count: Int) -> [UInt8] {
-        var all: [UInt8] = []
+        var all = buffer
+        buffer = []
         while all.count < count, let part = readSome() { all += part }
         buffer = Array(all.dropFirst(count))
         return Array(all.prefix(count))
@@ -74,7 +75,9 @@ final class RawClient {
     func readHead() -> String {
         var all: [UInt8] = []
         while true {
-            if all.count >= 4, let end = (0...all.count - 4).first(where: { all[$0..<$0 + 4].elementsEqual([13, 10, 13, 10]) }) {
+            if all.count >= 4,
+                let end = (0...all.count - 4).first(where: { all[$0..<$0 + 4].elementsEqual([13, 10, 13, 10]) })
+            {
                 buffer = Array(all[(end + 4)...])
                 return String(decoding: all[..<(end + 4)], as: UTF8.self)
             }

@@ -35,7 +35,9 @@ final class ScriptTests: XCTestCase {
     func testRequestIsSeenAsSent() throws {
         origin.route("/path with space") { try $0.respond(body: $0.request.body) }
         let client = try RawClient(port: origin.port)
-        client.send("POST /path%20with%20space?a=1&b=%26&a=2 HTTP/1.1\r\nhOSt: x\r\nX-A:  1 \r\nX-A: 2\r\nContent-Length: 4\r\n\r\nbody")
+        client.send(
+            "POST /path%20with%20space?a=1&b=%26&a=2 HTTP/1.1\r\nhOSt: x\r\nX-A:  1 \r\nX-A: 2\r\nContent-Length: 4\r\n\r\nbody"
+        )
         XCTAssertEqual(client.readResponse().body, Array("body".utf8))
         let request = origin.log.requests[0]
         XCTAssertEqual(request.method, "POST")
@@ -50,7 +52,9 @@ final class ScriptTests: XCTestCase {
     func testChunkedRequestBodyAndPipelining() throws {
         origin.route("/") { try $0.respond(body: $0.request.body) }
         let client = try RawClient(port: origin.port)
-        client.send("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        client.send(
+            "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+        )
         XCTAssertEqual(client.readResponse().body, Array("abcde".utf8))
         XCTAssertEqual(client.readResponse().body, [])
     }

@@ -47,7 +47,9 @@ package struct Downloads {
     // MARK: Requests
 
     /// A new subscriber: it joins the transfer of the same bytes, or waits with one of its own (features B3, B4).
-    package mutating func submit(_ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant) -> SubscriberID {
+    package mutating func submit(
+        _ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant
+    ) -> (subscriber: SubscriberID, transfer: TransferID) {
         let id: TransferID
         if let joined = joinable[request] {
             id = joined
@@ -63,7 +65,7 @@ package struct Downloads {
         } else {
             catchUp(subscriber, now)
         }
-        return subscriber
+        return (subscriber, id)
     }
 
     package mutating func cancel(_ subscriber: SubscriberID, _ now: Instant) {
@@ -100,6 +102,12 @@ package struct Downloads {
     package mutating func setSuspended(_ suspended: Bool, _ now: Instant) {
         isSuspended = suspended
         startWaiting(now)
+    }
+
+    package func request(_ id: TransferID) -> TransferRequest? { transfers.get(id.rawValue)?.request }
+
+    package func decodeOptions(_ id: TransferID, variant: Int) -> DecodeOptions? {
+        transfers.get(id.rawValue)?.variants[variant].options
     }
 
     package func priority(_ id: TransferID) -> Priority { transfers.get(id.rawValue)?.priority ?? .low }

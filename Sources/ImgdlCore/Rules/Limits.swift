@@ -9,6 +9,8 @@ package struct Limits: Equatable, Sendable {
     /// Milliseconds for what is left of the body of a redirect or an error page.
     package var drainTimeout: Int64 = 1_000
     package var maximumRedirects = 10
+    /// Of all header fields of one response.
+    package var maximumHeaderBytes = 256 << 10
     /// A body of this size is decoded while it comes, whoever asks.
     package var earlyDecodeBytes: Int64 = 64 << 10
 

@@ -53,4 +53,24 @@ package enum RedirectRules {
         default: return method
         }
     }
+
+    /// What is sent to the next hop. Another origin does not see what was meant for the first (features I24), and a
+    /// request without body says nothing about one.
+    package static func request(for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int) -> TransportRequest {
+        let fields = first.fields.filter { field in
+            let isSecret = ["authorization", "cookie", "host", "proxy-authorization"].contains { equalIgnoringCase($0, field.name) }
+            let isAboutBody = ["content-type", "content-length", "content-encoding", "content-language", "content-location"]
+                .contains { equalIgnoringCase($0, field.name) }
+            return !(redirect.leavesOrigin && isSecret) && (redirect.sendsBody || !isAboutBody)
+        }
+        var url = redirect.url
+        if !redirect.leavesOrigin, url.user == nil {
+            url = ParsedURL(
+                canonical: url.canonical, scheme: url.scheme, host: url.host, port: url.port, user: first.url.user,
+                password: first.url.password, redacted: url.redacted)
+        }
+        return TransportRequest(
+            url: url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
+            maximumHeaderBytes: maximumHeaderBytes)
+    }
 }

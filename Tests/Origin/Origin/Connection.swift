@@ -35,13 +35,18 @@ package final class Connection: @unchecked Sendable {
     }
 
     /// At most `segment` bytes per system call, so that they also arrive apart.
-    func send(_ bytes: UnsafeRawBufferPointer, segment: Int?) throws {
-        guard let segment, segment > 0 else { return try socket.send(bytes) }
+    package func send(_ bytes: UnsafeRawBufferPointer, segment: Int? = nil) throws {
+        let step = max(1, segment ?? bytes.count)
         var start = 0
-        while start < bytes.count {
-            let end = min(start + segment, bytes.count)
-            try socket.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
-            start = end
+        do {
+            while start < bytes.count {
+                let end = min(start + step, bytes.count)
+                try socket.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+                start = end
+            }
+        } catch {
+            noteEndOfStream()
+            throw error
         }
     }
 

@@ -19,7 +19,9 @@ enum Deflate {
         while rest > 0 {
             let part = min(rest, zeros.count)
             rest -= part
-            stream.write(part == zeros.count ? zeros : Array(zeros[..<part]), flush: rest == 0 ? Z_FINISH : Z_NO_FLUSH, to: &output)
+            stream.write(
+                part == zeros.count ? zeros : Array(zeros[..<part]), flush: rest == 0 ? Z_FINISH : Z_NO_FLUSH,
+                to: &output)
         }
         stream.end()
         return output

@@ -3,7 +3,9 @@
 package final class Exchange: Scripted {
     /// How the end of the answer is recognised, which decides when it is complete.
     private enum Framing: Equatable {
-        case none, length(Int), chunked, untilClose, raw, complete, closed
+        case none
+        case length(Int)
+        case chunked, untilClose, raw, complete, closed
     }
 
     package let request: Request
@@ -21,7 +23,8 @@ package final class Exchange: Scripted {
         self.request = request
         self.connection = connection
         self.settings = settings
-        keepsAlive = request.version == "HTTP/1.0"
+        keepsAlive =
+            request.version == "HTTP/1.0"
             ? request.headers.lists("keep-alive", in: "Connection")
             : !request.headers.lists("close", in: "Connection")
     }

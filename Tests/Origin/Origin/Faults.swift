@@ -2,9 +2,15 @@
 /// misspelt fault would pass for the wrong reason. `n` and keys that begin with `_` are free, to tell URLs apart.
 struct Faults {
     enum Cut: Equatable { case reset, close, stall, hold }
-    enum Length: Equatable { case right, lie, none, value(String) }
+    enum Length: Equatable {
+        case right, lie, none
+        case value(String)
+    }
     enum Coding: String { case identity, gzip, deflate }
-    enum Ranges: String { case ok, ignore, wrong, refuse = "416" }
+    enum Ranges: String {
+        case ok, ignore, wrong
+        case refuse = "416"
+    }
 
     struct Unknown: Error { var text: String }
 

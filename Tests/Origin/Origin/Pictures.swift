@@ -78,14 +78,14 @@ struct Pictures {
             if let size = faults.writeSize { end = min(end, sent + min(size, body.count)) }
             if let rate = faults.bytesPerSecond { end = min(end, sent + max(1, min(rate, body.count * 20) / 20)) }
             if let next = cuts.first { end = min(end, next.offset) }
+            if let rate = faults.bytesPerSecond {
+                // From the start, so that late wake-ups do not add up.
+                try exchange.pause(start + .nanoseconds(Int64(Double(end) / Double(rate) * 1e9)) - .now)
+            }
             try exchange.send(body: body[body.startIndex + sent..<body.startIndex + end])
             sent = end
             guard sent < body.count else { continue }
             try exchange.pause(faults.pause)
-            if let rate = faults.bytesPerSecond {
-                let due = start + .nanoseconds(Int64(Double(sent) / Double(rate) * 1e9))
-                try exchange.pause(due - .now)
-            }
         }
         if faults.lastChunkIsMissing || faults.shortBy > 0 { exchange.close() } else { try exchange.end() }
     }

@@ -17,7 +17,7 @@ struct RequestReader {
         var request = try parse(head)
         request.connection = connection.number
         if request.headers["Expect"]?.lowercased() == "100-continue" {
-            try Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).withUnsafeBytes { try connection.socket.send($0) }
+            try Array("HTTP/1.1 100 Continue\r\n\r\n".utf8).withUnsafeBytes { try connection.send($0) }
         }
         if request.headers.lists("chunked", in: "Transfer-Encoding") {
             request.body = try readChunks()

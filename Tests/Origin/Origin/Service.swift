@@ -24,8 +24,9 @@ struct Service {
                 guard exchange.conclude() else { return }
             } catch RequestReader.Failure.malformed(let reason) {
                 let text = "cannot read the request: \(reason)\n"
-                let answer = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)"
-                try? Array(answer.utf8).withUnsafeBytes { try connection.socket.send($0) }
+                let answer =
+                    "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)"
+                try? Array(answer.utf8).withUnsafeBytes { try connection.send($0) }
                 return
             } catch {
                 return
@@ -43,10 +44,12 @@ struct Service {
         case "status": return { try status($0, rest) }
         case "redirect": return { try redirect($0, rest) }
         case "redirect-loop": return { try $0.respond(302, headers: ["Location": "/redirect-loop"]) }
-        case "echo": return { try $0.respond(headers: ["Content-Type": "application/json"], text: $0.request.jsonWithBody.text) }
-        case "garbage": return { exchange in
-            try exchange.send(raw: "\u{1}\u{2} this is not HTTP\r\n\r\n")
-        }
+        case "echo":
+            return { try $0.respond(headers: ["Content-Type": "application/json"], text: $0.request.jsonWithBody.text) }
+        case "garbage":
+            return { exchange in
+                try exchange.send(raw: "\u{1}\u{2} this is not HTTP\r\n\r\n")
+            }
         case "flaky": return flaky
         default: return { try $0.respond(404, text: "nothing at \(path)\n") }
         }

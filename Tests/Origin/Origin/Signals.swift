@@ -76,9 +76,11 @@ package struct Gate: Sendable {
         signals.wait(gate: name, party: nil, until: deadline) != .deadline
     }
 
-    /// True once scripts have come to the gate `count` times, whether they still wait or not.
+    /// True once scripts have come to the gate `count` times, whether they still wait or not. Ends when the origin stops.
     @discardableResult
     package func waitUntilReached(_ count: Int = 1, until deadline: Deadline = .patient) -> Bool {
-        signals.monitor.wait(until: deadline) { ($0.gates[name]?.reached ?? 0) >= count ? true : nil } ?? false
+        signals.monitor.wait(until: deadline) { state in
+            (state.gates[name]?.reached ?? 0) >= count ? true : state.stopped ? false : nil
+        } ?? false
     }
 }

@@ -20,7 +20,8 @@ func makeNghttp2Session(for owner: HTTP2Session) -> OpaquePointer? {
         session.connection.journal.streamOpened(id, on: session.connection.number)
         return 0
     }
-    nghttp2_session_callbacks_set_on_header_callback(callbacks) { _, frame, name, nameLength, value, valueLength, _, owner in
+    nghttp2_session_callbacks_set_on_header_callback(callbacks) {
+        _, frame, name, nameLength, value, valueLength, _, owner in
         guard let frame, let stream = HTTP2Session.from(owner)?.streams[frame.pointee.hd.stream_id] else { return 0 }
         stream.request.headers.add(
             String(decoding: UnsafeBufferPointer(start: name, count: nameLength), as: UTF8.self),

@@ -33,9 +33,11 @@ package final class HTTP2Origin: @unchecked Sendable {
         caFile = authority?.file
         listener = try Listener(port: port, journal: journal, signals: signals)
         try listener.start { [authority, routes] connection in
-            guard let session = HTTP2Session(
-                connection, channel: authority.map { SecureChannel($0) }, maxConcurrentStreams: maxConcurrentStreams,
-                script: { path in routes.read { $0[path] } ?? { try $0.respond(404) } })
+            guard
+                let session = HTTP2Session(
+                    connection, channel: authority.map { SecureChannel($0) },
+                    maxConcurrentStreams: maxConcurrentStreams,
+                    script: { path in routes.read { $0[path] } ?? { try $0.respond(404) } })
             else { return }
             session.run()
         }

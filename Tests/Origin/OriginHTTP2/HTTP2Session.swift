@@ -43,7 +43,8 @@ final class HTTP2Session: @unchecked Sendable {
         guard let session else { return nil }
         let settings = [
             nghttp2_settings_entry(
-                settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(maxConcurrentStreams))
+                settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
+                value: UInt32(maxConcurrentStreams))
         ]
         nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count)
     }
@@ -104,20 +105,21 @@ final class HTTP2Session: @unchecked Sendable {
                         plain += UnsafeBufferPointer(start: part, count: count)
                     }
                 } while submitAfterwards()
-                let isOver = closesWhenFlushed
+                let isOver =
+                    closesWhenFlushed
                     || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
                 guard let channel else { return (plain, isOver) }
                 try channel.encrypt(plain)
                 return (channel.takeEncrypted(), isOver)
             }
             if bytes.isEmpty { return !isOver }
-            try bytes.withUnsafeBytes { try connection.socket.send($0) }
+            try bytes.withUnsafeBytes { try connection.send($0) }
         }
     }
 
     private func sendEncrypted() throws {
         guard let bytes = lock.change({ _ in channel?.takeEncrypted() }) else { return }
-        try bytes.withUnsafeBytes { try connection.socket.send($0) }
+        try bytes.withUnsafeBytes { try connection.send($0) }
     }
 
     private func submitAfterwards() -> Bool {
@@ -138,7 +140,8 @@ final class HTTP2Session: @unchecked Sendable {
             for field in headers { fields.add(field.name.lowercased(), field.value) }
             withNameValues(fields) { fields in
                 if status < 200 {
-                    nghttp2_submit_headers(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, nil, fields.baseAddress, fields.count, nil)
+                    nghttp2_submit_headers(
+                        session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, nil, fields.baseAddress, fields.count, nil)
                 } else {
                     var provider = nghttp2_data_provider()
                     provider.read_callback = provideBody
