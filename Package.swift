@@ -14,7 +14,9 @@ let package = Package(
         .target(name: "CCurl", path: "Sources/CShims/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+            linkerSettings: [
+                .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
+            ]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
@@ -28,6 +30,7 @@ let package = Package(
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )
