@@ -14,7 +14,9 @@ let package = Package(
         .target(name: "CCurl", path: "Sources/CShims/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+            linkerSettings: [
+                .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
+            ]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
@@ -44,6 +46,7 @@ let package = Package(
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )
