@@ -56,4 +56,7 @@ size_t picture_exif(uint8_t block[64], int32_t orientation, int32_t big_endian, 
 
 void picture_free(uint8_t *bytes);
 
+/* SHA-256 (FIPS 180-4). In C, since an unoptimised Swift build would hash a corpus for minutes. */
+void picture_sha256(const uint8_t *bytes, size_t size, uint8_t digest[32]);
+
 #endif
