@@ -24,6 +24,7 @@ let package = Package(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
+        .testTarget(name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "ImgdlCore", "CSystem"]),
     ],
     swiftLanguageModes: [.v5]
 )

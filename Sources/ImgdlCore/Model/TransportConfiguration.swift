@@ -1,0 +1,14 @@
+/// What a transport is told when it is made; it holds for all its transfers.
+package struct TransportConfiguration: Equatable, Sendable {
+    /// A file of certificate authorities in PEM; nil: CURL_CA_BUNDLE, SSL_CERT_FILE, else what curl was built with.
+    package var certificateAuthorities: String?
+    /// Proxy for every transfer; empty for none; nil: as the environment variables that curl reads say.
+    package var proxy: String?
+    /// Connections kept open for later requests, of all hosts together.
+    package var maximumIdleConnections: Int32 = 64
+
+    package init(certificateAuthorities: String? = nil, proxy: String? = nil) {
+        self.certificateAuthorities = certificateAuthorities
+        self.proxy = proxy
+    }
+}

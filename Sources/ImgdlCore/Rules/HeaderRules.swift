@@ -1,0 +1,51 @@
+/// What may stand in a request's method and header fields (RFC 9110 sections 5.1, 5.5, 5.6.2 and 9.1).
+///
+/// Checked before anything reaches a transport: a line break in a value would let its author write requests of their
+/// own. Values are never repeated in a message, since they may be credentials.
+package enum HeaderRules {
+    package static func checkMethod(_ method: String) throws(Failure) {
+        guard isToken(method) else {
+            throw Failure(.invalidArgument, "“\(printable(method))” is not a method: a token is needed")
+        }
+    }
+
+    package static func check(_ field: HeaderField) throws(Failure) {
+        guard isToken(field.name) else {
+            throw Failure(.invalidHeader, "“\(printable(field.name))” is not a header field name: a token is needed")
+        }
+        guard isValue(field.value) else {
+            throw Failure(.invalidHeader, "the value of the header field “\(field.name)” has a control character in it")
+        }
+    }
+
+    /// token = 1*tchar
+    package static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy(isTokenCharacter)
+    }
+
+    /// Visible characters, bytes above ASCII, spaces and tabs. Spaces at the ends are not part of a value (section
+    /// 5.5), so they do no harm.
+    package static func isValue(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+    }
+
+    private static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            return true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            return true
+        default:
+            return false
+        }
+    }
+
+    /// For a message: no control characters, and not without end.
+    private static func printable(_ text: String) -> String {
+        let shown = text.unicodeScalars.prefix(40).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) }
+        return String(shown)
+    }
+}
