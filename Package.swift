@@ -23,8 +23,22 @@ let package = Package(
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
+        .target(name: "COrigin", path: "Tests/Origin/COrigin"),
+        .systemLibrary(name: "CZlib", path: "Tests/Origin/CZlib"),
+        .target(name: "Origin", dependencies: ["COrigin", "CZlib"], path: "Tests/Origin/Origin"),
+        .systemLibrary(name: "CNghttp2", path: "Tests/Origin/CNghttp2"),
+        .target(
+            name: "COriginTLS", path: "Tests/Origin/COriginTLS",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(
+            name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
+            path: "Tests/Origin/OriginHTTP2"),
+        .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
+
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
-        .testTarget(name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "ImgdlCore", "CSystem"]),
+        .testTarget(
+            name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "ImgdlCore", "CSystem", "Origin", "OriginHTTP2"]),
+        .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
     ],
     swiftLanguageModes: [.v5]
 )

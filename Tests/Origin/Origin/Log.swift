@@ -1,0 +1,61 @@
+/// What arrived and when. A value: read it as long as you like, it does not change any more.
+package struct Log: Sendable {
+    package struct Arrival: Sendable {
+        package var request: Request
+        package var arrived: Instant
+        /// When the last byte of the answer was handed to the kernel, or the connection or stream ended.
+        package var finished: Instant?
+        /// The client went away before the answer was complete.
+        package var isAbandoned = false
+    }
+
+    package struct Connection: Sendable {
+        package var number: Int
+        package var opened: Instant
+        /// When either side closed it.
+        package var closed: Instant?
+        /// When the client closed it (FIN or RST), if it was the first to do so.
+        package var closedByClient: Instant?
+        /// How many requests it carried.
+        package var requests = 0
+        package var isOpen: Bool { closed == nil }
+    }
+
+    /// One stream of an HTTP/2 connection. HTTP/1 has none.
+    package struct Stream: Sendable {
+        package var connection: Int
+        package var id: Int32
+        package var opened: Instant
+        package var closed: Instant?
+        /// The error code of the client's RST_STREAM (CANCEL is 8).
+        package var resetByClient: UInt32?
+    }
+
+    package var arrivals: [Arrival] = []
+    /// In the order they were opened. Those which only asked control questions are left out.
+    package var connections: [Connection] = []
+    package var streams: [Stream] = []
+    /// Requests whose answer is not complete yet.
+    package var inFlight = 0
+    package var maxInFlight = 0
+    package var openConnections = 0
+    /// The most connections that were open at once, of those that carried a request.
+    package var maxOpenConnections = 0
+    var counts: [String: Int] = [:]
+
+    package init() {}
+
+    package var requests: [Request] { arrivals.map(\.request) }
+    package func requests(to path: String) -> [Request] {
+        arrivals.lazy.map(\.request).filter { $0.path == path }
+    }
+    /// How many requests came for that path (without query).
+    package func count(_ path: String) -> Int { counts[path] ?? 0 }
+    package var countsPerPath: [String: Int] { counts }
+    package var connectionsClosedByClient: Int { connections.lazy.filter { $0.closedByClient != nil }.count }
+    package func connection(_ number: Int) -> Connection? { connections.first { $0.number == number } }
+    package func stream(_ id: Int32, on connection: Int) -> Stream? {
+        streams.first { $0.id == id && $0.connection == connection }
+    }
+    package var streamsResetByClient: [Stream] { streams.filter { $0.resetByClient != nil } }
+}

@@ -1,0 +1,89 @@
+import Glibc
+import Origin
+
+/// A scripted HTTP/2 server on 127.0.0.1: over TLS with ALPN, or cleartext with prior knowledge.
+/// A connection's thread speaks the protocol; each stream's script runs on a thread of its own, so that one stream
+/// can stall while its siblings go on.
+package final class HTTP2Origin: @unchecked Sendable {
+    package typealias Script = (StreamExchange) throws -> Void
+
+    package enum Security: Equatable, Sendable {
+        case cleartext
+        case tls(Certificate)
+        package static let tls = Security.tls(.valid)
+    }
+
+    package let caFile: String?
+    private let security: Security
+    private let journal = Journal()
+    private let signals = Signals()
+    private let listener: Listener
+    private let routes = Monitor(Routes<Script>())
+    private let authority: Authority?
+
+    package init(
+        port: UInt16 = 0, security: Security = .tls, maxConcurrentStreams: Int = 100
+    ) throws {
+        self.security = security
+        if case .tls(let certificate) = security {
+            authority = try Authority(certificate)
+        } else {
+            authority = nil
+        }
+        caFile = authority?.file
+        listener = try Listener(port: port, journal: journal, signals: signals)
+        try listener.start { [authority, routes] connection in
+            guard
+                let session = HTTP2Session(
+                    connection, channel: authority.map { SecureChannel($0) },
+                    maxConcurrentStreams: maxConcurrentStreams,
+                    script: { path in routes.read { $0[path] } ?? { try $0.respond(404) } })
+            else { return }
+            session.run()
+        }
+    }
+
+    deinit { stop() }
+
+    /// Opens all gates, closes every connection, joins every thread. Not to be called by a script.
+    package func stop() {
+        listener.stop()
+        routes.change { $0 = Routes() }
+        authority?.removeFile()
+    }
+
+    package var port: Int { Int(listener.port) }
+    package var base: String { "\(security == .cleartext ? "http" : "https")://127.0.0.1:\(port)" }
+    package func url(_ path: String) -> String { base + path }
+
+    /// A script for one path (without query). A later one for the same path takes its place.
+    package func route(_ path: String, _ script: @escaping Script) { routes.change { $0.set(path, script) } }
+    package func route(prefix: String, _ script: @escaping Script) {
+        routes.change { $0.set(prefix: prefix, script) }
+    }
+
+    package func gate(_ name: String) -> Gate { signals.gate(name) }
+
+    package var log: Log { journal.log }
+    package func resetLog() { journal.reset() }
+
+    /// As `Origin.wait`.
+    @discardableResult
+    package func wait(until deadline: Deadline = .patient, for condition: (Log) throws -> Bool) rethrows -> Bool {
+        try journal.wait(until: deadline, for: condition)
+    }
+}
+
+/// Error codes of RFC 9113 section 7.
+package struct HTTP2Error: RawRepresentable, Hashable, Sendable {
+    package var rawValue: UInt32
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    package static let noError = HTTP2Error(rawValue: 0)
+    package static let protocolError = HTTP2Error(rawValue: 1)
+    package static let internalError = HTTP2Error(rawValue: 2)
+    package static let flowControlError = HTTP2Error(rawValue: 3)
+    package static let refusedStream = HTTP2Error(rawValue: 7)
+    package static let cancel = HTTP2Error(rawValue: 8)
+    package static let enhanceYourCalm = HTTP2Error(rawValue: 11)
+    package static let http11Required = HTTP2Error(rawValue: 13)
+}

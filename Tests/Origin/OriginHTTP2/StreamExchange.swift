@@ -1,0 +1,59 @@
+import Origin
+
+/// One stream and the script that answers it, on a thread of its own.
+/// Steps throw `ConnectionEnded` once the stream or its connection is closed; let it pass, it ends the script.
+/// A step hands its frames to the connection's thread and returns; frames of one stream keep their order.
+package final class StreamExchange: Scripted {
+    package let request: Request
+    private let session: HTTP2Session
+
+    init(_ request: Request, on session: HTTP2Session) {
+        self.request = request
+        self.session = session
+    }
+
+    package var signals: Signals { session.connection.signals }
+    package var party: Signals.Party { .init(connection: request.connection, stream: request.stream) }
+
+    /// The whole answer; adds content-length. HEAD gets no body.
+    package func respond(_ status: Int = 200, headers: Headers = [:], body: [UInt8] = []) throws {
+        var headers = headers
+        if headers["content-length"] == nil, status != 204, status != 304 {
+            headers.add("content-length", String(body.count))
+        }
+        try send(status: status, headers: headers)
+        if request.method != "HEAD" { try send(body: body) }
+        try end()
+    }
+
+    /// A HEADERS frame with exactly these headers. A status below 200 may be sent any number of times before the
+    /// final one.
+    package func send(status: Int, headers: Headers = [:]) throws {
+        try session.sendHead(request.stream, status: status, headers: headers)
+    }
+
+    /// Body bytes, as DATA frames as the client's windows allow.
+    package func send(body: some Collection<UInt8>) throws { try session.sendBody(request.stream, Array(body)) }
+
+    /// END_STREAM.
+    package func end() throws { try session.endBody(request.stream) }
+
+    /// RST_STREAM, after the bytes that were sent before it.
+    package func reset(_ code: HTTP2Error = .internalError) throws {
+        try session.afterBody(request.stream) { [session, request] in session.submitReset(request.stream, code) }
+    }
+
+    /// GOAWAY, after the bytes that this stream has sent before it. Streams above `lastStream` were not processed and
+    /// are forgotten by this server; nil is the highest that has come. The connection stays open for the others.
+    package func goAway(lastStream: Int32? = nil, code: HTTP2Error = .noError) throws {
+        try session.afterBody(request.stream) { [session] in session.submitGoAway(lastStream, code) }
+    }
+
+    /// Closes the connection under all its streams, after the frames that this stream has sent before.
+    package func close() { session.closeAfterBody(request.stream) }
+
+    /// True when the client resets this stream or closes the connection before the deadline.
+    package func waitForClientReset(until deadline: Deadline = .patient) -> Bool {
+        waitForClientClose(until: deadline)
+    }
+}
