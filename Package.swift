@@ -14,7 +14,9 @@ let package = Package(
         .target(name: "CCurl", path: "Sources/CShims/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+            linkerSettings: [
+                .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
+            ]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
@@ -35,10 +37,18 @@ let package = Package(
             path: "Tests/Origin/OriginHTTP2"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
+        .target(
+            name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+        .executableTarget(
+            name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
+
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(
             name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "ImgdlCore", "CSystem", "Origin", "OriginHTTP2"]),
+        .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )

@@ -1,1 +1,634 @@
+/*
+ * imgdl.h: image downloads for every language that can call C.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * This file is the contract and the manual: what is not in it is not part of the library. Read it from top to bottom;
+ * each section is usable without the next.
+ *
+ *   1  Conventions            6  Executors: where callbacks run
+ *   2  Version                7  Events
+ *   3  Errors                 8  Requests
+ *   4  Images and bodies      9  The downloader
+ *   5  Decoding              10  Downloads and tokens
+ *
+ * The shortest program:
+ *
+ *     imgdl_downloader *downloader = NULL;
+ *     imgdl_token *token = NULL;
+ *     imgdl_request request;
+ *     imgdl_result result;
+ *     imgdl_request_init(&request, sizeof request);
+ *     request.url = "https://example.org/picture.jpg";
+ *     imgdl_downloader_shared(&downloader);
+ *     imgdl_download(downloader, &request, &token);
+ *     imgdl_token_wait(token, -1);
+ *     imgdl_result_init(&result, sizeof result);
+ *     imgdl_token_result(token, &result);
+ *     if (result.code == IMGDL_OK)
+ *         use(imgdl_image_pixels(result.image), imgdl_image_stride(result.image));
+ *     else
+ *         puts(result.message);
+ *     imgdl_token_release(token);
+ *     imgdl_downloader_release(downloader);
+ */
+#ifndef IMGDL_H
+#define IMGDL_H
+
+#include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define IMGDL_API __attribute__((visibility("default")))
+#else
+#define IMGDL_API
+#endif
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 1  Conventions
+ *
+ * Names      imgdl_noun_verb for functions, imgdl_noun for types, IMGDL_NOUN_VALUE for constants.
+ *
+ * Handles    imgdl_downloader, imgdl_token, imgdl_executor, imgdl_decoder, imgdl_image and imgdl_data are opaque. The
+ *            pointer is a ticket that is looked up, never an address: do not dereference or compare its bits. NULL, a
+ *            released handle and one of another type give IMGDL_ERROR_INVALID_HANDLE (getters: 0 or NULL), never
+ *            damage. A function that gives a handle gives one reference; each reference is given back with the type's
+ *            _release. Handles may be released in any order, parents first too, in any thread, inside callbacks.
+ *
+ * Results    A function that can fail returns imgdl_status: IMGDL_OK (0) or an IMGDL_ERROR_ number. Out-parameters come
+ *            last, may be NULL where the text says so, and are written only on success unless the text says otherwise.
+ *            imgdl_last_error tells the details of a failed call, on the thread that made it.
+ *
+ * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need.
+ *            Zero means default in every field. Fields are only ever added at the end: a program compiled against an
+ *            older header works with a newer library. A struct from a newer header whose unknown part is not zero is
+ *            refused with IMGDL_ERROR_UNSUPPORTED_OPTION. Padding that has a name (reserved) must be zero.
+ *
+ * Strings    are UTF-8, end with NUL, and are copied before the call returns. Strings that the library gives live as
+ *            long as the text says; static ones forever.
+ *
+ * Threads    Every function may be called from any thread, also inside callbacks; where "one at a time" is said, calls
+ *            on that one handle must not overlap. No call waits for the network except those with "wait" in their
+ *            name and imgdl_downloader_destroy; those answer IMGDL_ERROR_WOULD_DEADLOCK where they would wait for the
+ *            thread that they are on. No lock is held while your code runs.
+ *
+ * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
+ *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
+ *            downloader. Proxies and CA files follow curl's environment variables unless configured. exit() with
+ *            downloads running is fine; their callbacks do not come any more. After fork(), handles of downloaders,
+ *            tokens and executors made before answer IMGDL_ERROR_FORKED in the child and can be released; images and
+ *            bodies stay usable; new downloaders work.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */
+typedef struct imgdl_token imgdl_token;           /* one accepted download of one caller                          */
+typedef struct imgdl_executor imgdl_executor;     /* where callbacks run                                          */
+typedef struct imgdl_decoder imgdl_decoder;       /* one picture being decoded from pieces                        */
+typedef struct imgdl_image imgdl_image;           /* pixels; immutable, shared, reference-counted                 */
+typedef struct imgdl_data imgdl_data;             /* a body; immutable, shared, reference-counted                 */
+
+typedef int32_t imgdl_status; /* IMGDL_OK or IMGDL_ERROR_… */
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 2  Version
+ * --------------------------------------------------------------------------------------------------------------- */
+
+#define IMGDL_VERSION_MAJOR 1
+#define IMGDL_VERSION_MINOR 0
+#define IMGDL_VERSION_PATCH 0
+/* One number for comparisons: major × 1 000 000 + minor × 1 000 + patch. */
+#define IMGDL_VERSION_NUMBER (IMGDL_VERSION_MAJOR * 1000000 + IMGDL_VERSION_MINOR * 1000 + IMGDL_VERSION_PATCH)
+#define IMGDL_VERSION_STRING "1.0.0"
+
+/** The version of the library that is loaded, in the form of IMGDL_VERSION_NUMBER. Since 1.0. */
+IMGDL_API uint32_t imgdl_version(void);
+
+/** The same as text, such as "1.0.0"; static. Since 1.0. */
+IMGDL_API const char *imgdl_version_string(void);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 3  Errors
+ *
+ * The numbers are stable. 1000–1999 and 2000–2099 are those of SDWebImage, 2100 and up are ours.
+ * Treat a number that you do not know like IMGDL_ERROR_INTERNAL.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+enum {
+    IMGDL_OK = 0,
+
+    IMGDL_ERROR_INVALID_URL = 1000,     /* empty, malformed, or holding control characters                          */
+    IMGDL_ERROR_BAD_IMAGE_DATA = 1001,  /* not a picture, a broken one, or an empty body                            */
+    IMGDL_ERROR_NOT_MODIFIED = 1002,    /* the server says that the caller's copy is still good                     */
+
+    IMGDL_ERROR_INVALID_OPERATION = 2000, /* the downloader could not begin it                                      */
+    IMGDL_ERROR_INVALID_STATUS = 2001,    /* the HTTP status is not 200–299; http_status tells which                */
+    IMGDL_ERROR_CANCELLED = 2002,         /* by imgdl_token_cancel, cancel_all, shutdown or destroy                 */
+    IMGDL_ERROR_INVALID_RESPONSE = 2003,
+    IMGDL_ERROR_INVALID_CONTENT_TYPE = 2004,
+
+    /* the call */
+    IMGDL_ERROR_INVALID_ARGUMENT = 2100,   /* NULL where it is not allowed, or a value out of range                 */
+    IMGDL_ERROR_INVALID_HANDLE = 2101,     /* NULL, released, or of another type                                    */
+    IMGDL_ERROR_UNSUPPORTED_OPTION = 2102, /* struct_size too small, or an option this version does not know        */
+    IMGDL_ERROR_WOULD_DEADLOCK = 2103,     /* waiting here would wait for this very thread                          */
+    IMGDL_ERROR_SHUT_DOWN = 2104,          /* the downloader takes no more requests                                 */
+    IMGDL_ERROR_FORKED = 2105,             /* the handle belongs to the parent process                              */
+    IMGDL_ERROR_OUT_OF_MEMORY = 2106,
+    IMGDL_ERROR_WAIT_TIMEOUT = 2107,       /* the time given to a wait is over; nothing else happened               */
+    IMGDL_ERROR_NOT_READY = 2108,          /* there is nothing to give yet                                          */
+    IMGDL_ERROR_INTERNAL = 2109,           /* a defect of the library: please report it                             */
+    IMGDL_ERROR_INVALID_HEADER = 2110,     /* CR, LF, NUL or other bytes that no header, method or credential has   */
+    IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111, /* neither http nor https                                                */
+
+    /* the network */
+    IMGDL_ERROR_RESOLVE_FAILED = 2200,     /* the host's name has no address                                        */
+    IMGDL_ERROR_CONNECT_FAILED = 2201,
+    IMGDL_ERROR_CONNECTION_LOST = 2202,    /* closed or reset before the answer was complete                        */
+    IMGDL_ERROR_TLS_FAILED = 2203,         /* no TLS session could be made                                          */
+    IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, or another host's   */
+    IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP                                       */
+    IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
+    IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
+    IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte for too long                                                  */
+    IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
+    IMGDL_ERROR_PROXY_FAILED = 2210,
+    IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop                                    */
+    IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
+    IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken                                         */
+
+    /* limits */
+    IMGDL_ERROR_BODY_LIMIT = 2300,         /* max_body_bytes, announced or received                                 */
+    IMGDL_ERROR_HEADER_LIMIT = 2301,       /* more than 256 KiB of response header                                  */
+    IMGDL_ERROR_PIXEL_LIMIT = 2302,        /* max_pixels, from the picture's header                                 */
+
+    IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
+};
+
+/** The symbolic name of a code, such as "IMGDL_ERROR_CANCELLED"; "IMGDL_ERROR_UNKNOWN" for numbers that are none.
+ *  Static. Since 1.0. */
+IMGDL_API const char *imgdl_error_name(imgdl_status code);
+
+/** A sentence for a person that says what the code means in general; static. Events and results carry a better one.
+ *  Since 1.0. */
+IMGDL_API const char *imgdl_error_message(imgdl_status code);
+
+/** What exactly was wrong with the last call on this thread that returned an error. Never NULL; valid until the next
+ *  call of the library on this thread that fails. Since 1.0. */
+IMGDL_API const char *imgdl_last_error(void);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 4  Images and bodies
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* What a file is, by its content. */
+typedef uint32_t imgdl_format;
+enum {
+    IMGDL_FORMAT_UNKNOWN = 0,
+    IMGDL_FORMAT_JPEG = 1,
+    IMGDL_FORMAT_PNG = 2,
+    IMGDL_FORMAT_WEBP = 3,
+    IMGDL_FORMAT_GIF = 4,
+    IMGDL_FORMAT_FORCE32 = 0x7FFFFFFF
+};
+
+/* How a pixel lies in memory, byte after byte. */
+typedef uint32_t imgdl_pixel_format;
+enum {
+    IMGDL_PIXEL_FORMAT_DEFAULT = 0, /* RGBA8 */
+    IMGDL_PIXEL_FORMAT_RGBA8 = 1,
+    IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED = 2,
+    IMGDL_PIXEL_FORMAT_BGRA8 = 3,
+    IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4,
+    IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
+};
+
+/* A part of a picture, in pixels from its upper left corner. */
+typedef struct imgdl_rectangle {
+    uint32_t x, y, width, height;
+} imgdl_rectangle;
+
+/** Width in pixels, orientation applied; 0 for an invalid handle. The getters below likewise. Since 1.0. */
+IMGDL_API uint32_t imgdl_image_width(const imgdl_image *image);
+/** Height in pixels. Since 1.0. */
+IMGDL_API uint32_t imgdl_image_height(const imgdl_image *image);
+/** Bytes from one row to the next. At present 4 × width: rows have no padding. Since 1.0. */
+IMGDL_API size_t imgdl_image_stride(const imgdl_image *image);
+/** What the file is: IMGDL_FORMAT_…. Since 1.0. */
+IMGDL_API imgdl_format imgdl_image_format(const imgdl_image *image);
+/** How its pixels lie in memory: IMGDL_PIXEL_FORMAT_…. Since 1.0. */
+IMGDL_API imgdl_pixel_format imgdl_image_pixel_format(const imgdl_image *image);
+/** stride × height bytes, first row first, valid until the last reference to the image is released. Since 1.0. */
+IMGDL_API const void *imgdl_image_pixels(const imgdl_image *image);
+/** Frames in the file; the image holds the first. Since 1.0. */
+IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
+/** The EXIF orientation as stored in the file, 1 to 8. Since 1.0. */
+IMGDL_API uint32_t imgdl_image_orientation(const imgdl_image *image);
+/** 1 if the picture is whole; 0 if it is a partial or a salvaged one. Since 1.0. */
+IMGDL_API int32_t imgdl_image_is_complete(const imgdl_image *image);
+/** Which pass over the picture this is: the scan of a progressive JPEG, 1 otherwise. Since 1.0. */
+IMGDL_API uint32_t imgdl_image_pass(const imgdl_image *image);
+/** The part of a partial image that holds pixels. The rest is transparent at first and may be written while you look:
+ *  a partial image of a format whose rows are final shares its memory with the later ones, so that no pixel is copied.
+ *  Copy or upload this rectangle only. The whole picture for complete images. Since 1.0. */
+IMGDL_API imgdl_rectangle imgdl_image_ready(const imgdl_image *image);
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
+IMGDL_API imgdl_image *imgdl_image_retain(imgdl_image *image);
+/** Gives a reference back; NULL and stale handles are ignored. Since 1.0. */
+IMGDL_API void imgdl_image_release(imgdl_image *image);
+
+/** The bytes, valid until the last reference is released; NULL if there are none. Since 1.0. */
+IMGDL_API const void *imgdl_data_bytes(const imgdl_data *data);
+/** How many bytes. Since 1.0. */
+IMGDL_API size_t imgdl_data_length(const imgdl_data *data);
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
+IMGDL_API imgdl_data *imgdl_data_retain(imgdl_data *data);
+/** Gives a reference back; NULL and stale handles are ignored. Since 1.0. */
+IMGDL_API void imgdl_data_release(imgdl_data *data);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 5  Decoding
+ *
+ * JPEG (baseline, progressive, arithmetic; gray, YCbCr, RGB, CMYK, YCCK), PNG (all colour types, 16 bit, Adam7) and
+ * WebP (lossy, lossless, alpha). What a file is, its content tells. Pixels come as 8 bits per channel, sRGB values as
+ * stored (no colour management), alpha straight unless asked otherwise.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef uint32_t imgdl_decode_flags;
+enum {
+    /* Leave the picture as stored, whatever its EXIF orientation says. */
+    IMGDL_DECODE_IGNORE_ORIENTATION = 1u << 0,
+    /* A cut or broken picture is still an error, but the pixels that could be had come with it. */
+    IMGDL_DECODE_SALVAGE = 1u << 1
+};
+
+#define IMGDL_DEFAULT_MAX_PIXELS 100000000u
+
+typedef struct imgdl_decode_options {
+    uint32_t struct_size;
+    imgdl_pixel_format pixel_format; /* IMGDL_PIXEL_FORMAT_…; 0 is RGBA8                                             */
+    imgdl_decode_flags flags;        /* IMGDL_DECODE_…                                                               */
+    uint32_t reserved;
+    uint64_t max_pixels;             /* width × height; 0 is IMGDL_DEFAULT_MAX_PIXELS. Checked before any allocation */
+} imgdl_decode_options;              /* end of 1.0 */
+
+/** Fills *options with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
+ *  version 1.0. Since 1.0. */
+IMGDL_API void imgdl_decode_options_init(imgdl_decode_options *options, size_t struct_size);
+
+/* What the header of a picture tells. */
+typedef struct imgdl_image_info {
+    uint32_t struct_size;
+    imgdl_format format;
+    uint32_t width;       /* orientation applied */
+    uint32_t height;
+    uint32_t orientation; /* as stored, 1 to 8 */
+    uint32_t frame_count; /* 0 while unknown */
+    int32_t has_alpha;
+    int32_t is_progressive; /* partial images cover the whole canvas */
+} imgdl_image_info;         /* end of 1.0 */
+
+/** Fills *info with zeros and its size. Since 1.0. */
+IMGDL_API void imgdl_image_info_init(imgdl_image_info *info, size_t struct_size);
+
+/** Decodes a whole picture in memory.
+ *  Takes:   length bytes, read before return; options, NULL for defaults.
+ *  Gives:   *image, one reference. With IMGDL_DECODE_SALVAGE also, or NULL, when BAD_IMAGE_DATA or TRUNCATED is
+ *           returned; otherwise not written on failure.
+ *  Returns: IMGDL_OK, BAD_IMAGE_DATA, TRUNCATED, PIXEL_LIMIT, OUT_OF_MEMORY, INVALID_ARGUMENT, UNSUPPORTED_OPTION.
+ *  Since:   1.0 */
+IMGDL_API imgdl_status imgdl_decode(const void *bytes, size_t length, const imgdl_decode_options *options,
+                                    imgdl_image **image);
+
+/** Begins to decode a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
+ *  imgdl_decode. Gives: *decoder, to be ended with imgdl_decoder_destroy. Threads: any; one at a time per decoder.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION. Since 1.0. */
+IMGDL_API imgdl_status imgdl_decoder_create(const imgdl_decode_options *options, imgdl_decoder **decoder);
+
+/** The next bytes, read before return, decoded as far as they reach. Missing bytes are no error; what is broken is, and
+ *  stays so: every later feed and finish returns the same code. Returns: as imgdl_decode, and INVALID_HANDLE.
+ *  Since 1.0. */
+IMGDL_API imgdl_status imgdl_decoder_feed(imgdl_decoder *decoder, const void *bytes, size_t length);
+
+/** Fills *info (struct_size set by imgdl_image_info_init). Returns: IMGDL_OK, NOT_READY while the header is not
+ *  complete, INVALID_HANDLE, INVALID_ARGUMENT. Since 1.0. */
+IMGDL_API imgdl_status imgdl_decoder_info(imgdl_decoder *decoder, imgdl_image_info *info);
+
+/** The picture so far, as *image (one reference). Returns: IMGDL_OK, NOT_READY when there is nothing that the last call
+ *  did not show, INVALID_HANDLE. Since 1.0. */
+IMGDL_API imgdl_status imgdl_decoder_partial(imgdl_decoder *decoder, imgdl_image **image);
+
+/** No more bytes will come. Gives and returns as imgdl_decode. Since 1.0. */
+IMGDL_API imgdl_status imgdl_decoder_finish(imgdl_decoder *decoder, imgdl_image **image);
+
+/** Ends a decoder; images it gave live on. NULL and stale handles are ignored. Since 1.0. */
+IMGDL_API void imgdl_decoder_destroy(imgdl_decoder *decoder);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 6  Executors: where callbacks run
+ *
+ * Each request names the executor of its callbacks; none means the downloader's. For one token callbacks never overlap
+ * and come in order, whichever executor it is. A slow callback holds up its own executor only: its events wait, newer
+ * progress and newer partial images take the place of older ones, and nothing else is lost.
+ *
+ *   NULL                              a thread of the downloader, for callbacks alone.
+ *   IMGDL_EXECUTOR_INLINE             the thread of the library that made the event, for the lowest latency. The
+ *                                     network stands still meanwhile: be quick.
+ *   imgdl_executor_create_pumped()    your own thread: watch the descriptor in GLib, Qt, libuv, asyncio or epoll, and
+ *                                     call imgdl_executor_dispatch when it is readable.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* Not an object: never released. */
+#define IMGDL_EXECUTOR_INLINE ((imgdl_executor *)(uintptr_t)1)
+
+/** Gives: *executor, one reference. It belongs to the thread that called this, until another one dispatches it: waiting
+ *  on that thread for its callbacks is IMGDL_ERROR_WOULD_DEADLOCK. Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY
+ *  (no descriptor left). Since 1.0. */
+IMGDL_API imgdl_status imgdl_executor_create_pumped(imgdl_executor **executor);
+
+/** The descriptor (an eventfd) that is readable while callbacks wait; do not read or close it. Valid until the last
+ *  reference is released. -1 for a handle that is not of a pumped executor or comes from before fork(). Since 1.0. */
+IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
+
+/** Runs the callbacks that wait, at most max_events of them (0: 1024), on this thread. When more
+ *  are left the descriptor stays readable. One thread at a time; inside a callback of the same executor it is
+ *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
+ *  WOULD_DEADLOCK. Since 1.0. */
+IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events, uint32_t *dispatched);
+
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
+IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
+
+/** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
+ *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
+ *  library. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
+IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 7  Events
+ *
+ * For each accepted download: STARTED, RESPONSE, HEADER, then PROGRESS and PARTIAL, then TERMINAL, exactly once and
+ * always last. Of the others a request gets those in its event_mask. A download that joins a running transfer gets at
+ * once what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an
+ * image, a body or the token, retain it.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef uint32_t imgdl_event_mask;
+enum {
+    IMGDL_EVENT_STARTED = 1u << 0,  /* the transfer leaves the queue; received 0, expected -1                         */
+    IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it              */
+    IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes                     */
+    IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
+    IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
+    IMGDL_EVENT_TERMINAL = 1u << 5, /* code, message; on success image or data. Always delivered                      */
+    IMGDL_EVENT_ALL = (1u << 6) - 1
+};
+
+typedef struct imgdl_header {
+    const char *name;
+    const char *value;
+} imgdl_header;
+
+/* What a server answered. */
+typedef struct imgdl_response {
+    uint32_t struct_size;
+    int32_t status;              /* such as 200                                                                     */
+    int32_t http_version;        /* 10, 11, 20                                                                      */
+    uint32_t redirect_count;     /* how many redirects led here                                                     */
+    int64_t content_length;      /* -1 when the server did not tell                                                 */
+    const char *url;             /* the URL that answered, without user, password and fragment                      */
+    const imgdl_header *headers; /* as received, repeated ones too                                                  */
+    size_t header_count;
+} imgdl_response;                /* end of 1.0 */
+
+typedef struct imgdl_event {
+    uint32_t struct_size;
+    uint32_t kind;                  /* one IMGDL_EVENT_ bit                                                          */
+    imgdl_token *token;             /* may come before imgdl_download has returned                                   */
+    int64_t received;               /* body bytes so far, Content-Encoding undone                                    */
+    int64_t expected;               /* body bytes in all, -1 while unknown                                           */
+    const imgdl_response *response; /* RESPONSE                                                                      */
+    const imgdl_image_info *info;   /* HEADER                                                                        */
+    imgdl_image *image;             /* PARTIAL; TERMINAL on success, or salvaged                                     */
+    imgdl_data *data;               /* TERMINAL on success, with IMGDL_REQUEST_BODY                                  */
+    imgdl_status code;              /* TERMINAL: IMGDL_OK or the error                                               */
+    int32_t http_status;            /* TERMINAL: of the last response, 0 if there was none                           */
+    const char *message;            /* TERMINAL: a sentence that names the URL and the cause; "" on success          */
+} imgdl_event;                      /* end of 1.0 */
+
+typedef void (*imgdl_event_callback)(const imgdl_event *event, void *user_data);
+
+/* Called once when nothing will be called with user_data any more. */
+typedef void (*imgdl_destructor)(void *user_data);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 8  Requests
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef int32_t imgdl_priority;
+enum { IMGDL_PRIORITY_LOW = -1, IMGDL_PRIORITY_NORMAL = 0, IMGDL_PRIORITY_HIGH = 1 };
+
+typedef uint32_t imgdl_request_flags;
+enum {
+    /* Hand over the body, of any type, as data. Without IMGDL_REQUEST_DECODE nothing is decoded. */
+    IMGDL_REQUEST_BODY = 1u << 0,
+    /* Decode the body to an image. This is the default; say it when IMGDL_REQUEST_BODY is set and both are wanted. */
+    IMGDL_REQUEST_DECODE = 1u << 1,
+    /* A redirect is an answer like any other: do not follow it, hand over its body. */
+    IMGDL_REQUEST_NO_REDIRECTS = 1u << 2,
+    /* Follow redirects from https to http too. */
+    IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,
+    /* Any HTTP status is a success: for callers that look at it themselves. */
+    IMGDL_REQUEST_ANY_STATUS = 1u << 4
+};
+
+#define IMGDL_DEFAULT_MAX_BODY_BYTES 268435456u
+
+typedef struct imgdl_request {
+    uint32_t struct_size;
+    imgdl_priority priority;
+    imgdl_request_flags flags;
+    imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
+    const char *url;                     /* http or https                                                            */
+    const char *method;                  /* NULL is GET                                                              */
+    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent */
+    size_t header_count;
+    const void *body;                    /* to send                                                                  */
+    size_t body_length;
+    uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
+    uint32_t total_timeout_ms;           /* from the start of the transfer to the last decode; 0: none               */
+    uint32_t partial_interval_ms;        /* at least so long between two partial images; 0 is 100                    */
+    const imgdl_decode_options *decode;  /* NULL: defaults                                                           */
+    imgdl_executor *executor;            /* of the callbacks; NULL: the downloader's                                 */
+    imgdl_event_callback callback;       /* NULL: the result waits in the token                                      */
+    imgdl_destructor destructor;         /* of user_data; may be NULL                                                */
+    void *user_data;
+} imgdl_request;                         /* end of 1.0 */
+
+/** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
+ *  version 1.0. Since 1.0. */
+IMGDL_API void imgdl_request_init(imgdl_request *request, size_t struct_size);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 9  The downloader
+ *
+ * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
+ * same URL, method (GET or HEAD), headers and redirect flags. What is not about the bytes belongs to each request alone:
+ * decode options, limits, timeout, events, executor.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef uint32_t imgdl_order;
+enum { IMGDL_ORDER_FIFO = 0, IMGDL_ORDER_LIFO = 1 };
+
+#define IMGDL_DEFAULT_MAX_CONCURRENT 6u
+#define IMGDL_MAX_CONCURRENT_LIMIT 10000u
+
+typedef struct imgdl_config {
+    uint32_t struct_size;
+    uint32_t max_concurrent;      /* running transfers; 0 is 6; at most IMGDL_MAX_CONCURRENT_LIMIT                    */
+    imgdl_order order;            /* among waiting requests of one priority                                          */
+    uint32_t decode_threads;      /* 0: one for each core; at most 256                                               */
+    uint32_t connect_timeout_ms;  /* name, connection and TLS; 0 is 15 000                                           */
+    uint32_t idle_timeout_ms;     /* without a byte; 0 is 15 000                                                     */
+    uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
+    uint32_t reserved;
+    const char *user_agent;       /* NULL is "imgdl/1.0.0"                                                           */
+    const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's           */
+    imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
+} imgdl_config;                   /* end of 1.0 */
+
+/** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
+ *  version 1.0. Since 1.0. */
+IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
+
+/** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor), INVALID_HEADER (user_agent),
+ *  INVALID_OPERATION (ca_file cannot be read), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
+
+/** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
+ *  *downloader, one reference to release. It cannot be shut down or destroyed (INVALID_OPERATION). Returns: as
+ *  imgdl_downloader_create. Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_shared(imgdl_downloader **downloader);
+
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
+IMGDL_API imgdl_downloader *imgdl_downloader_retain(imgdl_downloader *downloader);
+
+/** Gives a reference back; NULL and stale handles are ignored. With the last one the downloader takes no more requests,
+ *  lets those it has run to their end, and is gone. Never waits. Since 1.0. */
+IMGDL_API void imgdl_downloader_release(imgdl_downloader *downloader);
+
+/** Sets a header that every later request carries; value NULL takes it out of the requests, also a default one. The
+ *  defaults are Accept (any image, then anything) and User-Agent. Returns: IMGDL_OK, INVALID_HEADER, INVALID_ARGUMENT (name
+ *  NULL), INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_set_header(imgdl_downloader *downloader, const char *name, const char *value);
+
+/** How many transfers may run, 1 to IMGDL_MAX_CONCURRENT_LIMIT. Fewer than now: the running ones run on.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_set_max_concurrent(imgdl_downloader *downloader, uint32_t max_concurrent);
+
+/** IMGDL_ORDER_FIFO or IMGDL_ORDER_LIFO, for requests made from now on. Returns: as set_max_concurrent. Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, imgdl_order order);
+
+/** While suspended (not 0) nothing that waits is started; what runs runs on. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+ *  Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
+
+/** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
+
+/** Accepted downloads whose terminal callback has not begun; 0 for an invalid handle. Since 1.0. */
+IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
+
+/** Waits until every accepted download has had its terminal callback and its destructor has returned, timeout_ms at
+ *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
+ *  callback, or on the thread of a pumped executor that downloads are outstanding on), INVALID_HANDLE, FORKED.
+ *  Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
+
+typedef uint32_t imgdl_shutdown_mode;
+enum {
+    IMGDL_SHUTDOWN_FINISH = 0, /* accepted downloads run to their end */
+    IMGDL_SHUTDOWN_CANCEL = 1  /* they are cancelled                  */
+};
+
+/** Takes no more requests and ends. Every outstanding terminal is delivered on its own executor; done comes last, on a
+ *  thread of its own that ends with it, when no other thread, descriptor or connection of the downloader is left.
+ *  Called again with CANCEL it hurries a FINISH up; each done is called. Does not release the handle.
+ *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED.
+ *  Since:   1.0 */
+IMGDL_API imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
+                                                 void (*done)(void *user_data), void *user_data);
+
+/** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, or where waiting would be
+ *  a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED
+ *  (released all the same). Since 1.0. */
+IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 10  Downloads and tokens
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/** Asks for one download.
+ *  Takes:   request, read before return; strings, headers and body are copied.
+ *  Gives:   *token, one reference; token may be NULL for callers that never cancel or wait.
+ *  Calls:   request->callback: any events of the mask, then TERMINAL once, then request->destructor once. When an error
+ *           is returned only the destructor is called, before the return.
+ *  Returns: IMGDL_OK, INVALID_URL, UNSUPPORTED_SCHEME, INVALID_HEADER (headers, method), INVALID_ARGUMENT,
+ *           UNSUPPORTED_OPTION, SHUT_DOWN, INVALID_HANDLE (downloader, executor), FORKED, OUT_OF_MEMORY.
+ *  Since:   1.0 */
+IMGDL_API imgdl_status imgdl_download(imgdl_downloader *downloader, const imgdl_request *request, imgdl_token **token);
+
+/** Cancels this download alone; others that share its transfer go on, and the transfer ends with its last one. Any
+ *  number of times, at any time. Afterwards nothing is delivered but TERMINAL with IMGDL_ERROR_CANCELLED; only a callback
+ *  that has begun, or is about to begin on another thread at this moment, stays what it is. Returns: IMGDL_OK (also when
+ *  there is nothing left to cancel), INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_token_cancel(imgdl_token *token);
+
+/** Changes the priority of this download; a transfer has the highest of those that share it. Returns: IMGDL_OK,
+ *  INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_token_set_priority(imgdl_token *token, imgdl_priority priority);
+
+/** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
+ *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
+ *  a thread of the library or of the executor that it would wait for), INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
+
+/* How a download ended. Everything in it is borrowed from the token: valid until that is released. */
+typedef struct imgdl_result {
+    uint32_t struct_size;
+    imgdl_status code;
+    int32_t http_status;
+    uint32_t reserved;
+    const char *message;            /* as in the terminal event */
+    imgdl_image *image;             /* only of requests without a callback, like data and response */
+    imgdl_data *data;
+    const imgdl_response *response;
+} imgdl_result;                     /* end of 1.0 */
+
+/** Fills *result with zeros and its size. Since 1.0. */
+IMGDL_API void imgdl_result_init(imgdl_result *result, size_t struct_size);
+
+/** Fills *result. Returns: IMGDL_OK whatever the download's own code, NOT_READY before its end, INVALID_ARGUMENT,
+ *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.0. */
+IMGDL_API imgdl_status imgdl_token_result(imgdl_token *token, imgdl_result *result);
+
+/** A number that no other download of this process has or had: for logs. 0 for an invalid handle. Since 1.0. */
+IMGDL_API uint64_t imgdl_token_id(imgdl_token *token);
+
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
+IMGDL_API imgdl_token *imgdl_token_retain(imgdl_token *token);
+
+/** Gives a reference back. The download goes on: releasing is not cancelling. NULL and stale handles are ignored.
+ *  Since 1.0. */
+IMGDL_API void imgdl_token_release(imgdl_token *token);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

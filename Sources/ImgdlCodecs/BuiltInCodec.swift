@@ -1,0 +1,80 @@
+import ImgdlCore
+
+/// The formats that come with the library.
+package final class BuiltInCodec: ImageCodec {
+    package init() {}
+
+    package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { SniffingDecoder(options) }
+}
+
+/// Waits until the content tells the format, then hands everything to that format's decoder. Owned by one worker at a
+/// time. It also keeps what all formats promise alike: a failure stays, and a result is not given twice differently.
+final class SniffingDecoder: ImageDecoder {
+    private let options: DecodeOptions
+    private let prefix = ByteBuffer()
+    private var decoder: (any ImageDecoder)?
+    private var outcome: Result<DecodedImage, Failure>?
+
+    init(_ options: DecodeOptions) { self.options = options }
+
+    var header: ImageHeader? { decoder?.header }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if let outcome {
+            if case .failure(let failure) = outcome { throw failure }
+            return
+        }
+        guard !bytes.isEmpty else { return }
+        do throws(Failure) {
+            if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
+        } catch {
+            outcome = .failure(error)
+            throw error
+        }
+    }
+
+    func finish() throws(Failure) -> DecodedImage {
+        if let outcome { return try outcome.get() }
+        do throws(Failure) {
+            guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
+            let image = try decoder.finish()
+            outcome = .success(image)
+            return image
+        } catch {
+            outcome = .failure(error)
+            throw error
+        }
+    }
+
+    func partialImage() -> DecodedImage? { outcome == nil ? decoder?.partialImage() : nil }
+
+    func salvagedImage() -> DecodedImage? {
+        guard case .failure = outcome else { return nil }
+        return decoder?.salvagedImage()
+    }
+
+    /// Keeps no more than a signature's length: the rest goes straight on.
+    private func sniff(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        let taken = min(bytes.count, Signature.lengthToJudge - prefix.count)
+        try prefix.append(UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
+        switch Signature.judge(prefix.bytes) {
+        case .undecided: return
+        case .unknown: throw Signature.failure(ofWhole: prefix.bytes)
+        case .format(let format):
+            let decoder = try makeDecoder(format)
+            self.decoder = decoder
+            try decoder.feed(prefix.bytes)
+            try decoder.feed(UnsafeRawBufferPointer(rebasing: bytes[taken...]))
+        }
+    }
+
+    private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any ImageDecoder {
+        switch format {
+        case .jpeg: return try JPEGDecoder(options)
+        case .png: return try PNGDecoder(options)
+        case .webp: return WebPDecoder(options)
+        case .gif: throw Failure(.badImageData, "GIF is not supported yet")
+        case .unknown: throw Failure(.badImageData, "not an image")
+        }
+    }
+}

@@ -11,7 +11,7 @@ final class ThreadTests: XCTestCase {
         var blocked: [Int32: Bool] = [:]
         let thread = try ImgdlCore.Thread.start(name: "a name that is too long") {
             var buffer = [CChar](repeating: 0, count: 32)
-            imgdl_thread_get_name(&buffer, buffer.count)
+            system_thread_get_name(&buffer, buffer.count)
             var mask = sigset_t()
             pthread_sigmask(SIG_SETMASK, nil, &mask)
             lock.withLock {

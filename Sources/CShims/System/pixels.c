@@ -6,7 +6,7 @@
 
 enum { HUGE_PAGE = 2 * 1024 * 1024 };
 
-void *imgdl_pixels_allocate(size_t size, size_t *capacity)
+void *system_pixels_allocate(size_t size, size_t *capacity)
 {
     if (size < HUGE_PAGE) {
         *capacity = size;
@@ -30,7 +30,7 @@ void *imgdl_pixels_allocate(size_t size, size_t *capacity)
     return aligned;
 }
 
-void imgdl_pixels_free(void *memory, size_t capacity)
+void system_pixels_free(void *memory, size_t capacity)
 {
     if (capacity < HUGE_PAGE)
         free(memory);

@@ -20,6 +20,10 @@ package final class Lock: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    /// Held across fork(), so that the child finds it free; `leaveFork` follows in parent and child.
+    package func enterFork() { pthread_mutex_lock(mutex) }
+    package func leaveFork() { pthread_mutex_unlock(mutex) }
+
     package func withLock<Result, Problem: Error>(
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {

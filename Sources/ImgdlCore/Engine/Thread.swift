@@ -32,6 +32,9 @@ package final class Thread: @unchecked Sendable {
         return Thread(identifier)
     }
 
+    /// Whether the calling thread is one that `start` made.
+    package static var isLibraryThread: Bool { system_thread_is_library() != 0 }
+
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
     /// Waits until the thread's body has returned.
@@ -63,7 +66,8 @@ private final class Start {
         let start = Unmanaged<Start>.fromOpaque(opaque!).takeRetainedValue()
         // A longer name would be refused as a whole.
         let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
-        imgdl_thread_set_name(name)
+        system_thread_set_name(name)
+        system_thread_mark_as_library()
         start.body()
         return nil
     }

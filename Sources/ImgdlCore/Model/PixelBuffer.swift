@@ -21,7 +21,7 @@ package final class PixelBuffer: @unchecked Sendable {
         let (size, sizeOverflow) = stride.multipliedReportingOverflow(by: height)
         var capacity = 0
         guard width > 0, height > 0, !strideOverflow, !sizeOverflow,
-            let memory = imgdl_pixels_allocate(size, &capacity)
+            let memory = system_pixels_allocate(size, &capacity)
         else {
             throw Failure(.outOfMemory, "no memory for a canvas of \(width) × \(height) pixels")
         }
@@ -33,5 +33,5 @@ package final class PixelBuffer: @unchecked Sendable {
         self.capacity = capacity
     }
 
-    deinit { imgdl_pixels_free(bytes, capacity) }
+    deinit { system_pixels_free(bytes, capacity) }
 }

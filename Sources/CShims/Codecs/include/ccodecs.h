@@ -1,3 +1,112 @@
+/* The codecs as Swift can call them. libwebp's own interface needs no help; libjpeg and libpng report errors by
+ * longjmp, which must not cross a Swift frame: each function here that enters them sets a trap, and gives back a
+ * status and the codec's own words instead. Sessions live on the heap; none of this is safe for two threads at once. */
 #ifndef CCODECS_H
 #define CCODECS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <webp/decode.h>
+#include <webp/demux.h>
+
+enum codec_status {
+    CODEC_DONE,
+    CODEC_SUSPENDED, /* wants more bytes */
+    CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
+    CODEC_LIMIT,     /* more scans than allowed */
+    CODEC_FAILED,    /* see the message; only destroy, and codec_jpeg_output of an earlier scan, may follow */
+};
+typedef enum codec_status codec_status;
+
+/* Where pixels go: the pixel x, y of the stored picture belongs at origin + x * step_x + y * step_y. */
+struct codec_placement {
+    uint8_t *origin;
+    ptrdiff_t step_x, step_y;
+};
+typedef struct codec_placement codec_placement;
+
+/* Four bytes a pixel, alpha last. Places rows first to first + count of a picture whose rows lie width * 4 apart;
+ * colours are multiplied by alpha, (c * a + 127) / 255, if wanted. */
+void codec_place_rows(
+    const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply);
+/* The same multiplication in place. */
+void codec_premultiply(uint8_t *pixels, size_t count);
+/* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
+void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
+
+/* JPEG */
+
+typedef struct codec_jpeg codec_jpeg;
+
+struct codec_jpeg_header {
+    uint32_t width, height;
+    int is_arithmetic, has_multiple_scans;
+};
+typedef struct codec_jpeg_header codec_jpeg_header;
+
+codec_jpeg *codec_jpeg_create(void);
+void codec_jpeg_destroy(codec_jpeg *session);
+/* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
+const char *codec_jpeg_message(const codec_jpeg *session);
+int codec_jpeg_is_damaged(const codec_jpeg *session);
+int codec_jpeg_is_out_of_memory(const codec_jpeg *session);
+int codec_jpeg_is_too_large(const codec_jpeg *session);
+
+/* Lends bytes for the next calls; those not used (codec_jpeg_left) have to be given again, more behind them. */
+void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size);
+size_t codec_jpeg_left(const codec_jpeg *session);
+/* Nothing follows the bytes given. */
+void codec_jpeg_end(codec_jpeg *session);
+
+codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header);
+/* The first EXIF segment, without its name; NULL if there is none. Lives as long as the session. */
+const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size);
+codec_status codec_jpeg_start(codec_jpeg *session, int bgra, long maximum_memory);
+
+/* One scan: puts out the rows that have arrived; all of them: CODEC_DONE. */
+codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement);
+codec_status codec_jpeg_finish(codec_jpeg *session);
+/* Rows put out so far in this pass. */
+size_t codec_jpeg_row(const codec_jpeg *session);
+
+/* Several scans: takes in coefficients up to the end of the file. Called again after CODEC_ENDED it makes up the rest,
+ * so that codec_jpeg_output can show what is there. */
+codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans);
+/* The scan being read, from 1, and how many rows could be shown of it alone. */
+int codec_jpeg_scan(const codec_jpeg *session);
+size_t codec_jpeg_scan_rows(const codec_jpeg *session);
+/* One whole pass over the picture as it was after this scan. */
+codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows);
+
+/* PNG */
+
+typedef struct codec_png codec_png;
+
+struct codec_png_header {
+    uint32_t width, height;
+    int is_interlaced, has_alpha;
+};
+typedef struct codec_png_header codec_png_header;
+
+codec_png *codec_png_create(int bgra);
+void codec_png_destroy(codec_png *session);
+/* The error's words; without one, the last warning about the pixels' data; else NULL. */
+const char *codec_png_message(const codec_png *session);
+int codec_png_is_damaged(const codec_png *session);
+int codec_png_is_out_of_memory(const codec_png *session);
+
+/* Reads on. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
+codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
+/* Nonzero once the header has been read. */
+int codec_png_header_of(const codec_png *session, codec_png_header *header);
+/* The EXIF block, wherever it stood so far; NULL if there is none. */
+const uint8_t *codec_png_exif(const codec_png *session, size_t *size);
+/* Interlaced pictures must be placed as they are stored and not premultiplied. */
+codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply);
+/* The running pass, from 0, and the rows it has written. */
+int codec_png_pass(const codec_png *session);
+size_t codec_png_rows(const codec_png *session);
+/* Every row of every pass has come. */
+int codec_png_is_whole(const codec_png *session);
+
 #endif

@@ -10,12 +10,20 @@
 #include <sys/timerfd.h>
 
 /* Zeroed memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults
- * are a third to half of the cost of decoding into fresh 4 KiB pages. *capacity is what imgdl_pixels_free needs. */
-void *imgdl_pixels_allocate(size_t size, size_t *capacity);
-void imgdl_pixels_free(void *memory, size_t capacity);
+ * are a third to half of the cost of decoding into fresh 4 KiB pages. *capacity is what system_pixels_free needs. */
+void *system_pixels_allocate(size_t size, size_t *capacity);
+void system_pixels_free(void *memory, size_t capacity);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
-void imgdl_thread_set_name(const char *name);
-void imgdl_thread_get_name(char *name, size_t capacity);
+void system_thread_set_name(const char *name);
+void system_thread_get_name(char *name, size_t capacity);
+
+/* Whether the calling thread is one of the library's: waiting there could wait for itself. */
+void system_thread_mark_as_library(void);
+int system_thread_is_library(void);
+
+/* What was wrong with the last failed call on this thread: at most 1023 bytes of it are kept. Never NULL. */
+void system_thread_set_last_error(const char *message);
+const char *system_thread_last_error(void);
 
 #endif

@@ -1,0 +1,184 @@
+# Every step of this repository is a target here; `make help` lists them.
+#   make run     installs what is missing, builds, and downloads a dozen pictures from a built-in origin
+#   make test    the same, then every suite
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+JOBS ?= 2
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+DESTDIR ?=
+URL ?=
+CFLAGS ?= -O2 -g
+WARNINGS := -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE
+
+# A crashing Swift program would otherwise start a backtracer, which can hang where ptrace is not allowed.
+export SWIFT_BACKTRACE := enable=no
+
+VERSION := $(shell sed -n 's/^\#define IMGDL_VERSION_STRING "\(.*\)"/\1/p' include/imgdl.h)
+MAJOR := $(firstword $(subst ., ,$(VERSION)))
+LIBRARY := build/lib/libimgdl.so
+LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f)
+TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
+PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
+
+.PHONY: all
+all: library programs
+
+.PHONY: help
+help:
+	@sed -n 's/^#? //p' Makefile
+
+#? make             the library in build/lib, the programs in build/bin
+#? make run         the demonstration; make run URL=https://… for one address
+#? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
+#? make setup       installs the Debian packages that are missing, for everything here
+#? make bench       the benchmark; make format-check: Swift sources against .swift-format; make clean
+
+# ---- What has to be installed
+
+.PHONY: setup
+setup: build/.setup-build build/.setup-test
+
+build/.setup-%: packaging/debian-packages packaging/setup
+	@mkdir -p $(@D)
+	@packaging/setup $*
+	@touch $@
+
+# ---- The library
+# These flags are here and not in Package.swift because there they would reach `swift test`, too. The Swift runtime is
+# linked in: no Swift is needed where the library runs, and the host gets no crash handlers from it.
+
+.PHONY: library
+library: $(LIBRARY)
+
+$(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) | build/.setup-build
+	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-release \
+	    -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
+	    -Xlinker --version-script=$(CURDIR)/packaging/imgdl.map -Xlinker -soname=libimgdl.so.$(MAJOR) \
+	    -Xlinker --gc-sections -Xlinker --as-needed \
+	    -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack
+	@mkdir -p $(@D)
+	strip --strip-all -o $@ build/swift-release/release/libimgdl.so
+
+$(LIBRARY): $(LIBRARY).$(VERSION)
+	ln -sf $(<F) $(LIBRARY).$(MAJOR)
+	ln -sf $(<F) $@
+
+# ---- The programs
+
+.PHONY: programs
+programs: $(PROGRAMS)
+
+build/bin/imgdl-fetch: examples/c/imgdl-fetch.c
+build/bin/imgdl-demo: examples/c/imgdl-demo.c examples/c/png-writer.c examples/c/png-writer.h
+build/bin/imgdl-fetch build/bin/imgdl-demo: include/imgdl.h $(LIBRARY) | build/.setup-build
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread '-Wl,-rpath,$$ORIGIN/../lib'
+
+build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-build
+	@mkdir -p $(@D)
+	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
+	cp build/swift-tools/release/imgdl-$* $@
+
+build/pictures/.written: build/bin/imgdl-pictures
+	build/bin/imgdl-pictures build/pictures
+	@touch $@
+
+.PHONY: run
+run: $(PROGRAMS) build/pictures/.written
+	@build/bin/imgdl-demo --output build/demo $(if $(URL),'$(URL)',--origin build/bin/imgdl-origin --pictures build/pictures)
+
+# ---- Tests
+
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/tls-peer
+C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
+C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c)) $(wildcard Tests/Pictures/*.c)
+C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
+C_LIBS := -ljpeg -lpng16 -lwebp -pthread
+
+.PHONY: test
+test: setup all c-tests build/pictures/.written
+	@Tests/run $(SUITES)
+
+.PHONY: c-tests
+c-tests: $(C_TESTS)
+
+build/tests/imgdl-tests: $(C_SOURCES) $(C_SUPPORT) $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(C_SOURCES) -Lbuild/lib -limgdl $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
+
+# Not linked with the library: what loading it does is the test.
+build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -ldl -pthread
+
+build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
+# clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
+SWIFT_HOME = $(patsubst %/bin/swift,%,$(realpath $(shell command -v swift)))
+SWIFT_RUNTIME = $(SWIFT_HOME)/lib/swift/linux
+SANITIZER_thread_LIBS = -ldispatch -lBlocksRuntime
+
+build/tests/imgdl-tests-%: $(C_SOURCES) $(C_SUPPORT) $(LIBRARY_SOURCES) | build/.setup-test
+	@mkdir -p $(@D)
+	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-$* --sanitize=$* -Xswiftc -g
+	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) \
+	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
+	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
+
+.PHONY: test-tsan test-asan
+test-tsan: setup programs build/tests/imgdl-tests-thread build/tests/tls-peer
+	Tests/run thread
+test-asan: setup programs build/tests/imgdl-tests-address build/tests/tls-peer
+	Tests/run address
+
+.PHONY: test-long
+test-long: test
+	Tests/run long
+	$(MAKE) test-tsan
+	$(MAKE) test-asan
+
+.PHONY: bench
+bench:
+	@echo "bench: the benchmark comes with the performance work; build/bin/imgdl-fetch is the program it will measure"
+
+.PHONY: format-check
+format-check:
+	swift format lint --strict --recursive Sources Tests Package.swift
+
+# ---- Installing
+
+PC_DIR := $(DESTDIR)$(LIBDIR)/pkgconfig
+CMAKE_DIR := $(DESTDIR)$(LIBDIR)/cmake/imgdl
+# Where the headers are, seen from the CMake files: these work wherever the whole tree is moved to.
+INCLUDEDIR_FROM_CMAKE = $(shell realpath -m --relative-to='$(LIBDIR)/cmake/imgdl' '$(INCLUDEDIR)')
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
+    -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@INCLUDEDIR_FROM_CMAKE@|$(INCLUDEDIR_FROM_CMAKE)|g'
+
+.PHONY: install
+install: $(LIBRARY)
+	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCLUDEDIR) $(PC_DIR) $(CMAKE_DIR)
+	install -m 644 include/imgdl.h $(DESTDIR)$(INCLUDEDIR)/imgdl.h
+	install -m 755 $(LIBRARY).$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION)
+	ln -sf libimgdl.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR)
+	ln -sf libimgdl.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libimgdl.so
+	$(FILL) packaging/imgdl.pc.in > $(PC_DIR)/imgdl.pc
+	$(FILL) packaging/imgdl-config.cmake.in > $(CMAKE_DIR)/imgdl-config.cmake
+	$(FILL) packaging/imgdl-config-version.cmake.in > $(CMAKE_DIR)/imgdl-config-version.cmake
+
+.PHONY: uninstall
+uninstall:
+	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
+	    $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION) $(PC_DIR)/imgdl.pc
+	rm -rf $(CMAKE_DIR)
+
+.PHONY: clean
+clean:
+	rm -rf build .build

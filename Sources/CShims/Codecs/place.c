@@ -1,0 +1,67 @@
+/* Pixels to their place. In C because libpng's rows arrive inside a callback, where no Swift frame may be. */
+#include "ccodecs.h"
+
+#include <string.h>
+
+static uint32_t divide_by_255(uint32_t v) { return (v + 127) / 255; }
+
+static uint32_t load(const uint8_t *from)
+{
+    uint32_t pixel;
+    memcpy(&pixel, from, 4);
+    return pixel;
+}
+
+void codec_premultiply(uint8_t *pixels, size_t count)
+{
+    for (uint8_t *end = pixels + 4 * count; pixels != end; pixels += 4) {
+        uint32_t alpha = pixels[3];
+        if (alpha == 255)
+            continue;
+        for (int c = 0; c < 3; c++)
+            pixels[c] = (uint8_t)divide_by_255(pixels[c] * alpha);
+    }
+}
+
+void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra)
+{
+    uint32_t flip = inverted ? 0 : 255;
+    for (uint8_t *end = pixels + 4 * count; pixels != end; pixels += 4) {
+        uint32_t light = pixels[3] ^ flip;
+        uint8_t red = (uint8_t)divide_by_255((pixels[0] ^ flip) * light);
+        uint8_t green = (uint8_t)divide_by_255((pixels[1] ^ flip) * light);
+        uint8_t blue = (uint8_t)divide_by_255((pixels[2] ^ flip) * light);
+        pixels[0] = bgra ? blue : red;
+        pixels[1] = green;
+        pixels[2] = bgra ? red : blue;
+        pixels[3] = 255;
+    }
+}
+
+void codec_place_rows(
+    const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply)
+{
+    /* Rows that become columns are written some at a time, a cache line each, instead of one pixel a line. */
+    enum { BLOCK = 16 };
+    size_t at_once = placement.step_x == 4 || placement.step_x == -4 ? 1 : BLOCK;
+    for (size_t done = 0; done < count; done += at_once) {
+        size_t rows = count - done < at_once ? count - done : at_once;
+        const uint8_t *from = pixels + 4 * width * done;
+        uint8_t *to = placement.origin + (ptrdiff_t)(first + done) * placement.step_y;
+        if (placement.step_x == 4) {
+            memcpy(to, from, 4 * width);
+            if (premultiply)
+                codec_premultiply(to, width);
+            continue;
+        }
+        for (size_t x = 0; x < width; x++) {
+            uint8_t *column = to + (ptrdiff_t)x * placement.step_x;
+            for (size_t row = 0; row < rows; row++, column += placement.step_y) {
+                uint32_t pixel = load(from + 4 * (row * width + x));
+                memcpy(column, &pixel, 4);
+                if (premultiply)
+                    codec_premultiply(column, 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+#include "ccodecs.h"
+
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAXIMUM_CHUNK_MEMORY = 8 * 1024 * 1024, MAXIMUM_CHUNKS_KEPT = 128, MESSAGE_SIZE = 200 };
+
+struct codec_png {
+    png_structp png;
+    png_infop info;
+    codec_placement placement;
+    size_t width, rows;
+    uint8_t *row; /* on its way to a turned canvas */
+    int bgra, premultiply, pass;
+    int has_header, is_at_end, is_damaged, is_out_of_memory;
+    size_t unused;
+    char message[MESSAGE_SIZE];
+};
+
+static void keep_message(struct codec_png *session, const char *message)
+{
+    strncpy(session->message, message, MESSAGE_SIZE - 1);
+}
+
+static void trap_error(png_structp png, png_const_charp message)
+{
+    struct codec_png *session = png_get_error_ptr(png);
+    keep_message(session, message);
+    session->is_out_of_memory = strstr(message, "memory") != NULL;
+    png_longjmp(png, 1);
+}
+
+/* The push reader reports these two as warnings and goes on with rows missing or unverified, where the pull reader
+ * refuses the file. */
+static void note_warning(png_structp png, png_const_charp message)
+{
+    struct codec_png *session = png_get_error_ptr(png);
+    if (!strcmp(message, "Truncated compressed data in IDAT") || strstr(message, "ADLER32 mismatch")) {
+        session->is_damaged = 1;
+        keep_message(session, message);
+    }
+}
+
+static void on_header(png_structp png, png_infop info)
+{
+    struct codec_png *session = png_get_progressive_ptr(png);
+    (void)info;
+    session->has_header = 1;
+    /* The canvas does not exist yet: its size has to be judged first. */
+    session->unused = png_process_data_pause(png, 0);
+}
+
+static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
+{
+    struct codec_png *session = png_get_progressive_ptr(png);
+    session->pass = pass;
+    session->rows = (size_t)number + 1;
+    if (!row || !session->placement.origin)
+        return;
+    if (session->row) {
+        png_progressive_combine_row(png, session->row, row);
+        codec_place_rows(session->row, session->width, number, 1, session->placement, session->premultiply);
+        return;
+    }
+    uint8_t *to = session->placement.origin + (ptrdiff_t)number * session->placement.step_y;
+    png_progressive_combine_row(png, to, row);
+    if (session->premultiply)
+        codec_premultiply(to, session->width);
+}
+
+static void on_end(png_structp png, png_infop info)
+{
+    struct codec_png *session = png_get_progressive_ptr(png);
+    (void)info;
+    session->is_at_end = 1;
+}
+
+codec_png *codec_png_create(int bgra)
+{
+    codec_png *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->bgra = bgra;
+    session->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, session, trap_error, note_warning);
+    session->info = session->png ? png_create_info_struct(session->png) : NULL;
+    if (!session->info || setjmp(png_jmpbuf(session->png))) {
+        codec_png_destroy(session);
+        return NULL;
+    }
+    /* The caller judges the size, by pixels; libpng's own bound of a million columns would refuse long strips. */
+    png_set_user_limits(session->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    png_set_chunk_malloc_max(session->png, MAXIMUM_CHUNK_MEMORY);
+    png_set_chunk_cache_max(session->png, MAXIMUM_CHUNKS_KEPT);
+    png_set_progressive_read_fn(session->png, session, on_header, on_row, on_end);
+    return session;
+}
+
+void codec_png_destroy(codec_png *session)
+{
+    if (!session)
+        return;
+    if (session->png)
+        png_destroy_read_struct(&session->png, &session->info, NULL);
+    free(session->row);
+    free(session);
+}
+
+const char *codec_png_message(const codec_png *session) { return session->message[0] ? session->message : NULL; }
+int codec_png_is_damaged(const codec_png *session) { return session->is_damaged; }
+int codec_png_is_out_of_memory(const codec_png *session) { return session->is_out_of_memory; }
+
+codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used)
+{
+    *used = size;
+    if (setjmp(png_jmpbuf(session->png)))
+        return CODEC_FAILED;
+    session->unused = 0;
+    png_process_data(session->png, session->info, (png_bytep)(uintptr_t)bytes, size);
+    *used = size - session->unused;
+    return session->is_at_end ? CODEC_DONE : CODEC_SUSPENDED;
+}
+
+int codec_png_header_of(const codec_png *session, codec_png_header *header)
+{
+    if (!session->has_header)
+        return 0;
+    header->width = png_get_image_width(session->png, session->info);
+    header->height = png_get_image_height(session->png, session->info);
+    header->is_interlaced = png_get_interlace_type(session->png, session->info) != PNG_INTERLACE_NONE;
+    header->has_alpha = (png_get_color_type(session->png, session->info) & PNG_COLOR_MASK_ALPHA) != 0 ||
+                        png_get_valid(session->png, session->info, PNG_INFO_tRNS) != 0;
+    return 1;
+}
+
+const uint8_t *codec_png_exif(const codec_png *session, size_t *size)
+{
+    png_uint_32 count = 0;
+    png_bytep block = NULL;
+    if (!png_get_eXIf_1(session->png, session->info, &count, &block))
+        count = 0;
+    *size = count;
+    return count ? block : NULL;
+}
+
+codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply)
+{
+    png_structp png = session->png;
+    if (setjmp(png_jmpbuf(png)))
+        return CODEC_FAILED;
+    session->width = png_get_image_width(png, session->info);
+    session->placement = placement;
+    session->premultiply = premultiply;
+    if (placement.step_x != 4 && !(session->row = malloc(4 * session->width)))
+        png_error(png, "out of memory");
+    png_set_expand(png);
+    png_set_scale_16(png);
+    png_set_gray_to_rgb(png);
+    png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
+    if (session->bgra)
+        png_set_bgr(png);
+    (void)png_set_interlace_handling(png);
+    png_read_update_info(png, session->info);
+    if (png_get_rowbytes(png, session->info) != 4 * session->width)
+        png_error(png, "unexpected row size");
+    return CODEC_SUSPENDED;
+}
+
+int codec_png_pass(const codec_png *session) { return session->pass; }
+size_t codec_png_rows(const codec_png *session) { return session->rows; }
+
+int codec_png_is_whole(const codec_png *session)
+{
+    enum { ADAM7_PASSES = 7 }; /* small pictures leave some of them out: count libpng's own number */
+    if (png_get_interlace_type(session->png, session->info) != PNG_INTERLACE_NONE)
+        return png_get_current_pass_number(session->png) >= ADAM7_PASSES;
+    return session->rows >= png_get_image_height(session->png, session->info);
+}

@@ -1,0 +1,18 @@
+#include "csystem.h"
+
+#include <string.h>
+
+static _Thread_local int is_library;
+static _Thread_local char last_error[1024];
+
+void system_thread_mark_as_library(void) { is_library = 1; }
+
+int system_thread_is_library(void) { return is_library; }
+
+void system_thread_set_last_error(const char *message)
+{
+    strncpy(last_error, message, sizeof last_error - 1);
+    last_error[sizeof last_error - 1] = '\0';
+}
+
+const char *system_thread_last_error(void) { return last_error; }

@@ -1,0 +1,45 @@
+import Glibc
+import ImgdlCore
+
+/// Bytes that a decoder has to keep. Unlike an array it says so when there is no memory, and its address may be lent to
+/// a codec until the next change.
+final class ByteBuffer {
+    private var memory: UnsafeMutableRawPointer?
+    private var capacity = 0
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+    var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: count) }
+
+    deinit { free(memory) }
+
+    /// Amortised constant time for each byte.
+    func append(_ more: UnsafeRawBufferPointer) throws(Failure) {
+        guard let source = more.baseAddress, !more.isEmpty else { return }
+        let (needed, overflow) = count.addingReportingOverflow(more.count)
+        guard !overflow else { throw Self.outOfMemory }
+        if needed > capacity {
+            let wanted = max(needed, capacity + capacity / 2)
+            guard let grown = realloc(memory, wanted) else { throw Self.outOfMemory }
+            memory = grown
+            capacity = wanted
+        }
+        memory?.advanced(by: count).copyMemory(from: source, byteCount: more.count)
+        count = needed
+    }
+
+    func removeFirst(_ removed: Int) {
+        guard removed > 0, let memory else { return }
+        count -= min(removed, count)
+        memmove(memory, memory.advanced(by: removed), count)
+    }
+
+    func removeAll() {
+        free(memory)
+        memory = nil
+        capacity = 0
+        count = 0
+    }
+
+    private static let outOfMemory = Failure(.outOfMemory, "no memory for the body of a picture")
+}

@@ -1,0 +1,230 @@
+import CCodecs
+import ImgdlCore
+
+/// JPEG through libjpeg's suspending interface. Owned by one worker at a time.
+///
+/// A file with one scan goes row by row onto the canvas. A file with several (progressive, or one scan for each
+/// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus once for each
+/// partial image asked for. libjpeg cannot suspend within arithmetic coding: such files are decoded at the end.
+final class JPEGDecoder: ImageDecoder {
+    private enum Stage {
+        case header
+        /// Arithmetic coding: waits for the end.
+        case collecting
+        case rows
+        case trailer
+        case scans
+        case complete
+    }
+
+    private let options: DecodeOptions
+    private let session: OpaquePointer
+    private var stage = Stage.header
+    private var pending = PendingBytes()
+    private var hasBrokenSession = false
+
+    private(set) var header: ImageHeader?
+    private var layout: CanvasLayout?
+    private var hasMultipleScans = false
+    private var canvas: PixelBuffer?
+    /// The last picture of a pass that was handed out: used again when nobody holds it any more.
+    private var snapshot: PixelBuffer?
+    private var shownRows = 0
+    private var shownScan: Int32 = 0
+    private var salvaged: DecodedImage?
+
+    init(_ options: DecodeOptions) throws(Failure) {
+        guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
+        self.options = options
+        self.session = session
+    }
+
+    deinit { codec_jpeg_destroy(session) }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        switch stage {
+        case .complete: return
+        case .collecting: try pending.keep(bytes)
+        case .header, .rows, .trailer, .scans: try pending.offer(bytes, use)
+        }
+    }
+
+    func finish() throws(Failure) -> DecodedImage {
+        if stage == .collecting {
+            codec_jpeg_end(session)
+            stage = hasMultipleScans ? .scans : .rows
+        }
+        if stage != .complete { try pending.offerKept(use) }
+        guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
+        guard codec_jpeg_is_damaged(session) == 0 else { throw Failure(.badImageData, words()) }
+        return image
+    }
+
+    func partialImage() -> DecodedImage? {
+        switch stage {
+        case .header, .collecting: return nil
+        case .rows, .trailer: break
+        case .scans: return partialScan()
+        case .complete: if hasMultipleScans { return nil }
+        }
+        let rows = codec_jpeg_row(session)
+        guard rows > shownRows else { return nil }
+        shownRows = rows
+        return image(rows: rows, isComplete: false)
+    }
+
+    func salvagedImage() -> DecodedImage? {
+        if salvaged == nil { salvaged = hasMultipleScans ? salvagedScans() : image(isComplete: false) }
+        return salvaged
+    }
+
+    // MARK: Bytes in
+
+    private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
+        lend(bytes)
+        defer { codec_jpeg_give(session, nil, 0) }
+        while try advance() {}
+        return bytes.count - codec_jpeg_left(session)
+    }
+
+    private func lend(_ bytes: UnsafeRawBufferPointer) {
+        codec_jpeg_give(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
+    }
+
+    /// One stage further; false when it takes more bytes.
+    private func advance() throws(Failure) -> Bool {
+        switch stage {
+        case .header:
+            var found = codec_jpeg_header()
+            guard try isDone(codec_jpeg_read_header(session, &found)) else { return false }
+            try begin(found)
+        case .rows:
+            guard let layout, let canvas else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas))) else { return false }
+            stage = .trailer
+        case .trailer:
+            guard try isDone(codec_jpeg_finish(session)) else { return false }
+            stage = .complete
+        case .scans:
+            guard try isDone(codec_jpeg_consume(session, PictureLimits.scans)) else { return false }
+            try putOutLastScan()
+            stage = .complete
+        case .collecting, .complete:
+            return false
+        }
+        return true
+    }
+
+    private func begin(_ found: codec_jpeg_header) throws(Failure) {
+        let width = Int(found.width)
+        let height = Int(found.height)
+        try options.checkSize(width: width, height: height)
+        var size = 0
+        let exif = codec_jpeg_exif(session, &size)
+        let stored = EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
+        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
+        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
+        self.layout = layout
+        hasMultipleScans = found.has_multiple_scans != 0
+        header = ImageHeader(
+            format: .jpeg, width: layout.width, height: layout.height, orientation: stored, hasAlpha: false,
+            isProgressive: hasMultipleScans)
+        // Coefficients are two bytes for each of up to four components, and a little more at the edges.
+        let (coefficients, overflow) = (width + 256).multipliedReportingOverflow(by: 16 * (height + 256))
+        let status = codec_jpeg_start(session, options.pixelFormat.isBGRA ? 1 : 0, overflow ? .max : coefficients)
+        guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
+        if !hasMultipleScans { canvas = try layout.makeCanvas(options.pixelFormat) }
+        stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
+    }
+
+    private func isDone(_ status: codec_status) throws(Failure) -> Bool {
+        switch status {
+        case CODEC_DONE: return true
+        case CODEC_SUSPENDED: return false
+        case CODEC_ENDED: throw truncated()
+        case CODEC_LIMIT:
+            throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
+        default:
+            hasBrokenSession = true
+            if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
+            throw Failure(codec_jpeg_is_too_large(session) != 0 ? .pixelLimit : .badImageData, words())
+        }
+    }
+
+    private func words() -> String {
+        codec_jpeg_message(session).map { "libjpeg: " + String(cString: $0) } ?? "libjpeg gives no reason"
+    }
+
+    private func truncated() -> Failure {
+        guard let layout else { return Failure(.truncated, "the JPEG ends within its header") }
+        if hasMultipleScans { return Failure(.truncated, "the JPEG ends in scan \(codec_jpeg_scan(session))") }
+        return Failure(.truncated, "the JPEG ends after \(codec_jpeg_row(session)) of \(layout.storedHeight) rows")
+    }
+
+    // MARK: Pictures out
+
+    private func image(isComplete: Bool) -> DecodedImage? {
+        image(rows: hasMultipleScans ? layout?.storedHeight ?? 0 : codec_jpeg_row(session), isComplete: isComplete)
+    }
+
+    private func image(rows: Int, isComplete: Bool) -> DecodedImage? {
+        guard let canvas else { return nil }
+        return image(on: canvas, rows: rows, isComplete: isComplete)
+    }
+
+    private func image(on pixels: PixelBuffer, rows: Int, isComplete: Bool) -> DecodedImage? {
+        guard let header, let layout, rows > 0 else { return nil }
+        return DecodedImage(
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete,
+            pass: hasMultipleScans ? max(1, Int(codec_jpeg_scan(session))) : 1)
+    }
+
+    private func putOutLastScan() throws(Failure) {
+        guard let layout else { return }
+        let pixels = try unusedSnapshot(layout)
+        let status = codec_jpeg_output(
+            session, codec_jpeg_scan(session), layout.placement(on: pixels), layout.storedHeight)
+        guard try isDone(status) else { throw truncated() }
+        canvas = pixels
+        _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
+    }
+
+    /// The scans before the one that is being read: with that one, libjpeg would wait for its end.
+    private func partialScan() -> DecodedImage? {
+        let scan = codec_jpeg_scan(session) - 1
+        guard scan > shownScan, !hasBrokenSession, let header, let layout, let pixels = try? unusedSnapshot(layout),
+            codec_jpeg_output(session, scan, layout.placement(on: pixels), layout.storedHeight) == CODEC_DONE
+        else { return nil }
+        shownScan = scan
+        snapshot = pixels
+        return DecodedImage(
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
+            pass: Int(scan))
+    }
+
+    private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
+        if isKnownUniquelyReferenced(&snapshot), let unused = snapshot { return unused }
+        return try layout.makeCanvas(options.pixelFormat)
+    }
+
+    /// What the coefficients so far show. In the first scan that is the rows which were read; later, the whole picture.
+    private func salvagedScans() -> DecodedImage? {
+        guard let layout else { return nil }
+        if stage == .complete { return image(isComplete: false) }
+        var scan = codec_jpeg_scan(session)
+        var rows = layout.storedHeight
+        if hasBrokenSession || scan > PictureLimits.scans {
+            scan -= 1
+        } else {
+            if scan == 1 { rows = codec_jpeg_scan_rows(session) }
+            codec_jpeg_end(session)
+            lend(pending.bytes)
+            _ = codec_jpeg_consume(session, .max)
+            guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
+        }
+        guard scan > 0, rows > 0, let pixels = try? layout.makeCanvas(options.pixelFormat),
+            codec_jpeg_output(session, scan, layout.placement(on: pixels), rows) == CODEC_DONE
+        else { return nil }
+        return image(on: pixels, rows: rows, isComplete: false)
+    }
+}

@@ -1,0 +1,55 @@
+import CCodecs
+import ImgdlCore
+
+/// How a stored picture has to be turned, as EXIF numbers it: 1 is upright, 2 to 4 are mirrored or upside down, 5 to 8
+/// lie on their side.
+enum Orientation: Int {
+    case upright = 1
+    case mirrored, upsideDown, flipped, transposed, turnedRight, transversed, turnedLeft
+
+    var swapsAxes: Bool { rawValue >= 5 }
+}
+
+/// Where the pixels of a stored picture lie on the canvas that the caller sees.
+struct CanvasLayout {
+    let storedWidth: Int
+    let storedHeight: Int
+    let orientation: Orientation
+
+    var width: Int { orientation.swapsAxes ? storedHeight : storedWidth }
+    var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }
+
+    func makeCanvas(_ format: PixelFormat) throws(Failure) -> PixelBuffer {
+        try PixelBuffer(width: width, height: height, format: format)
+    }
+
+    func placement(on canvas: PixelBuffer) -> codec_placement {
+        let pixel = canvas.format.bytesPerPixel
+        let row = canvas.stride
+        let right = (canvas.width - 1) * pixel
+        let bottom = (canvas.height - 1) * row
+        let (offset, stepX, stepY) =
+            switch orientation {
+            case .upright: (0, pixel, row)
+            case .mirrored: (right, -pixel, row)
+            case .upsideDown: (right + bottom, -pixel, -row)
+            case .flipped: (bottom, pixel, -row)
+            case .transposed: (0, row, pixel)
+            case .turnedRight: (right, row, -pixel)
+            case .transversed: (right + bottom, -row, -pixel)
+            case .turnedLeft: (bottom, -row, pixel)
+            }
+        let origin = canvas.bytes.advanced(by: offset).assumingMemoryBound(to: UInt8.self)
+        return codec_placement(origin: origin, step_x: stepX, step_y: stepY)
+    }
+
+    /// The part of the canvas that the first rows of the stored picture cover.
+    func rectangle(ofRows rows: Int) -> PixelRectangle {
+        switch orientation {
+        case .upright, .mirrored: PixelRectangle(x: 0, y: 0, width: width, height: rows)
+        case .upsideDown, .flipped: PixelRectangle(x: 0, y: height - rows, width: width, height: rows)
+        case .transposed, .turnedLeft: PixelRectangle(x: 0, y: 0, width: rows, height: height)
+        case .turnedRight, .transversed: PixelRectangle(x: width - rows, y: 0, width: rows, height: height)
+        }
+    }
+}

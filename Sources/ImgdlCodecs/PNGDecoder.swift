@@ -1,0 +1,146 @@
+import CCodecs
+import ImgdlCore
+
+/// PNG through libpng's progressive reader. Owned by one worker at a time.
+///
+/// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
+/// alpha, and copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks like a picture.
+final class PNGDecoder: ImageDecoder {
+    private let options: DecodeOptions
+    private let session: OpaquePointer
+    private var filter = PNGChunkFilter()
+    private var isComplete = false
+
+    private(set) var header: ImageHeader?
+    private var layout: CanvasLayout?
+    private var found = codec_png_header()
+    /// What libpng writes: the canvas, or for Adam7 the picture as stored.
+    private var written: PixelBuffer?
+    /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
+    private var snapshot: PixelBuffer?
+    private var shown = (pass: -1, rows: 0)
+
+    private var isInterlaced: Bool { found.is_interlaced != 0 }
+    private var premultiplies: Bool { options.pixelFormat.isPremultiplied && found.has_alpha != 0 }
+
+    init(_ options: DecodeOptions) throws(Failure) {
+        guard let session = codec_png_create(options.pixelFormat.isBGRA ? 1 : 0) else {
+            throw Failure(.outOfMemory, "no memory for a PNG decoder")
+        }
+        self.options = options
+        self.session = session
+    }
+
+    deinit { codec_png_destroy(session) }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        guard !isComplete else { return }
+        var filter = filter
+        defer { self.filter = filter }
+        try filter.feed(bytes) { (piece) throws(Failure) in try self.pass(piece) }
+        if filter.isAtEnd { try end() }
+    }
+
+    func finish() throws(Failure) -> DecodedImage {
+        guard isComplete else {
+            guard let layout else { throw Failure(.truncated, "the PNG ends within its header") }
+            let rows = codec_png_rows(session)
+            let pass = isInterlaced ? " in pass \(codec_png_pass(session) + 1) of 7" : ""
+            throw Failure(.truncated, "the PNG ends after \(rows) of \(layout.storedHeight) rows\(pass)")
+        }
+        guard let image = try picture(isComplete: true) else {
+            throw Failure(.badImageData, "the PNG has no pixels")
+        }
+        return try turnedByLateEXIF(image)
+    }
+
+    func partialImage() -> DecodedImage? {
+        let now = (pass: Int(codec_png_pass(session)), rows: codec_png_rows(session))
+        guard now.rows > 0, now > shown else { return nil }
+        let image = try? picture(isComplete: false)
+        if image != nil { shown = now }
+        return image
+    }
+
+    func salvagedImage() -> DecodedImage? { try? picture(isComplete: false) }
+
+    // MARK: Bytes in
+
+    private func pass(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            var used = 0
+            let status = codec_png_feed(
+                session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
+            guard status != CODEC_FAILED else { throw failure() }
+            rest = UnsafeRawBufferPointer(rebasing: rest[used...])
+            if layout == nil, codec_png_header_of(session, &found) != 0 { try begin() }
+        }
+    }
+
+    private func begin() throws(Failure) {
+        let width = Int(found.width)
+        let height = Int(found.height)
+        try options.checkSize(width: width, height: height)
+        let stored = storedOrientation()
+        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
+        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
+        let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
+        let target = isInterlaced ? asStored : layout
+        let written = try target.makeCanvas(options.pixelFormat)
+        let premultipliesRows = !isInterlaced && premultiplies
+        guard codec_png_start(session, target.placement(on: written), premultipliesRows ? 1 : 0) != CODEC_FAILED else {
+            throw failure()
+        }
+        self.written = written
+        self.layout = layout
+        header = ImageHeader(
+            format: .png, width: layout.width, height: layout.height, orientation: stored,
+            hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
+    }
+
+    private func storedOrientation() -> Int {
+        var size = 0
+        let exif = codec_png_exif(session, &size)
+        return EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
+    }
+
+    /// libpng is content with image data that ends early or was never verified; a caller must not be.
+    private func end() throws(Failure) {
+        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw failure() }
+        isComplete = true
+    }
+
+    private func failure() -> Failure {
+        let words = codec_png_message(session).map { "libpng: " + String(cString: $0) }
+        let code = codec_png_is_out_of_memory(session) != 0 ? ErrorCode.outOfMemory : .badImageData
+        return Failure(code, words ?? "the PNG has less image data than pixels")
+    }
+
+    // MARK: Pictures out
+
+    private func picture(isComplete: Bool) throws(Failure) -> DecodedImage? {
+        let pass = Int(codec_png_pass(session))
+        guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
+        let rows = isComplete || pass > 0 ? layout.storedHeight : codec_png_rows(session)
+        var pixels = written
+        let isAsStored = layout.orientation == .upright && !premultiplies
+        if isInterlaced, !(isComplete && isAsStored) {
+            let isUnused = isKnownUniquelyReferenced(&snapshot)
+            if let unused = snapshot, isUnused { pixels = unused } else { pixels = try layout.makeCanvas(written.format) }
+            codec_place_rows(
+                written.bytes.assumingMemoryBound(to: UInt8.self), layout.storedWidth, 0, rows,
+                layout.placement(on: pixels), premultiplies ? 1 : 0)
+            if !isComplete { snapshot = pixels }
+        }
+        return DecodedImage(
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: pass + 1)
+    }
+
+    /// EXIF behind the pixels is rare but allowed: only now is it known how the picture has to be turned.
+    private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
+        let stored = storedOrientation()
+        guard stored != image.header.orientation else { return image }
+        return try image.turned(stored, applied: options.appliesOrientation)
+    }
+}

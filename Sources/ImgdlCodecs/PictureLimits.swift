@@ -1,0 +1,19 @@
+import ImgdlCore
+
+/// Bounds that do not depend on the caller.
+enum PictureLimits {
+    /// Real progressive files have about ten; each costs a walk over all coefficients, however short it is.
+    static let scans: Int32 = 500
+}
+
+extension DecodeOptions {
+    /// Judges a header before anything of that size is allocated.
+    func checkSize(width: Int, height: Int) throws(Failure) {
+        guard width > 0, height > 0 else { throw Failure(.badImageData, "the picture is \(width) × \(height) pixels") }
+        let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
+        guard !overflow, pixels <= maximumPixels else {
+            throw Failure(
+                .pixelLimit, "the picture is \(width) × \(height) pixels, more than the limit of \(maximumPixels) pixels")
+        }
+    }
+}

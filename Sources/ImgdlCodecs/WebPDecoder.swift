@@ -1,0 +1,154 @@
+import CCodecs
+import ImgdlCore
+
+/// WebP through libwebp. Owned by one worker at a time.
+///
+/// The body is kept until it has been decoded: libwebp reads it in place and looks back. Where EXIF is announced but
+/// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
+/// is no header and no partial image, since both would be wrong.
+final class WebPDecoder: ImageDecoder {
+    private let options: DecodeOptions
+    private let body = ByteBuffer()
+    private var container = WebPContainer()
+    private var features: WebPBitstreamFeatures?
+    private var still: WebPStill?
+
+    private(set) var header: ImageHeader?
+    private var layout: CanvasLayout?
+    /// The turned picture; nil while it is the one that libwebp writes, or not known yet.
+    private var canvas: PixelBuffer?
+    private var placedRows = 0
+    private var shownRows = 0
+
+    init(_ options: DecodeOptions) { self.options = options }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        let room = container.length.map { max(0, $0 - body.count) } ?? bytes.count
+        try body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
+        container.walk(body.bytes)
+        try readFeatures()
+        try findOrientation()
+        try decode()
+    }
+
+    func finish() throws(Failure) -> DecodedImage {
+        guard let features, let length = container.length, body.count >= length else {
+            throw Failure(.truncated, "the WebP ends after \(body.count) of \(container.length ?? 12) bytes")
+        }
+        if features.has_animation != 0 { return try firstFrame(features) }
+        guard let still else { throw Failure(.badImageData, "the WebP has no picture in it") }
+        try settle(container.orientation ?? 1)
+        try still.update(body.bytes)
+        try placeRows()
+        guard still.isComplete else {
+            throw Failure(.truncated, "the WebP's data ends after \(still.rows) of \(features.height) rows")
+        }
+        guard let image = image(isComplete: true) else { throw Failure(.badImageData, "the WebP has no pixels") }
+        return image
+    }
+
+    func partialImage() -> DecodedImage? {
+        guard let still, layout != nil, still.rows > shownRows else { return nil }
+        shownRows = still.rows
+        return image(isComplete: false)
+    }
+
+    func salvagedImage() -> DecodedImage? {
+        guard let features else { return nil }
+        if features.has_animation != 0 { return salvagedFrame(features) }
+        guard let still else { return nil }
+        // More rows may be in bytes that were waiting for their batch.
+        try? settle(container.orientation ?? 1)
+        try? still.update(body.bytes)
+        try? placeRows()
+        return image(isComplete: false)
+    }
+
+    // MARK: Bytes in
+
+    private func readFeatures() throws(Failure) {
+        guard features == nil, !body.isEmpty else { return }
+        var found = WebPBitstreamFeatures()
+        let status = WebPGetFeatures(body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count, &found)
+        if status == VP8_STATUS_NOT_ENOUGH_DATA { return }
+        try WebPStill.check(status)
+        try options.checkSize(width: Int(found.width), height: Int(found.height))
+        features = found
+    }
+
+    private func findOrientation() throws(Failure) {
+        guard features != nil, layout == nil else { return }
+        if container.announcesEXIF {
+            guard let orientation = container.orientation else { return }
+            try settle(orientation)
+        } else {
+            try settle(1)
+        }
+    }
+
+    /// From here on it is known how the picture lies.
+    private func settle(_ stored: Int) throws(Failure) {
+        guard let features, layout == nil else { return }
+        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
+        let layout = CanvasLayout(
+            storedWidth: Int(features.width), storedHeight: Int(features.height), orientation: orientation)
+        let isAnimated = features.has_animation != 0
+        header = ImageHeader(
+            format: .webp, width: layout.width, height: layout.height, orientation: stored,
+            frameCount: isAnimated ? 0 : 1, hasAlpha: features.has_alpha != 0, isProgressive: false)
+        if orientation != .upright, !isAnimated { canvas = try layout.makeCanvas(options.pixelFormat) }
+        self.layout = layout
+    }
+
+    private func decode() throws(Failure) {
+        guard let features, features.has_animation == 0, let start = container.bitstreamStart else { return }
+        if still == nil {
+            still = try WebPStill(features, isLossless: container.isLossless, options.pixelFormat)
+        }
+        let isWhole = container.length.map { body.count >= $0 } ?? false
+        try still?.offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
+        try placeRows()
+    }
+
+    private func placeRows() throws(Failure) {
+        guard let still, let canvas, let layout, still.rows > placedRows else { return }
+        let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
+        codec_place_rows(
+            source.assumingMemoryBound(to: UInt8.self), layout.storedWidth, placedRows, still.rows - placedRows,
+            layout.placement(on: canvas), 0)
+        placedRows = still.rows
+    }
+
+    // MARK: Pictures out
+
+    private func image(isComplete: Bool) -> DecodedImage? {
+        guard let header, let layout, let still, still.rows > 0 else { return nil }
+        return DecodedImage(
+            header: header, pixels: canvas ?? still.pixels, ready: layout.rectangle(ofRows: still.rows),
+            isComplete: isComplete)
+    }
+
+    private func firstFrame(_ features: WebPBitstreamFeatures) throws(Failure) -> DecodedImage {
+        let frame = try WebPAnimation.firstFrame(of: body.bytes, features, options.pixelFormat)
+        return try animated(frame, features, isComplete: true)
+    }
+
+    private func salvagedFrame(_ features: WebPBitstreamFeatures) -> DecodedImage? {
+        guard let frame = WebPAnimation.salvagedFrame(of: body.bytes, features, options.pixelFormat) else { return nil }
+        return try? animated(frame, features, isComplete: false)
+    }
+
+    private func animated(
+        _ frame: WebPAnimation.Frame, _ features: WebPBitstreamFeatures, isComplete: Bool
+    ) throws(Failure) -> DecodedImage {
+        let upright = ImageHeader(
+            format: .webp, width: frame.pixels.width, height: frame.pixels.height, frameCount: frame.count,
+            hasAlpha: features.has_alpha != 0, isProgressive: false)
+        let image = DecodedImage(
+            header: upright, pixels: frame.pixels,
+            ready: PixelRectangle(x: 0, y: 0, width: frame.pixels.width, height: frame.rows), isComplete: isComplete)
+        let turned = try image.turned(container.orientation ?? 1, applied: options.appliesOrientation)
+        header = turned.header
+        return turned
+    }
+}

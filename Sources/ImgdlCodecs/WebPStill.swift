@@ -1,0 +1,76 @@
+import CCodecs
+import ImgdlCore
+
+/// One still WebP on its way through libwebp's incremental decoder, as it is stored.
+final class WebPStill {
+    let pixels: PixelBuffer
+    /// Rows that are final.
+    private(set) var rows = 0
+    private(set) var isComplete = false
+
+    private let decoder: OpaquePointer
+    private let height: Int
+    private let isLossless: Bool
+    private let premultiplies: Bool
+    private var offered = 0
+
+    init(_ features: WebPBitstreamFeatures, isLossless: Bool, _ format: PixelFormat) throws(Failure) {
+        let pixels = try PixelBuffer(width: Int(features.width), height: Int(features.height), format: format)
+        let mode = format.isBGRA ? MODE_BGRA : MODE_RGBA
+        let memory = pixels.bytes.assumingMemoryBound(to: UInt8.self)
+        guard let stride = Int32(exactly: pixels.stride),
+            let decoder = WebPINewRGB(mode, memory, pixels.byteCount, stride)
+        else { throw Failure(.outOfMemory, "no memory for a WebP decoder") }
+        self.pixels = pixels
+        self.decoder = decoder
+        self.isLossless = isLossless
+        height = Int(features.height)
+        // The alpha hint of a lossless picture is only a hint: its pixels may have alpha all the same.
+        premultiplies = format.isPremultiplied && (isLossless || features.has_alpha != 0)
+    }
+
+    deinit { WebPIDelete(decoder) }
+
+    /// Lossy pictures go on where they stopped. Lossless ones begin again some rows before, or at the very start while
+    /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
+    func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool, length: Int) throws(Failure) {
+        if isLossless, !isWhole {
+            let rowsWorth = 48 * max(0, length - start) / max(1, height)
+            let batch = max(64 * 1024, rowsWorth, rows == 0 ? offered / 2 : 0)
+            guard body.count - offered >= batch else { return }
+        }
+        try update(body)
+    }
+
+    /// `body` begins with the file's first byte, each time; it may have moved.
+    func update(_ body: UnsafeRawBufferPointer) throws(Failure) {
+        guard !isComplete, body.count > offered else { return }
+        offered = body.count
+        let status = WebPIUpdate(decoder, body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count)
+        var last: Int32 = 0
+        if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { reached(Int(last)) }
+        if status == VP8_STATUS_SUSPENDED { return }
+        try Self.check(status)
+        reached(height)
+        isComplete = true
+    }
+
+    private func reached(_ row: Int) {
+        guard row > rows else { return }
+        if premultiplies {
+            let first = pixels.bytes.advanced(by: rows * pixels.stride).assumingMemoryBound(to: UInt8.self)
+            codec_premultiply(first, (row - rows) * pixels.width)
+        }
+        rows = row
+    }
+
+    static func check(_ status: VP8StatusCode) throws(Failure) {
+        switch status {
+        case VP8_STATUS_OK: return
+        case VP8_STATUS_OUT_OF_MEMORY: throw Failure(.outOfMemory, "libwebp: out of memory")
+        case VP8_STATUS_NOT_ENOUGH_DATA, VP8_STATUS_SUSPENDED: throw Failure(.truncated, "libwebp: not enough data")
+        case VP8_STATUS_UNSUPPORTED_FEATURE: throw Failure(.badImageData, "libwebp: unsupported feature")
+        default: throw Failure(.badImageData, "libwebp: bitstream error")
+        }
+    }
+}

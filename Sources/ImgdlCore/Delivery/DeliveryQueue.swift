@@ -1,0 +1,54 @@
+/// Subscriptions with something to deliver, each at most once, in order of their oldest event. Shared by the executors
+/// that deliver on a thread of their own; one thread at a time takes from it.
+struct DeliveryQueue {
+    private var ready: [Subscription] = []
+    private var head = 0
+
+    var isEmpty: Bool { head == ready.count }
+    var count: Int { ready.count - head }
+
+    mutating func add(_ subscription: Subscription, _ event: DownloadEvent) {
+        subscription.pending.add(event)
+        schedule(subscription)
+    }
+
+    /// The next event; `returnTaken` must follow when it has been delivered.
+    mutating func take() -> (Subscription, DownloadEvent)? {
+        while head < ready.count {
+            let subscription = ready[head]
+            head += 1
+            if head == ready.count {
+                ready.removeAll(keepingCapacity: ready.capacity <= 1024)
+                head = 0
+            } else if head >= 64, head * 2 >= ready.count {
+                ready.removeFirst(head)
+                head = 0
+            }
+            // It stays scheduled meanwhile: events that come now only wait with it.
+            if let event = subscription.pending.takeFirst() { return (subscription, event) }
+            subscription.isScheduled = false
+        }
+        return nil
+    }
+
+    /// Behind the others, if more has to be delivered.
+    mutating func returnTaken(_ subscription: Subscription) {
+        subscription.isScheduled = false
+        if !subscription.pending.isEmpty { schedule(subscription) }
+    }
+
+    /// Everyone who waits; empty afterwards.
+    mutating func takeAll() -> [Subscription] {
+        let all = Array(ready[head...])
+        ready = []
+        head = 0
+        for subscription in all { subscription.isScheduled = false }
+        return all
+    }
+
+    private mutating func schedule(_ subscription: Subscription) {
+        guard !subscription.isScheduled else { return }
+        subscription.isScheduled = true
+        ready.append(subscription)
+    }
+}

@@ -1,0 +1,93 @@
+/// The accepted downloads of one downloader that are not over: for counts and for those who wait.
+package final class Outstanding: @unchecked Sendable {
+    private let lock = Lock()
+    private let changed: Condition
+    /// Terminal callback not begun.
+    private var accepted = 0
+    /// Terminal callback not returned.
+    private var live = 0
+    private var waiters = 0
+    /// Live ones on each pumped executor.
+    private var pumped: [ObjectIdentifier: (executor: PumpedExecutor, count: Int)] = [:]
+
+    package init() { changed = Condition(lock) }
+
+    package var count: Int { lock.withLock { accepted } }
+
+    func accept(_ subscription: Subscription) {
+        lock.withLock {
+            accepted += 1
+            live += 1
+            if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
+                pumped[ObjectIdentifier(executor), default: (executor, 0)].count += 1
+            }
+        }
+    }
+
+    func beginTerminal() { lock.withLock { accepted -= 1 } }
+
+    func complete(_ subscription: Subscription, _ result: DownloadResult) {
+        lock.withLock {
+            subscription.result = result
+            live -= 1
+            if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
+                let key = ObjectIdentifier(executor)
+                pumped[key]?.count -= 1
+                if pumped[key]?.count == 0 { pumped[key] = nil }
+            }
+            if waiters > 0 { changed.broadcast() }
+        }
+    }
+
+    package func result(of subscription: Subscription) -> DownloadResult? { lock.withLock { subscription.result } }
+
+    /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
+    package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
+        try wait(until: deadline, deadlock: { subscription.hasSink && isOwn(subscription.executor) }) {
+            subscription.result != nil
+        }
+    }
+
+    /// Until there is none. Throws `wouldDeadlock`, `waitTimeout`.
+    package func waitUntilNone(until deadline: Instant?) throws(Failure) {
+        try wait(until: deadline, deadlock: { pumped.values.contains { $0.executor.isOwnedByCurrentThread } }) { live == 0 }
+    }
+
+    /// Whether waiting for all of them on the calling thread would wait for that thread.
+    var wouldDeadlock: Bool { lock.withLock { pumped.values.contains { $0.executor.isOwnedByCurrentThread } } }
+
+    /// For the thread that ends a downloader, which nothing else waits on.
+    func waitUntilNoneFromReaper() {
+        lock.withLock {
+            waiters += 1
+            while live > 0 { changed.wait() }
+            waiters -= 1
+        }
+    }
+
+    private func wait(until deadline: Instant?, deadlock: () -> Bool, _ isOver: () -> Bool) throws(Failure) {
+        let outcome: ErrorCode = lock.withLock {
+            if isOver() { return .ok }
+            if Thread.isLibraryThread || deadlock() { return .wouldDeadlock }
+            waiters += 1
+            defer { waiters -= 1 }
+            while !isOver() {
+                if let deadline {
+                    if !changed.wait(until: deadline), !isOver() { return .waitTimeout }
+                } else {
+                    changed.wait()
+                }
+            }
+            return .ok
+        }
+        switch outcome {
+        case .ok: return
+        case .wouldDeadlock: throw Failure(.wouldDeadlock, "waiting here would wait for this very thread")
+        default: throw Failure(.waitTimeout, "the time given is over")
+        }
+    }
+
+    private func isOwn(_ executor: any Executor) -> Bool {
+        (executor as? PumpedExecutor)?.isOwnedByCurrentThread ?? false
+    }
+}

@@ -1,0 +1,84 @@
+import CSystem
+import Glibc
+import Synchronization
+
+/// A thread of the host: it watches `descriptor` and calls `dispatch`.
+package final class PumpedExecutor: Executor, @unchecked Sendable {
+    /// An eventfd, readable while callbacks wait.
+    package let descriptor: Int32
+    package let processGeneration = ProcessGeneration.current
+    /// Callbacks in one go where the host names no number: it gets its loop back.
+    private static let turn = 1024
+    private let lock = Lock()
+    private var queue = DeliveryQueue()
+    private var isClosed = false
+    private var isDispatching = false
+    private var owner = pthread_self()
+
+    package init() throws(Failure) {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard descriptor >= 0 else { throw Failure(.outOfMemory, "no eventfd: \(String(cString: strerror(errno)))") }
+    }
+
+    deinit {
+        // After fork the number may be another file's by now only if the child closed it; the child's copy is its own.
+        Glibc.close(descriptor)
+    }
+
+    /// The thread that dispatched it last, or made it: whoever waits there for its callbacks waits for himself.
+    var isOwnedByCurrentThread: Bool { lock.withLock { pthread_equal(owner, pthread_self()) != 0 } }
+
+    package func post(_ subscription: Subscription, _ event: DownloadEvent) {
+        let (isDropped, wakes) = lock.withLock { () -> (Bool, Bool) in
+            if isClosed { return (true, false) }
+            let wasEmpty = queue.isEmpty
+            queue.add(subscription, event)
+            return (false, wasEmpty && !queue.isEmpty)
+        }
+        if wakes { signal() }
+        if isDropped, case .terminal = event { subscription.discard() }
+    }
+
+    /// How many callbacks ran. Throws `wouldDeadlock` when called inside one of them or on two threads at once.
+    package func dispatch(maximum: Int) throws(Failure) -> Int {
+        let isMine = lock.withLock { () -> Bool in
+            if isDispatching { return false }
+            isDispatching = true
+            owner = pthread_self()
+            return true
+        }
+        guard isMine else {
+            throw Failure(.wouldDeadlock, "the executor is being dispatched already")
+        }
+        // Cleared before the events are taken: what comes meanwhile signals anew.
+        var value: UInt64 = 0
+        _ = read(descriptor, &value, 8)
+        let limit = maximum > 0 ? maximum : Self.turn
+        var count = 0
+        while count < limit, let (subscription, event) = lock.withLock({ queue.take() }) {
+            count += 1
+            subscription.deliver(event)
+            lock.withLock { queue.returnTaken(subscription) }
+        }
+        let isLeft = lock.withLock { () -> Bool in
+            isDispatching = false
+            return !queue.isEmpty
+        }
+        if isLeft { signal() }
+        return count
+    }
+
+    /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends.
+    package func close() {
+        let dropped = lock.withLock { () -> [Subscription] in
+            isClosed = true
+            return queue.takeAll()
+        }
+        for subscription in dropped where subscription.pending.holdsTerminal { subscription.discard() }
+    }
+
+    private func signal() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+}

@@ -1,0 +1,48 @@
+/// What the engine holds of a transfer that has left the queue: its bytes, its decoders, and what they gave.
+final class ActiveTransfer {
+    let request: TransferRequest
+    /// Of the hop that runs.
+    var url: ParsedURL
+    var redirectCount = 0
+    var response: Response?
+    var expected: Int64 = -1
+    private(set) var body: Body?
+    /// In the order of the rules' variants.
+    var variants: [ActiveVariant] = []
+    private var wholeBody: BodySlice?
+
+    init(_ request: TransferRequest) {
+        self.request = request
+        url = request.url
+    }
+
+    /// False when there is no memory.
+    func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if body == nil { body = Body(expected: expected) }
+        return body?.append(bytes) ?? false
+    }
+
+    /// What the decoder has not had yet.
+    func takeNewBytes(for session: DecodeSession) -> [BodySlice] {
+        guard let body else { return [] }
+        defer { session.position = body.count }
+        return body.slices(from: session.position)
+    }
+
+    /// The body in one piece, made once; nil when there is no memory. An empty body is an empty slice.
+    func contiguousBody() -> BodySlice? {
+        if wholeBody == nil {
+            if body == nil { body = Body(expected: 0) }
+            wholeBody = body?.contiguous()
+        }
+        return wholeBody
+    }
+}
+
+/// One way of decoding it.
+struct ActiveVariant {
+    var session: DecodeSession?
+    var header: ImageHeader?
+    /// The latest partial image, then the picture, or what could be salvaged.
+    var image: DecodedImage?
+}

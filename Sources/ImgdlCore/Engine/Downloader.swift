@@ -1,0 +1,218 @@
+import Glibc
+import Synchronization
+
+/// The ports a downloader is put together from.
+package struct DownloaderPorts {
+    package var makeTransport: (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+    package var codec: any ImageCodec
+    package var store: any Store
+    package var clock: any Clock
+
+    package init(
+        codec: any ImageCodec, store: any Store, clock: any Clock,
+        makeTransport: @escaping (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+    ) {
+        self.codec = codec
+        self.store = store
+        self.clock = clock
+        self.makeTransport = makeTransport
+    }
+}
+
+/// One downloader as other threads see it: they post commands, read counters and wait. Owns the threads.
+package final class Downloader: @unchecked Sendable {
+    package let processGeneration = ProcessGeneration.current
+    private static let lastID = Atomic<UInt64>(0)
+
+    private let mailbox: Mailbox
+    private let engine: Engine
+    private let transport: any Transport
+    private let workers: WorkerPool
+    private let outstanding = Outstanding()
+    private let clock: any Clock
+    private let urls = ParsedURLCache()
+    /// What requests use that name no executor.
+    private let defaultExecutor: any Executor
+    /// Where `defaultExecutor` is a thread of this downloader's own.
+    private let deliveryThread: ThreadExecutor?
+    private let engineThread: Thread
+
+    private let lock = Lock()
+    private let ended: Condition
+    private var fields: RequestFields
+    private var ending = Ending.running
+    private var completions: [() -> Void] = []
+
+    private enum Ending {
+        case running
+        /// Somebody waits for the threads to end.
+        case reaping
+        case ended
+    }
+
+    /// `executor`: of requests that name none; nil for a thread of its own.
+    package init(
+        _ configuration: DownloaderConfiguration, ports: DownloaderPorts, executor: (any Executor)?
+    ) throws(Failure) {
+        let loop = try EventLoop()
+        mailbox = Mailbox { loop.wake() }
+        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        workers = WorkerPool(width: configuration.decodeThreads > 0 ? configuration.decodeThreads : cores)
+        engine = Engine(
+            limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
+            store: ports.store, workers: workers)
+        let transport = try ports.makeTransport(EngineLoop(loop, mailbox), engine)
+        self.transport = transport
+        engine.attach(transport)
+        clock = ports.clock
+        fields = RequestFields(userAgent: configuration.userAgent)
+        ended = Condition(lock)
+        do throws(Failure) {
+            deliveryThread = executor == nil ? try ThreadExecutor() : nil
+            defaultExecutor = executor ?? deliveryThread ?? InlineExecutor.shared
+            engineThread = try Thread.start(name: "imgdl-engine") { [engine] in engine.run() }
+        } catch {
+            transport.close()
+            throw error
+        }
+    }
+
+    // MARK: Requests
+
+    /// Throws `invalidURL`, `unsupportedScheme`.
+    package func parse(_ url: String) throws(Failure) -> ParsedURL {
+        try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+    }
+
+    /// Everything that a request with these fields of its own sends.
+    package func merge(_ own: [(name: String, value: String?)]) -> [HeaderField] {
+        lock.withLock { fields }.merged(with: own)
+    }
+
+    /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`.
+    package func download(
+        _ request: TransferRequest, _ options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?,
+        willAccept: (Subscription) -> Void
+    ) throws(Failure) {
+        let subscription = Subscription(
+            id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
+            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink)
+        let isAccepted = mailbox.submit(subscription) {
+            outstanding.accept(subscription)
+            willAccept(subscription)
+        }
+        guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
+    }
+
+    package func cancel(_ subscription: Subscription) {
+        subscription.markCancelled()
+        mailbox.post(.cancel(subscription))
+    }
+
+    package func setPriority(_ subscription: Subscription, _ priority: Priority) {
+        mailbox.post(.setPriority(subscription, priority))
+    }
+
+    package func result(of subscription: Subscription) -> DownloadResult? { outstanding.result(of: subscription) }
+
+    /// nil milliseconds: without limit. Throws `wouldDeadlock`, `waitTimeout`.
+    package func wait(for subscription: Subscription, milliseconds: Int64?) throws(Failure) {
+        try outstanding.wait(for: subscription, until: milliseconds.map { clock.now().advanced(byMilliseconds: $0) })
+    }
+
+    // MARK: The downloader
+
+    package func setField(_ name: String, _ value: String?) { lock.withLock { fields.set(name, value) } }
+    package func setMaximumConcurrent(_ maximum: Int) { mailbox.post(.setMaximumConcurrent(maximum)) }
+    package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
+    package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
+    package func cancelAll() { mailbox.post(.cancelAll) }
+    package var currentCount: Int { outstanding.count }
+
+    package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
+        try outstanding.waitUntilNone(until: milliseconds.map { clock.now().advanced(byMilliseconds: $0) })
+    }
+
+    // MARK: The end
+
+    /// Takes no more requests; `completion` runs when everything is over, on a thread of its own.
+    package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
+        mailbox.shutDown(cancelling: cancelling)
+        let isFirst = lock.withLock { () -> Bool in
+            if let completion { completions.append(completion) }
+            guard ending == .running else { return false }
+            ending = .reaping
+            return true
+        }
+        if isFirst {
+            startReaper { [self] in reap() }
+        } else if lock.withLock({ ending == .ended }) {
+            startReaper { [self] in runCompletions() }
+        }
+    }
+
+    /// Ends everything and waits for it, unless that would be a wait for the calling thread.
+    package func destroy() {
+        mailbox.shutDown(cancelling: true)
+        let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
+        let isFirst = lock.withLock { () -> Bool in
+            guard ending == .running else { return false }
+            ending = .reaping
+            return true
+        }
+        if isFirst {
+            if mustNotWait { startReaper { [self] in reap() } } else { reap() }
+        } else if !mustNotWait {
+            lock.withLock { while ending != .ended { ended.wait() } }
+        }
+    }
+
+    /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
+    package func stopForExit() {
+        guard !engineThread.isCurrent else { return }
+        engine.stop()
+        engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
+    }
+
+    private func reap() {
+        // A pumped executor may take its time: its host decides when the last callback runs.
+        outstanding.waitUntilNoneFromReaper()
+        engineThread.join()
+        workers.close()
+        deliveryThread?.close()
+        runCompletions()
+        lock.withLock {
+            ending = .ended
+            ended.broadcast()
+        }
+        runCompletions()
+    }
+
+    private func runCompletions() {
+        while let completion = lock.withLock({ completions.isEmpty ? nil : completions.removeFirst() }) { completion() }
+    }
+
+    private func startReaper(_ body: @escaping () -> Void) {
+        // Without a thread there is no way to wait without waiting: the end comes with the process.
+        (try? Thread.start(name: "imgdl-end", body))?.detach()
+    }
+}
+
+/// What a transport sees of the engine's thread.
+private final class EngineLoop: TransportLoop {
+    private let loop: EventLoop
+    private let mailbox: Mailbox
+
+    init(_ loop: EventLoop, _ mailbox: Mailbox) {
+        self.loop = loop
+        self.mailbox = mailbox
+    }
+
+    func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        loop.watch(descriptor, readable: readable, writable: writable)
+    }
+
+    func unwatch(_ descriptor: Int32) { loop.unwatch(descriptor) }
+
+    func perform(_ work: @escaping @Sendable () -> Void) { mailbox.post(.perform(work)) }
+}

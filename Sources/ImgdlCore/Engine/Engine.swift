@@ -1,0 +1,266 @@
+import Synchronization
+
+/// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
+/// the clock to the rules, and performs the actions that come back. It decides nothing itself.
+final class Engine: TransportEvents {
+    private let mailbox: Mailbox
+    private let loop: EventLoop
+    private let clock: any Clock
+    private let codec: any ImageCodec
+    private let store: any Store
+    private let workers: WorkerPool
+    private var transport: (any Transport)?
+    private var downloads: Downloads
+    /// By slot of the rules' numbers.
+    private var subscriptions: [Subscription?] = []
+    private var active: [ActiveTransfer?] = []
+    private var isShuttingDown = false
+    private let isStopped = Atomic<Bool>(false)
+    private let endLock = Lock()
+    private let ended: Condition
+    private var hasEnded = false
+
+    init(
+        limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
+        workers: WorkerPool
+    ) {
+        downloads = Downloads(limits)
+        ended = Condition(endLock)
+        self.loop = loop
+        self.mailbox = mailbox
+        self.clock = clock
+        self.codec = codec
+        self.store = store
+        self.workers = workers
+    }
+
+    /// Before `run`.
+    func attach(_ transport: any Transport) { self.transport = transport }
+
+    /// Ends the thread as it stands, without a word to anybody: the process exits. Threads: any.
+    func stop() {
+        isStopped.store(true, ordering: .releasing)
+        loop.wake()
+    }
+
+    /// False when the time is over first. Threads: any but the engine's.
+    @discardableResult
+    func waitUntilStopped(until deadline: Instant) -> Bool {
+        endLock.withLock {
+            while !hasEnded, ended.wait(until: deadline) {}
+            return hasEnded
+        }
+    }
+
+    /// The thread's body: until shut down and empty.
+    func run() {
+        while !isStopped.load(ordering: .acquiring) {
+            for command in mailbox.takeAll() { perform(command) }
+            let now = clock.now()
+            if let deadline = transport?.deadline, deadline <= now { transport?.deadlineReached(now) }
+            if let deadline = downloads.nextDeadline, deadline <= now {
+                downloads.deadlineReached(now)
+                performActions()
+            }
+            if isShuttingDown, downloads.subscriberCount == 0 { break }
+            let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
+            loop.wait(until: deadline, now: now) { [transport] descriptor, readable, writable in
+                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
+            }
+        }
+        mailbox.close()
+        transport?.close()
+        transport = nil
+        endLock.withLock {
+            hasEnded = true
+            ended.broadcast()
+        }
+    }
+
+    private func perform(_ command: Command) {
+        let now = clock.now()
+        switch command {
+        case .submit(let subscription):
+            let (subscriber, transfer) = downloads.submit(subscription.request, subscription.options, now)
+            subscription.subscriberID = subscriber
+            subscription.transferID = transfer
+            let slot = SlotTable<Subscription>.slot(subscriber)
+            while subscriptions.count <= slot { subscriptions.append(nil) }
+            subscriptions[slot] = subscription
+        case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
+        case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
+        case .cancelAll: downloads.cancelAll(now)
+        case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
+        case .setOrder(let order): downloads.setOrder(order)
+        case .setSuspended(let suspended): downloads.setSuspended(suspended, now)
+        case .decodeStepped(let report): decodeStepped(report, now)
+        case .perform(let work): work()
+        case .shutDown(let cancelling):
+            isShuttingDown = true
+            // What waits must be able to end.
+            downloads.setSuspended(false, now)
+            if cancelling { downloads.cancelAll(now) }
+        }
+        performActions()
+    }
+
+    // MARK: Actions
+
+    private func performActions() {
+        for action in downloads.takeActions() { perform(action) }
+    }
+
+    private func perform(_ action: Action) {
+        switch action {
+        case .start(let id): start(id)
+        case .follow(let id, let redirect): follow(id, redirect)
+        case .stop(let id): transport?.cancel(id)
+        case .forget(let id):
+            // One that never left the queue has none.
+            if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+        case .decode(let id, let variant, let step): decode(id, variant, step)
+        case .emit(let subscriber, let notice): emit(subscriber, notice)
+        case .end(let subscriber, let outcome): end(subscriber, outcome)
+        }
+    }
+
+    private func start(_ id: TransferID) {
+        guard let request = downloads.request(id) else { return }
+        let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
+        while active.count <= slot { active.append(nil) }
+        active[slot] = ActiveTransfer(request)
+        transport?.start(
+            id,
+            TransportRequest(
+                url: request.url, method: request.method, fields: request.fields, body: request.body,
+                maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+    }
+
+    private func follow(_ id: TransferID, _ redirect: Redirect) {
+        guard let transfer = transfer(id) else { return }
+        transfer.url = redirect.url
+        transfer.redirectCount += 1
+        transport?.start(
+            id,
+            RedirectRules.request(
+                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+    }
+
+    private func emit(_ subscriber: SubscriberID, _ notice: Notice) {
+        guard let subscription = subscriptions[SlotTable<Subscription>.slot(subscriber)],
+            let transfer = transfer(subscription.transferID)
+        else { return }
+        switch notice {
+        case .started: subscription.post(.started)
+        case .response:
+            if let response = transfer.response { subscription.post(.response(response, expected: transfer.expected)) }
+        case .header(let variant):
+            if let header = transfer.variants[variant].header { subscription.post(.header(header)) }
+        case .progress(let received, let expected): subscription.post(.progress(received: received, expected: expected))
+        case .partial(let variant):
+            if let image = transfer.variants[variant].image { subscription.post(.partial(image)) }
+        }
+    }
+
+    private func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
+        let slot = SlotTable<Subscription>.slot(subscriber)
+        guard let subscription = subscriptions[slot] else { return }
+        subscriptions[slot] = nil
+        let transfer = transfer(subscription.transferID)
+        var result: DownloadResult
+        switch outcome {
+        case .success(let variant):
+            result = DownloadResult(failure: nil, message: "", response: transfer?.response)
+            if let variant { result.image = transfer?.variants[variant].image }
+            if subscription.options.wantsBody {
+                result.body = transfer?.contiguousBody()
+                if result.body == nil {
+                    result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
+                }
+            }
+        case .failure(let failure, let salvaged):
+            result = DownloadResult(failure: failure, message: "", response: transfer?.response)
+            if let salvaged { result.image = transfer?.variants[salvaged].image }
+        }
+        if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
+        subscription.post(.terminal(result))
+    }
+
+    // MARK: Decoding
+
+    private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
+        guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
+        while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
+        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options))
+        transfer.variants[variant].session = session
+        let slices = transfer.takeNewBytes(for: session)
+        let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
+            mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
+        }
+        if !isTaken {
+            var report = DecodeReport(transfer: id, variant: variant)
+            report.verdict = .failed(Failure(.outOfMemory, "no thread to decode on"))
+            mailbox.post(.decodeStepped(report))
+        }
+    }
+
+    private func decodeStepped(_ report: DecodeReport, _ now: Instant) {
+        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil else { return }
+        if let header = report.header { transfer.variants[report.variant].header = header }
+        if let image = report.image { transfer.variants[report.variant].image = image }
+        if report.verdict != .fed { transfer.variants[report.variant].session = nil }
+        if case .failed = report.verdict { transfer.variants[report.variant].image = report.image }
+        downloads.decodeStepped(
+            report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
+            hasPartial: report.verdict == .fed && report.image != nil, now)
+    }
+
+    // MARK: Transport
+
+    func transferConnected(_ id: TransferID) {
+        downloads.connected(id, clock.now())
+        performActions()
+    }
+
+    func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
+        guard let transfer = transfer(id) else { return .discard }
+        transfer.response = Response(url: transfer.url, head: head, redirectCount: transfer.redirectCount)
+        transfer.expected = ResponseRules.expectedBytes(head)
+        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
+        performActions()
+        return disposition
+    }
+
+    func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
+        guard let transfer = transfer(id) else { return }
+        if transfer.append(body) {
+            downloads.bodyReceived(id, body.count, clock.now())
+        } else {
+            transport?.cancel(id)
+            downloads.failed(id, Failure(.outOfMemory, "no memory for the body"), clock.now())
+        }
+        performActions()
+    }
+
+    func transferFinished(_ id: TransferID) {
+        downloads.finished(id, clock.now())
+        performActions()
+    }
+
+    func transferFailed(_ id: TransferID, _ failure: Failure) {
+        downloads.failed(id, failure, clock.now())
+        performActions()
+    }
+
+    private func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
+        guard RedirectRules.isRedirect(head.status), let reference = head.fields.first(named: "Location"),
+            let transport
+        else { return nil }
+        return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
+    }
+
+    private func transfer(_ id: TransferID) -> ActiveTransfer? {
+        let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
+        return slot < active.count ? active[slot] : nil
+    }
+}

@@ -1,0 +1,80 @@
+import CSystem
+import Glibc
+
+/// epoll, and an eventfd by which other threads end its sleep. Its thread is the engine's; only `wake` is for others.
+///
+/// The next deadline is epoll's timeout and not a timer descriptor: it saves a system call at each change.
+final class EventLoop {
+    private let epoll: Int32
+    private let wakeDescriptor: Int32
+    private var watched: Set<Int32> = []
+    private var events = [epoll_event](repeating: epoll_event(), count: 64)
+
+    init() throws(Failure) {
+        epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard epoll >= 0 else { throw Failure(.outOfMemory, "no epoll descriptor: \(String(cString: strerror(errno)))") }
+        wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard wakeDescriptor >= 0 else {
+            let reason = String(cString: strerror(errno))
+            Glibc.close(epoll)
+            throw Failure(.outOfMemory, "no eventfd: \(reason)")
+        }
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue
+        event.data.fd = wakeDescriptor
+        epoll_ctl(epoll, EPOLL_CTL_ADD, wakeDescriptor, &event)
+    }
+
+    deinit {
+        Glibc.close(wakeDescriptor)
+        Glibc.close(epoll)
+    }
+
+    /// Threads: any.
+    func wake() {
+        var one: UInt64 = 1
+        _ = write(wakeDescriptor, &one, 8)
+    }
+
+    func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        var event = epoll_event()
+        event.events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
+        event.data.fd = descriptor
+        let isNew = watched.insert(descriptor).inserted
+        if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) != 0 {
+            // A descriptor that was closed without `unwatch` has left epoll by itself, and its number may be back.
+            epoll_ctl(epoll, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event)
+        }
+    }
+
+    func unwatch(_ descriptor: Int32) {
+        guard watched.remove(descriptor) != nil else { return }
+        epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
+    }
+
+    /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached.
+    func wait(until deadline: Instant?, now: Instant, _ ready: (Int32, _ readable: Bool, _ writable: Bool) -> Void) {
+        var timeout: Int32 = -1
+        if let deadline {
+            // Rounded up: waking too early would only mean to sleep again.
+            let milliseconds = (deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
+            timeout = Int32(clamping: max(0, milliseconds))
+        }
+        let count = epoll_wait(epoll, &events, Int32(events.count), timeout)
+        guard count > 0 else { return }
+        for index in 0..<Int(count) {
+            let event = events[index]
+            let descriptor = event.data.fd
+            if descriptor == wakeDescriptor {
+                var value: UInt64 = 0
+                _ = read(wakeDescriptor, &value, 8)
+                continue
+            }
+            // Errors and hang-ups are found out by reading.
+            let failed = event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+            ready(
+                descriptor, event.events & EPOLLIN.rawValue != 0 || failed,
+                event.events & EPOLLOUT.rawValue != 0)
+        }
+    }
+}

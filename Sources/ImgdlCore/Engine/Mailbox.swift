@@ -1,0 +1,68 @@
+/// What other threads want of the engine, in the order in which they said it.
+enum Command {
+    case submit(Subscription)
+    case cancel(Subscription)
+    case setPriority(Subscription, Priority)
+    case cancelAll
+    case setMaximumConcurrent(Int)
+    case setOrder(ExecutionOrder)
+    case setSuspended(Bool)
+    case decodeStepped(DecodeReport)
+    case perform(@Sendable () -> Void)
+    /// No more submits will come: end when there is nothing left.
+    case shutDown(cancelling: Bool)
+}
+
+/// Carries commands to the engine's thread: one wake-up for many of them.
+final class Mailbox: @unchecked Sendable {
+    private let lock = Lock()
+    private let wake: () -> Void
+    private var commands: [Command] = []
+    private var acceptsSubmits = true
+    private var isClosed = false
+
+    init(wake: @escaping () -> Void) { self.wake = wake }
+
+    /// After `close` commands are dropped.
+    func post(_ command: Command) {
+        let wasEmpty = lock.withLock { () -> Bool in
+            guard !isClosed else { return false }
+            commands.append(command)
+            return commands.count == 1
+        }
+        if wasEmpty { wake() }
+    }
+
+    /// False once the downloader takes no more requests. `accepted` runs before the engine can see the command.
+    func submit(_ subscription: Subscription, accepted: () -> Void) -> Bool {
+        let (isAccepted, wakes) = lock.withLock { () -> (Bool, Bool) in
+            guard acceptsSubmits, !isClosed else { return (false, false) }
+            accepted()
+            commands.append(.submit(subscription))
+            return (true, commands.count == 1)
+        }
+        if wakes { wake() }
+        return isAccepted
+    }
+
+    func shutDown(cancelling: Bool) {
+        lock.withLock { acceptsSubmits = false }
+        post(.shutDown(cancelling: cancelling))
+    }
+
+    func takeAll() -> [Command] {
+        lock.withLock {
+            guard !commands.isEmpty else { return [] }
+            defer { commands = [] }
+            return commands
+        }
+    }
+
+    func close() {
+        lock.withLock {
+            isClosed = true
+            acceptsSubmits = false
+            commands = []
+        }
+    }
+}

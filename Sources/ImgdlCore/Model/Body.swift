@@ -1,0 +1,102 @@
+import Glibc
+
+/// Bytes of a body as they arrive. The engine's thread appends; decoders on other threads read slices of what is
+/// already there: written bytes are never moved or changed, so no reader sees a buffer that grows (features D6, I11).
+package final class Body {
+    private static let smallest = 16 << 10
+    private static let largest = 1 << 20
+
+    private var segments: [BodySegment] = []
+    package private(set) var count = 0
+    private let expected: Int64
+
+    /// `expected` helps to make one segment of a small body; it is a hint from the network and reserves 1 MiB at most.
+    package init(expected: Int64) { self.expected = expected }
+
+    /// False when there is no memory.
+    package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var rest = bytes
+        while !rest.isEmpty {
+            if segments.last.map({ $0.room == 0 }) ?? true {
+                let hint = segments.isEmpty && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
+                guard let segment = BodySegment(capacity: min(max(hint, min(rest.count, Self.smallest)), Self.largest)) else {
+                    return false
+                }
+                segments.append(segment)
+            }
+            let taken = segments[segments.count - 1].append(rest)
+            count += taken
+            rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+        }
+        return true
+    }
+
+    /// What came after the first `offset` bytes.
+    package func slices(from offset: Int) -> [BodySlice] {
+        var slices: [BodySlice] = []
+        var start = 0
+        for segment in segments {
+            let end = start + segment.count
+            if end > offset {
+                let from = max(0, offset - start)
+                slices.append(BodySlice(segment: segment, range: from..<segment.count))
+            }
+            start = end
+        }
+        return slices
+    }
+
+    /// All of it in one piece: the one segment of a small body, or a copy. nil when there is no memory.
+    package func contiguous() -> BodySlice? {
+        if segments.count == 1 { return BodySlice(segment: segments[0], range: 0..<segments[0].count) }
+        guard let whole = BodySegment(capacity: max(count, 1)) else { return nil }
+        for slice in slices(from: 0) { slice.withBytes { _ = whole.append($0) } }
+        segments = [whole]
+        return BodySlice(segment: whole, range: 0..<whole.count)
+    }
+}
+
+/// Memory of fixed size that is filled once, from its start.
+package final class BodySegment: @unchecked Sendable {
+    fileprivate let bytes: UnsafeMutableRawPointer
+    private let capacity: Int
+    fileprivate private(set) var count = 0
+    fileprivate var room: Int { capacity - count }
+
+    fileprivate init?(capacity: Int) {
+        guard let memory = malloc(capacity) else { return nil }
+        bytes = memory
+        self.capacity = capacity
+    }
+
+    deinit { free(bytes) }
+
+    /// How many of them found room.
+    fileprivate func append(_ source: UnsafeRawBufferPointer) -> Int {
+        let taken = min(source.count, room)
+        if taken > 0, let start = source.baseAddress { memcpy(bytes + count, start, taken) }
+        count += taken
+        return taken
+    }
+}
+
+/// Bytes that are there for good, with the segment that holds them.
+package struct BodySlice: Sendable {
+    private let segment: BodySegment
+    private let range: Range<Int>
+
+    fileprivate init(segment: BodySegment, range: Range<Int>) {
+        self.segment = segment
+        self.range = range
+    }
+
+    package var count: Int { range.count }
+    /// Valid while the slice lives.
+    package var start: UnsafeRawPointer { UnsafeRawPointer(segment.bytes + range.lowerBound) }
+
+    package func withBytes<Result, Problem: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        try body(UnsafeRawBufferPointer(start: start, count: range.count))
+    }
+}

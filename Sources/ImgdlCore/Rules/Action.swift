@@ -1,0 +1,68 @@
+/// Names one subscriber between rules and engine: slot and generation.
+package typealias SubscriberID = UInt64
+
+/// What the rules want done. The engine performs them in order and decides nothing.
+package enum Action: Equatable {
+    /// The transfer leaves the queue: send its request.
+    case start(TransferID)
+    /// The response was a redirect that is followed: send the next hop's request.
+    case follow(TransferID, Redirect)
+    /// Nobody waits for it any more, or its time is over: end it at the transport.
+    case stop(TransferID)
+    /// It is over: let go of its body, its decoders and its number.
+    case forget(TransferID)
+    /// Have one of its decoders do something; answered with `decodeStepped`.
+    case decode(TransferID, variant: Int, DecodeStep)
+    /// Tell one subscriber something, then, once and last, how it ended.
+    case emit(SubscriberID, Notice)
+    case end(SubscriberID, Outcome)
+}
+
+/// What a decoder does in one go on a worker: it takes the bytes that have come since the last time, and then …
+package enum DecodeStep: Equatable {
+    /// … shows the picture so far, if `showing`.
+    case feed(showing: Bool)
+    /// … ends: no more bytes will come.
+    case finish
+    /// … gives what pixels it has: the transfer failed.
+    case salvage
+}
+
+/// How a step ended.
+package enum DecodeVerdict: Equatable {
+    case fed
+    case finished
+    case failed(Failure)
+}
+
+package enum Notice: Equatable {
+    case started
+    case response
+    case header(variant: Int)
+    /// expected: -1 while unknown.
+    case progress(received: Int64, expected: Int64)
+    case partial(variant: Int)
+}
+
+package enum Outcome: Equatable {
+    /// variant: whose image it gets, nil for none.
+    case success(variant: Int?)
+    /// salvaged: the variant whose pixels come with the failure.
+    case failure(Failure, salvaged: Int? = nil)
+}
+
+/// Where a redirect leads and with what.
+package struct Redirect: Equatable {
+    package var url: ParsedURL
+    package var method: String
+    package var sendsBody: Bool
+    /// Another origin: Authorization, Cookie and Host are for the first one alone (features I24).
+    package var leavesOrigin: Bool
+
+    package init(url: ParsedURL, method: String, sendsBody: Bool, leavesOrigin: Bool) {
+        self.url = url
+        self.method = method
+        self.sendsBody = sendsBody
+        self.leavesOrigin = leavesOrigin
+    }
+}

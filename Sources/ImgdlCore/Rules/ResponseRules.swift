@@ -1,0 +1,46 @@
+/// Which responses are an answer to the question for a picture.
+package enum ResponseRules {
+    /// nil for 200 to 299, and for a redirect that the caller wants to see. A 304 to a request that carried a validator is `notModified` (features B18, D8).
+    package static func failure(status: Int32, request: TransferRequest) -> Failure? {
+        if (200...299).contains(status) { return nil }
+        if RedirectRules.isRedirect(status), !request.followsRedirects { return nil }
+        if status == 304, isConditional(request.fields) {
+            return Failure(.notModified, "not modified since the caller's copy (304)", status: status)
+        }
+        return Failure(.invalidStatus, "the server answered \(status)\(reason(status))", status: status)
+    }
+
+    /// Body bytes to expect, -1 when unknown: the length of an encoded body says nothing about the decoded one
+    /// (features I17).
+    package static func expectedBytes(_ head: ResponseHead) -> Int64 {
+        head.isEncoded ? -1 : head.contentLength ?? -1
+    }
+
+    package static func bodyLimit(_ limit: Int64, announced: Int64?) -> Failure {
+        let what = announced.map { "the server announces \($0) bytes" } ?? "the body is larger"
+        return Failure(.bodyLimit, "\(what), the limit is \(limit) bytes")
+    }
+
+    private static func isConditional(_ fields: [HeaderField]) -> Bool {
+        fields.contains {
+            equalIgnoringCase($0.name, "If-None-Match") || equalIgnoringCase($0.name, "If-Modified-Since")
+        }
+    }
+
+    private static func reason(_ status: Int32) -> String {
+        switch status {
+        case 400: " (bad request)"
+        case 401: " (authentication required)"
+        case 403: " (forbidden)"
+        case 404: " (not found)"
+        case 406: " (no acceptable variant)"
+        case 410: " (gone)"
+        case 429: " (too many requests)"
+        case 500: " (internal server error)"
+        case 502: " (bad gateway)"
+        case 503: " (service unavailable)"
+        case 504: " (gateway timeout)"
+        default: ""
+        }
+    }
+}

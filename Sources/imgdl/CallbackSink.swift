@@ -1,0 +1,120 @@
+import CImgdl
+import Glibc
+import ImgdlCore
+
+/// A C callback with its user_data, as the library's side of a subscription sees it.
+///
+/// Holds the library's own reference to the token until the end, so that every event carries a living handle.
+final class CallbackSink: EventSink, @unchecked Sendable {
+    private let callback: imgdl_event_callback
+    private let destructor: imgdl_destructor?
+    private let userData: UnsafeMutableRawPointer?
+    /// Set before the first event.
+    var token: OpaquePointer?
+
+    init(_ callback: @escaping imgdl_event_callback, _ destructor: imgdl_destructor?, _ userData: UnsafeMutableRawPointer?) {
+        self.callback = callback
+        self.destructor = destructor
+        self.userData = userData
+    }
+
+    func close() {
+        destructor?(userData)
+        _ = HandleTable.shared.release(token, .token)
+    }
+
+    func deliver(_ event: DownloadEvent) {
+        switch event {
+        case .started:
+            send(IMGDL_EVENT_STARTED) { $0.expected = -1 }
+        case .response(let response, let expected):
+            ResponseStruct(response).withPointer { pointer in
+                send(IMGDL_EVENT_RESPONSE) {
+                    $0.response = pointer
+                    $0.expected = expected
+                    $0.http_status = response.head.status
+                }
+            }
+        case .header(let header):
+            withUnsafePointer(to: imageInfo(header)) { info in
+                send(IMGDL_EVENT_HEADER) { $0.info = info }
+            }
+        case .progress(let received, let expected):
+            send(IMGDL_EVENT_PROGRESS) {
+                $0.received = received
+                $0.expected = expected
+            }
+        case .partial(let image):
+            let handle = ImageObject.handle(image)
+            send(IMGDL_EVENT_PARTIAL) { $0.image = handle }
+            _ = HandleTable.shared.release(handle, .image)
+        case .terminal(let result):
+            let image = result.image.flatMap { ImageObject.handle($0) }
+            let data = result.body.flatMap { DataObject.handle($0) }
+            result.message.withCString { message in
+                send(IMGDL_EVENT_TERMINAL) {
+                    $0.code = result.code.rawValue
+                    $0.http_status = result.status
+                    $0.message = message
+                    $0.image = image
+                    $0.data = data
+                }
+            }
+            if image != nil { _ = HandleTable.shared.release(image, .image) }
+            if data != nil { _ = HandleTable.shared.release(data, .data) }
+        }
+    }
+
+    private func send(_ kind: some BinaryInteger, _ fill: (inout imgdl_event) -> Void) {
+        var event = imgdl_event()
+        event.struct_size = UInt32(MemoryLayout<imgdl_event>.stride)
+        event.kind = UInt32(kind)
+        event.token = token
+        event.expected = -1
+        fill(&event)
+        withUnsafePointer(to: event) { callback($0, userData) }
+    }
+}
+
+/// An imgdl_response and the memory that it points to.
+final class ResponseStruct {
+    private let response: Response
+    private var strings: [UnsafeMutablePointer<CChar>?] = []
+    private let headers: UnsafeMutablePointer<imgdl_header>
+    private let url: UnsafeMutablePointer<CChar>?
+    private let storage: UnsafeMutablePointer<imgdl_response>
+
+    init(_ response: Response) {
+        self.response = response
+        let fields = response.head.fields
+        headers = .allocate(capacity: max(fields.count, 1))
+        url = strdup(response.url.canonical)
+        storage = .allocate(capacity: 1)
+        for (index, field) in fields.enumerated() {
+            let name = strdup(field.name)
+            let value = strdup(field.value)
+            strings.append(name)
+            strings.append(value)
+            headers[index] = imgdl_header(name: name, value: value)
+        }
+        storage.initialize(
+            to: imgdl_response(
+                struct_size: UInt32(MemoryLayout<imgdl_response>.stride), status: response.head.status,
+                http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.redirectCount),
+                content_length: response.head.contentLength ?? -1, url: url, headers: headers, header_count: fields.count))
+    }
+
+    deinit {
+        for string in strings { free(string) }
+        free(url)
+        headers.deallocate()
+        storage.deallocate()
+    }
+
+    /// Valid while this object lives.
+    var pointer: UnsafePointer<imgdl_response> { UnsafePointer(storage) }
+
+    func withPointer(_ body: (UnsafePointer<imgdl_response>) -> Void) {
+        withExtendedLifetime(self) { body(pointer) }
+    }
+}

@@ -1,0 +1,44 @@
+import CSystem
+import ImgdlCore
+
+/// What every exported function that can fail does: one status out, the sentence kept for imgdl_last_error.
+func call(_ body: () throws(Failure) -> Void) -> Int32 {
+    do {
+        try body()
+        return ErrorCode.ok.rawValue
+    } catch {
+        system_thread_set_last_error(error.message)
+        return error.code.rawValue
+    }
+}
+
+/// The object behind a handle. Throws `invalidHandle`, and `forked` for what belongs to the parent process.
+func object<Object: AnyObject>(_ handle: OpaquePointer?, _ kind: HandleKind, as type: Object.Type = Object.self)
+    throws(Failure) -> Object
+{
+    guard let object = HandleTable.shared.object(handle, kind) as? Object else {
+        throw Failure(.invalidHandle, "not a handle of a living \(kind)")
+    }
+    if let bound = object as? any ProcessBound, bound.processGeneration != ProcessGeneration.current {
+        throw Failure(.forked, "this \(kind) belongs to the parent process: make a new one after fork")
+    }
+    return object
+}
+
+/// The executor that a request or a config names: nil for NULL.
+func executor(_ handle: OpaquePointer?) throws(Failure) -> (any Executor)? {
+    guard let handle else { return nil }
+    if UInt(bitPattern: handle) == 1 { return InlineExecutor.shared }
+    return try object(handle, .executor, as: PumpedExecutor.self)
+}
+
+func retain(_ handle: OpaquePointer?, _ kind: HandleKind) -> OpaquePointer? {
+    HandleTable.shared.retain(handle, kind) ? handle : nil
+}
+
+/// size_t arrives signed.
+func checkedCount(_ count: Int, _ start: UnsafeRawPointer?, _ name: String) throws(Failure) -> UnsafeRawBufferPointer {
+    guard count >= 0 else { throw Failure(.invalidArgument, "the length of \(name) is out of range") }
+    guard count == 0 || start != nil else { throw Failure(.invalidArgument, "\(name) is NULL") }
+    return UnsafeRawBufferPointer(start: start, count: count)
+}

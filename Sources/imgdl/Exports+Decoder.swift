@@ -1,0 +1,140 @@
+import CImgdl
+import ImgdlCore
+
+/// Size of the structs of version 1.0: what a caller must bring at least.
+let decodeOptionsSize1 = 24
+let imageInfoSize1 = 32
+
+/// What an imgdl_decoder handle stands for. One call at a time, says the header.
+final class DecoderObject {
+    let decoder: any ImageDecoder
+    let salvages: Bool
+
+    init(_ options: DecodeRequest) {
+        decoder = Process.codec.makeDecoder(options.options)
+        salvages = options.salvages
+    }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if !bytes.isEmpty { try decoder.feed(bytes) }
+    }
+
+    /// Writes *image: on failure too where salvage was asked for.
+    func finish(_ image: UnsafeMutablePointer<OpaquePointer?>) throws(Failure) {
+        do {
+            image.pointee = ImageObject.handle(try decoder.finish())
+        } catch {
+            if salvages, error.code == .badImageData || error.code == .truncated {
+                image.pointee = decoder.salvagedImage().flatMap { ImageObject.handle($0) }
+            }
+            throw error
+        }
+    }
+}
+
+/// imgdl_decode_options, read.
+struct DecodeRequest {
+    var options = DecodeOptions()
+    var salvages = false
+
+    /// NULL gives the defaults.
+    init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
+        guard source != nil else { return }
+        let read = try SizedStruct.read(source, version1: decodeOptionsSize1)
+        guard read.flags & ~(UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) | UInt32(IMGDL_DECODE_SALVAGE)) == 0, read.reserved == 0
+        else { throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know") }
+        if read.pixel_format != 0 {
+            guard let format = PixelFormat(rawValue: read.pixel_format) else {
+                throw Failure(.invalidArgument, "\(read.pixel_format) is no pixel format")
+            }
+            options.pixelFormat = format
+        }
+        options.appliesOrientation = read.flags & UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) == 0
+        salvages = read.flags & UInt32(IMGDL_DECODE_SALVAGE) != 0
+        if read.max_pixels > 0 { options.maximumPixels = read.max_pixels }
+    }
+}
+
+func imageInfo(_ header: ImageHeader) -> imgdl_image_info {
+    imgdl_image_info(
+        struct_size: UInt32(MemoryLayout<imgdl_image_info>.stride), format: header.format.rawValue,
+        width: UInt32(clamping: header.width), height: UInt32(clamping: header.height),
+        orientation: UInt32(clamping: header.orientation), frame_count: UInt32(clamping: header.frameCount),
+        has_alpha: header.hasAlpha ? 1 : 0, is_progressive: header.isProgressive ? 1 : 0)
+}
+
+@_cdecl("imgdl_decode_options_init") @implementation
+public func imgdl_decode_options_init(_ options: UnsafeMutablePointer<imgdl_decode_options>?, _ size: Int) {
+    SizedStruct.initialize(options, size, version1: decodeOptionsSize1)
+}
+
+@_cdecl("imgdl_image_info_init") @implementation
+public func imgdl_image_info_init(_ info: UnsafeMutablePointer<imgdl_image_info>?, _ size: Int) {
+    SizedStruct.initialize(info, size, version1: imageInfoSize1)
+}
+
+@_cdecl("imgdl_decode") @implementation
+public func imgdl_decode(
+    _ bytes: UnsafeRawPointer?, _ length: Int, _ options: UnsafePointer<imgdl_decode_options>?,
+    _ image: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        guard let image else { throw Failure(.invalidArgument, "image is NULL") }
+        let input = try checkedCount(length, bytes, "bytes")
+        let decoder = DecoderObject(try DecodeRequest(options))
+        // A failure of feed stays: finish tells it again and salvages.
+        do throws(Failure) { try decoder.feed(input) } catch {}
+        try decoder.finish(image)
+    }
+}
+
+@_cdecl("imgdl_decoder_create") @implementation
+public func imgdl_decoder_create(
+    _ options: UnsafePointer<imgdl_decode_options>?, _ decoder: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        guard let decoder else { throw Failure(.invalidArgument, "decoder is NULL") }
+        decoder.pointee = HandleTable.shared.insert(DecoderObject(try DecodeRequest(options)), .decoder)
+    }
+}
+
+@_cdecl("imgdl_decoder_feed") @implementation
+public func imgdl_decoder_feed(_ decoder: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> imgdl_status {
+    call { () throws(Failure) in
+        let decoder = try object(decoder, .decoder, as: DecoderObject.self)
+        try decoder.feed(try checkedCount(length, bytes, "bytes"))
+    }
+}
+
+@_cdecl("imgdl_decoder_info") @implementation
+public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutablePointer<imgdl_image_info>?) -> imgdl_status {
+    call { () throws(Failure) in
+        let decoder = try object(decoder, .decoder, as: DecoderObject.self)
+        guard let header = decoder.decoder.header else { throw Failure(.notReady, "the header is not complete yet") }
+        try SizedStruct.write(imageInfo(header), to: info, version1: imageInfoSize1)
+    }
+}
+
+@_cdecl("imgdl_decoder_partial") @implementation
+public func imgdl_decoder_partial(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?) -> imgdl_status {
+    call { () throws(Failure) in
+        let decoder = try object(decoder, .decoder, as: DecoderObject.self)
+        guard let image else { throw Failure(.invalidArgument, "image is NULL") }
+        guard let partial = decoder.decoder.partialImage() else {
+            throw Failure(.notReady, "nothing that the last partial image did not show")
+        }
+        image.pointee = ImageObject.handle(partial)
+    }
+}
+
+@_cdecl("imgdl_decoder_finish") @implementation
+public func imgdl_decoder_finish(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?) -> imgdl_status {
+    call { () throws(Failure) in
+        let decoder = try object(decoder, .decoder, as: DecoderObject.self)
+        guard let image else { throw Failure(.invalidArgument, "image is NULL") }
+        try decoder.finish(image)
+    }
+}
+
+@_cdecl("imgdl_decoder_destroy") @implementation
+public func imgdl_decoder_destroy(_ decoder: OpaquePointer?) { _ = HandleTable.shared.release(decoder, .decoder) }

@@ -1,0 +1,161 @@
+import CImgdl
+import Glibc
+import ImgdlCore
+
+let configSize1 = 64
+
+/// imgdl_config, read. Throws what imgdl_downloader_create returns.
+private func configuration(
+    _ source: UnsafePointer<imgdl_config>?
+) throws(Failure) -> (DownloaderConfiguration, (any Executor)?) {
+    var configuration = DownloaderConfiguration(userAgent: Process.userAgent)
+    guard source != nil else { return (configuration, nil) }
+    let config = try SizedStruct.read(source, version1: configSize1)
+    guard config.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_config.reserved is not 0") }
+    if config.max_concurrent > 0 { configuration.limits.maximumConcurrent = try maximumConcurrent(config.max_concurrent) }
+    configuration.limits.order = try order(config.order)
+    guard config.decode_threads <= 256 else { throw Failure(.invalidArgument, "decode_threads is above 256") }
+    configuration.decodeThreads = Int(config.decode_threads)
+    if config.connect_timeout_ms > 0 { configuration.limits.connectTimeout = Int64(config.connect_timeout_ms) }
+    if config.idle_timeout_ms > 0 { configuration.limits.idleTimeout = Int64(config.idle_timeout_ms) }
+    guard config.max_redirects <= 100 else { throw Failure(.invalidArgument, "max_redirects is above 100") }
+    if config.max_redirects > 0 { configuration.limits.maximumRedirects = Int(config.max_redirects) }
+    if config.user_agent != nil {
+        guard let agent = string(config.user_agent) else { throw Failure(.invalidHeader, "user_agent is not UTF-8") }
+        try HeaderRules.check(HeaderField("User-Agent", agent))
+        configuration.userAgent = agent
+    }
+    if let file = config.ca_file {
+        guard access(file, R_OK) == 0, let path = string(file) else {
+            let name = string(file) ?? "(not UTF-8)"
+            throw Failure(.invalidOperation, "ca_file \(name) cannot be read: \(String(cString: strerror(errno)))")
+        }
+        configuration.transport.certificateAuthorities = path
+    }
+    return (configuration, try executor(config.executor))
+}
+
+private func maximumConcurrent(_ value: UInt32) throws(Failure) -> Int {
+    guard (1...UInt32(IMGDL_MAX_CONCURRENT_LIMIT)).contains(value) else {
+        throw Failure(.invalidArgument, "max_concurrent is not between 1 and \(IMGDL_MAX_CONCURRENT_LIMIT)")
+    }
+    return Int(value)
+}
+
+private func order(_ value: UInt32) throws(Failure) -> ExecutionOrder {
+    guard let order = ExecutionOrder(rawValue: value) else { throw Failure(.invalidArgument, "\(value) is no order") }
+    return order
+}
+
+private func downloader(_ handle: OpaquePointer?) throws(Failure) -> Downloader { try object(handle, .downloader) }
+
+/// Negative: without limit.
+func waitLimit(_ milliseconds: Int64) -> Int64? { milliseconds < 0 ? nil : milliseconds }
+
+@_cdecl("imgdl_config_init") @implementation
+public func imgdl_config_init(_ config: UnsafeMutablePointer<imgdl_config>?, _ size: Int) {
+    SizedStruct.initialize(config, size, version1: configSize1)
+}
+
+@_cdecl("imgdl_downloader_create") @implementation
+public func imgdl_downloader_create(
+    _ config: UnsafePointer<imgdl_config>?, _ downloader: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        guard let downloader else { throw Failure(.invalidArgument, "downloader is NULL") }
+        let (configuration, executor) = try configuration(config)
+        let new = try Process.makeDownloader(configuration, executor: executor)
+        downloader.pointee = HandleTable.shared.insert(new, .downloader)
+    }
+}
+
+@_cdecl("imgdl_downloader_shared") @implementation
+public func imgdl_downloader_shared(_ downloader: UnsafeMutablePointer<OpaquePointer?>?) -> imgdl_status {
+    call { () throws(Failure) in
+        guard let downloader else { throw Failure(.invalidArgument, "downloader is NULL") }
+        downloader.pointee = try Process.sharedDownloader()
+    }
+}
+
+@_cdecl("imgdl_downloader_retain") @implementation
+public func imgdl_downloader_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .downloader) }
+
+@_cdecl("imgdl_downloader_release") @implementation
+public func imgdl_downloader_release(_ handle: OpaquePointer?) {
+    (HandleTable.shared.release(handle, .downloader) as? Downloader)?.shutDown(cancelling: false, completion: nil)
+}
+
+@_cdecl("imgdl_downloader_set_header") @implementation
+public func imgdl_downloader_set_header(
+    _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        let downloader = try downloader(handle)
+        guard name != nil else { throw Failure(.invalidArgument, "name is NULL") }
+        guard let name = string(name), value == nil || string(value) != nil else {
+            throw Failure(.invalidHeader, "the header is not UTF-8")
+        }
+        try HeaderRules.check(HeaderField(name, string(value) ?? ""))
+        downloader.setField(name, string(value))
+    }
+}
+
+@_cdecl("imgdl_downloader_set_max_concurrent") @implementation
+public func imgdl_downloader_set_max_concurrent(_ handle: OpaquePointer?, _ maximum: UInt32) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).setMaximumConcurrent(try maximumConcurrent(maximum)) }
+}
+
+@_cdecl("imgdl_downloader_set_order") @implementation
+public func imgdl_downloader_set_order(_ handle: OpaquePointer?, _ value: imgdl_order) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).setOrder(try order(value)) }
+}
+
+@_cdecl("imgdl_downloader_set_suspended") @implementation
+public func imgdl_downloader_set_suspended(_ handle: OpaquePointer?, _ suspended: Int32) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).setSuspended(suspended != 0) }
+}
+
+@_cdecl("imgdl_downloader_cancel_all") @implementation
+public func imgdl_downloader_cancel_all(_ handle: OpaquePointer?) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).cancelAll() }
+}
+
+@_cdecl("imgdl_downloader_current_count") @implementation
+public func imgdl_downloader_current_count(_ handle: OpaquePointer?) -> UInt64 {
+    UInt64((try? downloader(handle))?.currentCount ?? 0)
+}
+
+@_cdecl("imgdl_downloader_wait_idle") @implementation
+public func imgdl_downloader_wait_idle(_ handle: OpaquePointer?, _ timeout: Int64) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).waitUntilIdle(milliseconds: waitLimit(timeout)) }
+}
+
+@_cdecl("imgdl_downloader_shutdown") @implementation
+public func imgdl_downloader_shutdown(
+    _ handle: OpaquePointer?, _ mode: imgdl_shutdown_mode, _ done: (@convention(c) (UnsafeMutableRawPointer?) -> Void)?,
+    _ userData: UnsafeMutableRawPointer?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        let downloader = try downloader(handle)
+        guard mode <= UInt32(IMGDL_SHUTDOWN_CANCEL) else { throw Failure(.invalidArgument, "\(mode) is no shutdown mode") }
+        try refuseShared(handle)
+        downloader.shutDown(
+            cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL), completion: done.map { done in { done(userData) } })
+    }
+}
+
+@_cdecl("imgdl_downloader_destroy") @implementation
+public func imgdl_downloader_destroy(_ handle: OpaquePointer?) -> imgdl_status {
+    call { () throws(Failure) in
+        let found = Result { () throws(Failure) in try downloader(handle) }
+        if case .success = found { try refuseShared(handle) }
+        _ = HandleTable.shared.release(handle, .downloader)
+        try found.get().destroy()
+    }
+}
+
+private func refuseShared(_ handle: OpaquePointer?) throws(Failure) {
+    if Process.isShared(handle) {
+        throw Failure(.invalidOperation, "the shared downloader belongs to the whole process: it cannot be shut down")
+    }
+}

@@ -1,0 +1,117 @@
+import CImgdl
+import CSystem
+import ImgdlCore
+
+@_cdecl("imgdl_version") @implementation
+public func imgdl_version() -> UInt32 { 1_000_000 }
+
+@_cdecl("imgdl_version_string") @implementation
+public func imgdl_version_string() -> UnsafePointer<CChar>? { staticText("1.0.0") }
+
+@_cdecl("imgdl_error_name") @implementation
+public func imgdl_error_name(_ code: imgdl_status) -> UnsafePointer<CChar>? {
+    staticText(ErrorCode(rawValue: code)?.symbol ?? "IMGDL_ERROR_UNKNOWN")
+}
+
+@_cdecl("imgdl_error_message") @implementation
+public func imgdl_error_message(_ code: imgdl_status) -> UnsafePointer<CChar>? {
+    staticText(ErrorCode(rawValue: code)?.sentence ?? "an error that this version does not know")
+}
+
+@_cdecl("imgdl_last_error") @implementation
+public func imgdl_last_error() -> UnsafePointer<CChar>? { system_thread_last_error() }
+
+/// String literals live as long as the library, and end with NUL.
+private func staticText(_ text: StaticString) -> UnsafePointer<CChar>? {
+    UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
+extension ErrorCode {
+    /// As in imgdl.h.
+    var symbol: StaticString {
+        switch self {
+        case .ok: "IMGDL_OK"
+        case .invalidURL: "IMGDL_ERROR_INVALID_URL"
+        case .badImageData: "IMGDL_ERROR_BAD_IMAGE_DATA"
+        case .notModified: "IMGDL_ERROR_NOT_MODIFIED"
+        case .invalidOperation: "IMGDL_ERROR_INVALID_OPERATION"
+        case .invalidStatus: "IMGDL_ERROR_INVALID_STATUS"
+        case .cancelled: "IMGDL_ERROR_CANCELLED"
+        case .invalidResponse: "IMGDL_ERROR_INVALID_RESPONSE"
+        case .invalidContentType: "IMGDL_ERROR_INVALID_CONTENT_TYPE"
+        case .invalidArgument: "IMGDL_ERROR_INVALID_ARGUMENT"
+        case .invalidHandle: "IMGDL_ERROR_INVALID_HANDLE"
+        case .unsupportedOption: "IMGDL_ERROR_UNSUPPORTED_OPTION"
+        case .wouldDeadlock: "IMGDL_ERROR_WOULD_DEADLOCK"
+        case .shutDown: "IMGDL_ERROR_SHUT_DOWN"
+        case .forked: "IMGDL_ERROR_FORKED"
+        case .outOfMemory: "IMGDL_ERROR_OUT_OF_MEMORY"
+        case .waitTimeout: "IMGDL_ERROR_WAIT_TIMEOUT"
+        case .notReady: "IMGDL_ERROR_NOT_READY"
+        case .internal: "IMGDL_ERROR_INTERNAL"
+        case .invalidHeader: "IMGDL_ERROR_INVALID_HEADER"
+        case .unsupportedScheme: "IMGDL_ERROR_UNSUPPORTED_SCHEME"
+        case .resolveFailed: "IMGDL_ERROR_RESOLVE_FAILED"
+        case .connectFailed: "IMGDL_ERROR_CONNECT_FAILED"
+        case .connectionLost: "IMGDL_ERROR_CONNECTION_LOST"
+        case .tlsFailed: "IMGDL_ERROR_TLS_FAILED"
+        case .tlsCertificate: "IMGDL_ERROR_TLS_CERTIFICATE"
+        case .protocolError: "IMGDL_ERROR_PROTOCOL"
+        case .truncated: "IMGDL_ERROR_TRUNCATED"
+        case .connectTimeout: "IMGDL_ERROR_CONNECT_TIMEOUT"
+        case .idleTimeout: "IMGDL_ERROR_IDLE_TIMEOUT"
+        case .totalTimeout: "IMGDL_ERROR_TOTAL_TIMEOUT"
+        case .proxyFailed: "IMGDL_ERROR_PROXY_FAILED"
+        case .tooManyRedirects: "IMGDL_ERROR_TOO_MANY_REDIRECTS"
+        case .redirectRefused: "IMGDL_ERROR_REDIRECT_REFUSED"
+        case .contentEncoding: "IMGDL_ERROR_CONTENT_ENCODING"
+        case .bodyLimit: "IMGDL_ERROR_BODY_LIMIT"
+        case .headerLimit: "IMGDL_ERROR_HEADER_LIMIT"
+        case .pixelLimit: "IMGDL_ERROR_PIXEL_LIMIT"
+        }
+    }
+
+    /// What it means in general.
+    var sentence: StaticString {
+        switch self {
+        case .ok: "success"
+        case .invalidURL: "the URL is empty or malformed"
+        case .badImageData: "the data is not a picture, or a broken one"
+        case .notModified: "the caller's copy is still good"
+        case .invalidOperation: "this cannot be done here"
+        case .invalidStatus: "the server answered with an error status"
+        case .cancelled: "cancelled"
+        case .invalidResponse: "the response was refused"
+        case .invalidContentType: "the response is of a type that was not asked for"
+        case .invalidArgument: "an argument is NULL or out of range"
+        case .invalidHandle: "the handle is NULL, released, or of another type"
+        case .unsupportedOption: "an option is set that this version does not know, or struct_size is too small"
+        case .wouldDeadlock: "waiting here would wait for this very thread"
+        case .shutDown: "the downloader is shut down"
+        case .forked: "the handle belongs to the parent process"
+        case .outOfMemory: "out of memory, threads or descriptors"
+        case .waitTimeout: "the time given to wait is over"
+        case .notReady: "there is nothing to give yet"
+        case .internal: "a defect of the library"
+        case .invalidHeader: "a header, method or credential has bytes that may not be sent"
+        case .unsupportedScheme: "only http and https are supported"
+        case .resolveFailed: "the host's name could not be resolved"
+        case .connectFailed: "no connection to the server"
+        case .connectionLost: "the connection was lost before the answer was complete"
+        case .tlsFailed: "no TLS session could be made"
+        case .tlsCertificate: "the server's certificate cannot be trusted"
+        case .protocolError: "the server's answer is not HTTP"
+        case .truncated: "the body or the picture ends too early"
+        case .connectTimeout: "no connection in time"
+        case .idleTimeout: "the server sent nothing for too long"
+        case .totalTimeout: "not complete within the request's own time"
+        case .proxyFailed: "the proxy refused or could not be reached"
+        case .tooManyRedirects: "too many redirects, or a redirect loop"
+        case .redirectRefused: "a redirect that is not followed"
+        case .contentEncoding: "the compressed body is broken"
+        case .bodyLimit: "the body is larger than allowed"
+        case .headerLimit: "the response header is larger than allowed"
+        case .pixelLimit: "the picture has more pixels than allowed"
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import CImgdl
+import ImgdlCore
+
+/// What an imgdl_image handle stands for.
+final class ImageObject {
+    let image: DecodedImage
+
+    init(_ image: DecodedImage) { self.image = image }
+
+    /// A new handle with one reference.
+    static func handle(_ image: DecodedImage) -> OpaquePointer? {
+        HandleTable.shared.insert(ImageObject(image), .image)
+    }
+}
+
+/// What an imgdl_data handle stands for.
+final class DataObject {
+    let bytes: BodySlice
+
+    init(_ bytes: BodySlice) { self.bytes = bytes }
+
+    static func handle(_ bytes: BodySlice) -> OpaquePointer? { HandleTable.shared.insert(DataObject(bytes), .data) }
+}
+
+private func image(_ handle: OpaquePointer?) -> DecodedImage? {
+    (HandleTable.shared.object(handle, .image) as? ImageObject)?.image
+}
+
+private func data(_ handle: OpaquePointer?) -> BodySlice? {
+    (HandleTable.shared.object(handle, .data) as? DataObject)?.bytes
+}
+
+@_cdecl("imgdl_image_width") @implementation
+public func imgdl_image_width(_ handle: OpaquePointer?) -> UInt32 { UInt32(image(handle)?.pixels.width ?? 0) }
+
+@_cdecl("imgdl_image_height") @implementation
+public func imgdl_image_height(_ handle: OpaquePointer?) -> UInt32 { UInt32(image(handle)?.pixels.height ?? 0) }
+
+@_cdecl("imgdl_image_stride") @implementation
+public func imgdl_image_stride(_ handle: OpaquePointer?) -> Int { image(handle)?.pixels.stride ?? 0 }
+
+@_cdecl("imgdl_image_format") @implementation
+public func imgdl_image_format(_ handle: OpaquePointer?) -> imgdl_format { image(handle)?.header.format.rawValue ?? 0 }
+
+@_cdecl("imgdl_image_pixel_format") @implementation
+public func imgdl_image_pixel_format(_ handle: OpaquePointer?) -> imgdl_pixel_format {
+    image(handle)?.pixels.format.rawValue ?? 0
+}
+
+@_cdecl("imgdl_image_pixels") @implementation
+public func imgdl_image_pixels(_ handle: OpaquePointer?) -> UnsafeRawPointer? {
+    image(handle).map { UnsafeRawPointer($0.pixels.bytes) }
+}
+
+@_cdecl("imgdl_image_frame_count") @implementation
+public func imgdl_image_frame_count(_ handle: OpaquePointer?) -> UInt32 {
+    UInt32(clamping: image(handle)?.header.frameCount ?? 0)
+}
+
+@_cdecl("imgdl_image_orientation") @implementation
+public func imgdl_image_orientation(_ handle: OpaquePointer?) -> UInt32 {
+    UInt32(clamping: image(handle)?.header.orientation ?? 0)
+}
+
+@_cdecl("imgdl_image_is_complete") @implementation
+public func imgdl_image_is_complete(_ handle: OpaquePointer?) -> Int32 { image(handle)?.isComplete == true ? 1 : 0 }
+
+@_cdecl("imgdl_image_pass") @implementation
+public func imgdl_image_pass(_ handle: OpaquePointer?) -> UInt32 { UInt32(clamping: image(handle)?.pass ?? 0) }
+
+@_cdecl("imgdl_image_ready") @implementation
+public func imgdl_image_ready(_ handle: OpaquePointer?) -> imgdl_rectangle {
+    guard let ready = image(handle)?.ready else { return imgdl_rectangle() }
+    return imgdl_rectangle(
+        x: UInt32(ready.x), y: UInt32(ready.y), width: UInt32(ready.width), height: UInt32(ready.height))
+}
+
+@_cdecl("imgdl_image_retain") @implementation
+public func imgdl_image_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .image) }
+
+@_cdecl("imgdl_image_release") @implementation
+public func imgdl_image_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .image) }
+
+@_cdecl("imgdl_data_bytes") @implementation
+public func imgdl_data_bytes(_ handle: OpaquePointer?) -> UnsafeRawPointer? {
+    data(handle).flatMap { $0.count > 0 ? $0.start : nil }
+}
+
+@_cdecl("imgdl_data_length") @implementation
+public func imgdl_data_length(_ handle: OpaquePointer?) -> Int { data(handle)?.count ?? 0 }
+
+@_cdecl("imgdl_data_retain") @implementation
+public func imgdl_data_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .data) }
+
+@_cdecl("imgdl_data_release") @implementation
+public func imgdl_data_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .data) }

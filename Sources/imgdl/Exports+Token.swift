@@ -1,0 +1,115 @@
+import CImgdl
+import Glibc
+import ImgdlCore
+
+let requestSize1 = 128
+let resultSize1 = 48
+
+/// What an imgdl_token handle stands for.
+final class Token: ProcessBound {
+    let downloader: Downloader
+    let subscription: Subscription
+    private let lock = Lock()
+    private var borrowed: BorrowedResult?
+
+    init(_ downloader: Downloader, _ subscription: Subscription) {
+        self.downloader = downloader
+        self.subscription = subscription
+    }
+
+    var processGeneration: Int { downloader.processGeneration }
+
+    /// The result in the form in which C borrows it; made once, nil before the end.
+    func result() -> imgdl_result? {
+        guard let result = downloader.result(of: subscription) else { return nil }
+        return lock.withLock {
+            let borrowed = borrowed ?? BorrowedResult(result)
+            self.borrowed = borrowed
+            return borrowed.result
+        }
+    }
+}
+
+/// An imgdl_result and what it points to.
+private final class BorrowedResult {
+    let result: imgdl_result
+    private let message: UnsafeMutablePointer<CChar>?
+    private let response: ResponseStruct?
+
+    init(_ source: DownloadResult) {
+        message = strdup(source.message)
+        response = source.response.map { ResponseStruct($0) }
+        var result = imgdl_result()
+        result.struct_size = UInt32(MemoryLayout<imgdl_result>.stride)
+        result.code = source.code.rawValue
+        result.http_status = source.status
+        result.message = UnsafePointer(message)
+        result.image = source.image.flatMap { ImageObject.handle($0) }
+        result.data = source.body.flatMap { DataObject.handle($0) }
+        result.response = response?.pointer
+        self.result = result
+    }
+
+    deinit {
+        if result.image != nil { _ = HandleTable.shared.release(result.image, .image) }
+        if result.data != nil { _ = HandleTable.shared.release(result.data, .data) }
+        free(message)
+    }
+}
+
+private func token(_ handle: OpaquePointer?) throws(Failure) -> Token { try object(handle, .token) }
+
+@_cdecl("imgdl_token_cancel") @implementation
+public func imgdl_token_cancel(_ handle: OpaquePointer?) -> imgdl_status {
+    call { () throws(Failure) in
+        let token = try token(handle)
+        token.downloader.cancel(token.subscription)
+    }
+}
+
+@_cdecl("imgdl_token_set_priority") @implementation
+public func imgdl_token_set_priority(_ handle: OpaquePointer?, _ priority: imgdl_priority) -> imgdl_status {
+    call { () throws(Failure) in
+        let token = try token(handle)
+        token.downloader.setPriority(token.subscription, try checkedPriority(priority))
+    }
+}
+
+@_cdecl("imgdl_token_wait") @implementation
+public func imgdl_token_wait(_ handle: OpaquePointer?, _ timeout: Int64) -> imgdl_status {
+    call { () throws(Failure) in
+        let token = try token(handle)
+        try token.downloader.wait(for: token.subscription, milliseconds: waitLimit(timeout))
+    }
+}
+
+@_cdecl("imgdl_result_init") @implementation
+public func imgdl_result_init(_ result: UnsafeMutablePointer<imgdl_result>?, _ size: Int) {
+    SizedStruct.initialize(result, size, version1: resultSize1)
+}
+
+@_cdecl("imgdl_token_result") @implementation
+public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutablePointer<imgdl_result>?) -> imgdl_status {
+    call { () throws(Failure) in
+        let token = try token(handle)
+        guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }
+        guard let value = token.result() else { throw Failure(.notReady, "the download has not ended yet") }
+        try SizedStruct.write(value, to: result, version1: resultSize1)
+    }
+}
+
+@_cdecl("imgdl_token_id") @implementation
+public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 { (try? token(handle))?.subscription.id ?? 0 }
+
+@_cdecl("imgdl_token_retain") @implementation
+public func imgdl_token_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .token) }
+
+@_cdecl("imgdl_token_release") @implementation
+public func imgdl_token_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .token) }
+
+func checkedPriority(_ value: Int32) throws(Failure) -> Priority {
+    guard let priority = Int8(exactly: value).flatMap({ Priority(rawValue: $0) }) else {
+        throw Failure(.invalidArgument, "\(value) is no priority")
+    }
+    return priority
+}

@@ -1,0 +1,105 @@
+import Glibc
+import ImgdlCore
+
+/// What a handle is of.
+enum HandleKind: UInt8 {
+    case downloader, token, executor, decoder, image, data
+}
+
+/// Objects that belong to one process: after fork the child may only let go of them.
+protocol ProcessBound: AnyObject {
+    var processGeneration: Int { get }
+}
+
+/// Every handle there is. A handle is a slot and a generation, looked up and never dereferenced: stale, doubly released
+/// and wrong-typed ones are found out (DESIGN section 2, promise 7). Threads: any.
+final class HandleTable {
+    static let shared = HandleTable()
+
+    private struct Slot {
+        var generation: UInt32 = 1
+        var references: Int32 = 0
+        var kind = HandleKind.data
+        var object: AnyObject?
+    }
+
+    let lock = Lock()
+    private var slots: [Slot] = []
+    /// Taken from the front: a slot rests before it is used again.
+    private var free: [UInt32] = []
+    private var freeHead = 0
+
+    private init() { Process.prepareForFork(table: lock) }
+
+    /// A new handle with one reference.
+    func insert(_ object: AnyObject, _ kind: HandleKind) -> OpaquePointer? {
+        lock.withLock {
+            let index: Int
+            if let reused = takeFree() {
+                index = reused
+            } else {
+                index = slots.count
+                slots.append(Slot())
+            }
+            slots[index].references = 1
+            slots[index].kind = kind
+            slots[index].object = object
+            return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
+        }
+    }
+
+    func object(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? {
+        lock.withLock { index(handle, kind).flatMap { slots[$0].object } }
+    }
+
+    /// False for what is no handle of that kind.
+    func retain(_ handle: OpaquePointer?, _ kind: HandleKind) -> Bool {
+        lock.withLock {
+            guard let index = index(handle, kind), slots[index].references < .max else { return false }
+            slots[index].references += 1
+            return true
+        }
+    }
+
+    /// The object, if that was the last reference: the caller ends it, outside the lock.
+    func release(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? {
+        let last: AnyObject? = lock.withLock {
+            guard let index = index(handle, kind) else { return nil }
+            slots[index].references -= 1
+            guard slots[index].references == 0 else { return nil }
+            defer {
+                slots[index].object = nil
+                slots[index].generation &+= 1
+                if slots[index].generation == 0 { slots[index].generation = 1 }
+                free.append(UInt32(index))
+            }
+            return slots[index].object
+        }
+        if let bound = last as? any ProcessBound, bound.processGeneration != ProcessGeneration.current {
+            // Its end would touch what is the parent's: it is forgotten as it stands.
+            _ = Unmanaged<AnyObject>.passRetained(bound)
+            return nil
+        }
+        return last
+    }
+
+    private func takeFree() -> Int? {
+        guard free.count - freeHead > 64 else { return nil }
+        let index = Int(free[freeHead])
+        freeHead += 1
+        if freeHead * 2 >= free.count {
+            free.removeFirst(freeHead)
+            freeHead = 0
+        }
+        return index
+    }
+
+    private func index(_ handle: OpaquePointer?, _ kind: HandleKind) -> Int? {
+        let bits = UInt(bitPattern: handle)
+        let index = Int(bits & 0xFFFF_FFFF) >> 1
+        guard bits & 1 == 0, index < slots.count, slots[index].generation == UInt32(truncatingIfNeeded: bits >> 32),
+            slots[index].kind == kind, slots[index].object != nil
+        else { return nil }
+        return index
+    }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import ImgdlCache
+import ImgdlCodecs
+import ImgdlCore
+import ImgdlTransport
+
+/// Puts the parts together, and what of them belongs to the process: exit, fork, the shared downloader.
+enum Process {
+    private static let lock = Lock()
+    private static var live: [Live] = []
+    private static var isExitPrepared = false
+    private static var shared: (handle: OpaquePointer, generation: Int)?
+    private static var tableLock: Lock?
+
+    private struct Live {
+        weak var downloader: Downloader?
+    }
+
+    static let codec: any ImageCodec = BuiltInCodec()
+
+    static func makeDownloader(
+        _ configuration: DownloaderConfiguration, executor: (any Executor)?
+    ) throws(Failure) -> Downloader {
+        let clock = MonotonicClock()
+        let ports = DownloaderPorts(codec: codec, store: PassThroughStore(), clock: clock) { (loop, events) throws(Failure) in
+            try CurlTransport(
+                configuration: configuration.transport, loop: loop, events: events, clock: clock,
+                resolver: ThreadedResolver(clock: clock))
+        }
+        let downloader = try Downloader(configuration, ports: ports, executor: executor)
+        lock.withLock {
+            live.removeAll { $0.downloader == nil }
+            live.append(Live(downloader: downloader))
+            if !isExitPrepared {
+                isExitPrepared = true
+                // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
+                atexit { Process.stopAll() }
+            }
+        }
+        return downloader
+    }
+
+    /// The handle of the shared downloader, with a reference for the caller.
+    static func sharedDownloader() throws(Failure) -> OpaquePointer {
+        if let handle = lock.withLock({ shared?.generation == ProcessGeneration.current ? shared?.handle : nil }) {
+            _ = HandleTable.shared.retain(handle, .downloader)
+            return handle
+        }
+        let downloader = try makeDownloader(DownloaderConfiguration(userAgent: userAgent), executor: nil)
+        guard let handle = HandleTable.shared.insert(downloader, .downloader) else {
+            throw Failure(.outOfMemory, "no handle left")
+        }
+        // Another thread may have been quicker.
+        let (winner, isMine) = lock.withLock { () -> (OpaquePointer, Bool) in
+            if let shared, shared.generation == ProcessGeneration.current { return (shared.handle, false) }
+            shared = (handle, ProcessGeneration.current)
+            return (handle, true)
+        }
+        if !isMine {
+            _ = HandleTable.shared.release(handle, .downloader)
+            downloader.destroy()
+        }
+        _ = HandleTable.shared.retain(winner, .downloader)
+        return winner
+    }
+
+    static func isShared(_ handle: OpaquePointer?) -> Bool {
+        lock.withLock { shared?.generation == ProcessGeneration.current && shared?.handle == handle }
+    }
+
+    static let userAgent = "imgdl/\(version)"
+    static let version = "1.0.0"
+
+    /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child.
+    static func prepareForFork(table: Lock) {
+        tableLock = table
+        pthread_atfork(
+            {
+                Process.lock.enterFork()
+                Process.tableLock?.enterFork()
+            },
+            {
+                Process.tableLock?.leaveFork()
+                Process.lock.leaveFork()
+            },
+            {
+                ProcessGeneration.advance()
+                Process.tableLock?.leaveFork()
+                Process.lock.leaveFork()
+            })
+    }
+
+    private static func stopAll() {
+        let downloaders = lock.withLock { live.compactMap(\.downloader) }
+        for downloader in downloaders where downloader.processGeneration == ProcessGeneration.current {
+            downloader.stopForExit()
+        }
+    }
+}
+
+extension Downloader: ProcessBound {}
+extension PumpedExecutor: ProcessBound {}

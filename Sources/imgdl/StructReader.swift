@@ -1,0 +1,57 @@
+import ImgdlCore
+
+/// Structs that begin with `uint32_t struct_size`, read and written by the rules of the kernel's copy_struct_from_user:
+/// an older, smaller one is completed with zeros, a newer, larger one may carry zeros only in what we do not know.
+enum SizedStruct {
+    /// Throws `invalidArgument` for NULL, `unsupportedOption` for sizes and options that we do not know.
+    static func read<Struct>(_ source: UnsafePointer<Struct>?, version1 size1: Int) throws(Failure) -> Struct {
+        guard let source else { throw Failure(.invalidArgument, "\(Struct.self) is NULL") }
+        let raw = UnsafeRawPointer(source)
+        let size = Int(raw.load(as: UInt32.self))
+        let known = MemoryLayout<Struct>.stride
+        guard size >= size1 else {
+            throw Failure(.unsupportedOption, "\(Struct.self).struct_size is \(size): call \(Struct.self)_init first")
+        }
+        if size > known {
+            let tail = UnsafeRawBufferPointer(start: raw + known, count: size - known)
+            guard tail.allSatisfy({ $0 == 0 }) else {
+                throw Failure(.unsupportedOption, "\(Struct.self) has an option that this version does not know")
+            }
+        }
+        return withUnsafeTemporaryAllocation(of: Struct.self, capacity: 1) { copy in
+            let bytes = UnsafeMutableRawBufferPointer(copy)
+            bytes.initializeMemory(as: UInt8.self, repeating: 0)
+            bytes.copyMemory(from: UnsafeRawBufferPointer(start: raw, count: min(size, known)))
+            return copy[0]
+        }
+    }
+
+    /// Zeros and the size, for a caller's struct of that size; nothing for sizes that cannot be.
+    static func initialize<Struct>(_ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int) {
+        guard let target, size >= size1, size <= 4096 else { return }
+        UnsafeMutableRawPointer(target).initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        UnsafeMutableRawPointer(target).storeBytes(of: UInt32(size), as: UInt32.self)
+    }
+
+    /// Fills a caller's struct as far as it reaches; its struct_size stays.
+    static func write<Struct>(
+        _ value: Struct, to target: UnsafeMutablePointer<Struct>?, version1 size1: Int
+    ) throws(Failure) {
+        guard let target else { throw Failure(.invalidArgument, "\(Struct.self) is NULL") }
+        let raw = UnsafeMutableRawPointer(target)
+        let size = Int(raw.load(as: UInt32.self))
+        guard size >= size1 else {
+            throw Failure(.unsupportedOption, "\(Struct.self).struct_size is \(size): call \(Struct.self)_init first")
+        }
+        withUnsafeBytes(of: value) { bytes in
+            let count = min(size, bytes.count)
+            guard count > 4, let start = bytes.baseAddress else { return }
+            (raw + 4).copyMemory(from: start + 4, byteCount: count - 4)
+        }
+    }
+}
+
+/// Text from C: NULL and bytes that are not UTF-8 give nil.
+func string(_ text: UnsafePointer<CChar>?) -> String? {
+    text.flatMap { String(validatingCString: $0) }
+}

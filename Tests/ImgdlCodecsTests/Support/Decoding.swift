@@ -1,0 +1,57 @@
+import ImgdlCodecs
+import ImgdlCore
+
+/// What a caller can tell of a decode.
+struct Verdict: Equatable {
+    var failure: Failure?
+    var header: ImageHeader?
+    var pixels: [UInt8]?
+    var isComplete = false
+}
+
+extension DecodedImage {
+    var bytes: [UInt8] { Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount)) }
+
+    /// The pixel in the canvas, as it lies in memory.
+    func pixel(_ x: Int, _ y: Int) -> [UInt8] {
+        let at = pixels.bytes.advanced(by: y * pixels.stride + 4 * x)
+        return (0..<4).map { at.load(fromByteOffset: $0, as: UInt8.self) }
+    }
+}
+
+func decodeOptions(_ format: PixelFormat = .rgba8, turned: Bool = true) -> DecodeOptions {
+    var options = DecodeOptions()
+    options.pixelFormat = format
+    options.appliesOrientation = turned
+    return options
+}
+
+/// Feeds the bytes in pieces of that size, each in memory of its own that is gone afterwards. `after` is called with the
+/// number of bytes fed.
+func feed(
+    _ decoder: any ImageDecoder, _ bytes: [UInt8], pieces: Int, after: (Int) -> Void = { _ in }
+) throws(Failure) {
+    var start = 0
+    while start < bytes.count {
+        let end = min(bytes.count, start + pieces)
+        let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: end - start, alignment: 1)
+        defer { piece.deallocate() }
+        piece.copyBytes(from: bytes[start..<end])
+        try decoder.feed(UnsafeRawBufferPointer(piece))
+        start = end
+        after(start)
+    }
+}
+
+func decode(
+    _ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), pieces: Int = .max / 2, partials: Bool = false
+) -> Verdict {
+    let decoder = BuiltInCodec().makeDecoder(options)
+    do throws(Failure) {
+        try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
+        let image = try decoder.finish()
+        return Verdict(failure: nil, header: image.header, pixels: image.bytes, isComplete: image.isComplete)
+    } catch {
+        return Verdict(failure: error, header: decoder.header, pixels: nil)
+    }
+}

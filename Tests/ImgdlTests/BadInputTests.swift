@@ -1,0 +1,173 @@
+import CImgdl
+import Origin
+import Foundation
+import XCTest
+
+/// Every kind of bad input gives a clear error, which names its code, and loses nothing.
+class BadInputTests: DownloaderTestCase {
+    func testUnresolvableHost() {
+        let download = start("http://nosuch.invalid/a.png")
+        assertEnds(download, "IMGDL_ERROR_RESOLVE_FAILED")
+        XCTAssertTrue(download.record.message.contains("nosuch.invalid"), download.record.message)
+    }
+
+    func testRefusedConnection() throws {
+        let gone = try Origin()
+        let url = gone.url("/a.png")
+        gone.stop()
+        assertEnds(start(url), "IMGDL_ERROR_CONNECT_FAILED")
+    }
+
+    func testHTMLUnderAnImageType() {
+        let download = start(picture("page.html", "type=image/png"))
+        assertEnds(download, "IMGDL_ERROR_BAD_IMAGE_DATA")
+        XCTAssertTrue(download.record.message.contains("<!DOCTYPE html"), download.record.message)
+    }
+
+    func testAPictureUnderAnotherType() {
+        assertEnds(start(picture("rgba.png", "type=text/plain")), "IMGDL_OK")
+    }
+
+    func testEmptyBody() {
+        assertEnds(start(picture("empty")), "IMGDL_ERROR_BAD_IMAGE_DATA")
+        assertEnds(start(picture("baseline.jpg", "empty=1")), "IMGDL_ERROR_BAD_IMAGE_DATA")
+    }
+
+    func testB5_BodyCutAtEveryQuarter() {
+        for name in ["baseline.jpg", "progressive.jpg", "rgba.png", "adam7.png", "lossy.webp", "lossless.webp"] {
+            let size = Pictures.bytes(name).count
+            for quarter in 1...3 {
+                let cut = size * quarter / 4
+                assertEnds(start(picture(name, "short_by=\(size - cut)")), "IMGDL_ERROR_TRUNCATED")
+                assertEnds(start(picture(name, "chunked=1&cut_chunked=1&close_after=\(cut)")), "IMGDL_ERROR_TRUNCATED")
+                // A server that announces what it sends, and sends a cut file: the picture itself ends too early.
+                let cutPicture = Array(Pictures.bytes(name).prefix(cut))
+                origin.content["cut"] = Picture(cutPicture, type: "image/jpeg")
+                let download = start(picture("cut", "q=\(quarter)&of=\(name)"))
+                assertEnds(download, "IMGDL_ERROR_TRUNCATED")
+                XCTAssertFalse(download.record.hasImage)
+            }
+        }
+    }
+
+    func testB5_SalvageBringsThePixels() {
+        for name in ["baseline.jpg", "rgba.png", "lossy.webp"] {
+            let size = Pictures.bytes(name).count
+            var options = imgdl_decode_options()
+            imgdl_decode_options_init(&options, MemoryLayout<imgdl_decode_options>.stride)
+            options.flags = UInt32(IMGDL_DECODE_SALVAGE)
+            let download = withUnsafePointer(to: options) { options in
+                start(picture(name, "short_by=\(size / 2)")) { $0.decode = options }
+            }
+            assertEnds(download, "IMGDL_ERROR_TRUNCATED")
+            XCTAssertTrue(download.record.hasImage, name)
+            XCTAssertTrue(download.record.pixels?.contains { $0 != 0 } ?? false, name)
+        }
+    }
+
+    func testWrongMagic() {
+        origin.content["noise"] = Picture((0..<1000).map { UInt8(truncatingIfNeeded: $0 * 37) }, type: "image/jpeg")
+        assertEnds(start(picture("noise")), "IMGDL_ERROR_BAD_IMAGE_DATA")
+    }
+
+    func testPixelLimit() {
+        var options = imgdl_decode_options()
+        imgdl_decode_options_init(&options, MemoryLayout<imgdl_decode_options>.stride)
+        options.max_pixels = UInt64(Pictures.width * Pictures.height - 1)
+        for name in ["baseline.jpg", "progressive.jpg", "rgba.png", "lossy.webp"] {
+            let download = withUnsafePointer(to: options) { options in start(picture(name)) { $0.decode = options } }
+            assertEnds(download, "IMGDL_ERROR_PIXEL_LIMIT")
+        }
+        options.max_pixels += 1
+        let fits = withUnsafePointer(to: options) { options in start(picture("rgba.png")) { $0.decode = options } }
+        assertEnds(fits, "IMGDL_OK")
+    }
+
+    func testBodyLimitAnnouncedAndReceived() {
+        let size = Pictures.bytes("rgba.png").count
+        let announced = start(picture("rgba.png")) { $0.max_body_bytes = UInt64(size - 1) }
+        assertEnds(announced, "IMGDL_ERROR_BODY_LIMIT")
+        XCTAssertTrue(announced.record.message.contains("\(size - 1)"), announced.record.message)
+        XCTAssertFalse(announced.kinds.contains(UInt32(IMGDL_EVENT_PROGRESS)))
+        assertEnds(start(picture("rgba.png", "chunked=1")) { $0.max_body_bytes = UInt64(size - 1) }, "IMGDL_ERROR_BODY_LIMIT")
+        assertEnds(start(picture("rgba.png", "gzip_bomb=10000000")) { $0.max_body_bytes = 100_000 }, "IMGDL_ERROR_BODY_LIMIT")
+        assertEnds(start(picture("rgba.png", "chunked=1")) { $0.max_body_bytes = UInt64(size) }, "IMGDL_OK")
+    }
+
+    func testB10_AnAnnouncedLengthIsNotBelieved() {
+        let before = residentBytes()
+        let download = start(picture("rgba.png", "length=\(UInt64(1) << 40)&close_after=10")) { $0.max_body_bytes = .max }
+        assertEnds(download, "IMGDL_ERROR_TRUNCATED")
+        XCTAssertLessThan(residentBytes() - before, 1 << 20)
+    }
+
+    func testRedirectLoopsAndLimits() {
+        assertEnds(start(origin.url("/redirect-loop")), "IMGDL_ERROR_TOO_MANY_REDIRECTS")
+        assertEnds(start(origin.url("/redirect/11?to=\(picture("rgba.png"))")), "IMGDL_ERROR_TOO_MANY_REDIRECTS")
+        assertEnds(start(origin.url("/redirect/10?to=\(picture("rgba.png"))")), "IMGDL_OK")
+        assertEnds(start(origin.url("/redirect?to=file:///etc/passwd")), "IMGDL_ERROR_REDIRECT_REFUSED")
+        assertEnds(start(origin.url("/redirect?to=ftp://127.0.0.1/a")), "IMGDL_ERROR_REDIRECT_REFUSED")
+    }
+
+    func testB16_OneBytePerSecondMeetsTheTotalTimeout() {
+        let download = start(picture("baseline.jpg", "drip_ms=20")) { $0.total_timeout_ms = 300 }
+        assertEnds(download, "IMGDL_ERROR_TOTAL_TIMEOUT")
+        XCTAssertTrue(download.record.message.contains("300"), download.record.message)
+        assertOriginSees("the connection closed") { $0.connectionsClosedByClient == 1 }
+    }
+
+    func testB16_SilenceMeetsTheIdleTimeout() {
+        replaceDownloader { $0.idle_timeout_ms = 200 }
+        assertEnds(start(picture("baseline.jpg", "first_byte=never")), "IMGDL_ERROR_IDLE_TIMEOUT")
+        assertEnds(start(picture("baseline.jpg", "stall_after=100")), "IMGDL_ERROR_IDLE_TIMEOUT")
+    }
+
+    func testAStalledErrorPageIsStillItsStatus() {
+        let download = start(picture("page.html", "status=404&stall_after=5"))
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(download.record.httpStatus, 404)
+    }
+
+    func testConnectionsLost() {
+        assertEnds(start(origin.url("/garbage")), "IMGDL_ERROR_PROTOCOL")
+        assertEnds(start(picture("baseline.jpg", "reset_after=100")), "IMGDL_ERROR_CONNECTION_LOST")
+        origin.route("/closed") { $0.close() }
+        assertEnds(start(origin.url("/closed")), "IMGDL_ERROR_CONNECTION_LOST")
+    }
+
+    func testHeaderLimit() {
+        assertEnds(start(picture("rgba.png", "headers=400")), "IMGDL_ERROR_HEADER_LIMIT")
+        assertEnds(start(picture("rgba.png", "headers=10")), "IMGDL_OK")
+    }
+
+    func testHeaderInjection() {
+        for field in [("X-A", "a\r\nX-B: b"), ("X-A\r\nX-B", "b"), ("X A", "b"), ("", "b"), ("X-A:", "b")] {
+            let download = start(picture("rgba.png"), headers: [field])
+            XCTAssertEqual(download.status, Int32(IMGDL_ERROR_INVALID_HEADER), "\(field)")
+            download.wait()
+        }
+        XCTAssertEqual(imgdl_downloader_set_header(downloader, "X-A", "a\nb"), Int32(IMGDL_ERROR_INVALID_HEADER))
+        let credentials = start("http://us%0d%0aer:pw@127.0.0.1:\(origin.port)/")
+        XCTAssertEqual(credentials.status, Int32(IMGDL_ERROR_INVALID_URL))
+        XCTAssertEqual(origin.log.requests.count, 0)
+    }
+
+    func testSecretsStayOutOfErrors() {
+        let url = "http://me:hunter2@127.0.0.1:\(origin.port)/status/404?signature=topsecret&b=c"
+        let download = start(url)
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        let message = download.record.message
+        XCTAssertFalse(message.contains("hunter2") || message.contains("topsecret") || message.contains("me:"), message)
+        XCTAssertTrue(message.contains("signature="), message)
+        XCTAssertEqual(origin.log.requests[0].headers["Authorization"], "Basic bWU6aHVudGVyMg==")
+    }
+
+    private func residentBytes() -> Int {
+        let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+        return (Int(text.split(separator: " ").dropFirst().first ?? "0") ?? 0) * 4096
+    }
+}
+
+final class BadInputOneByteSegmentTests: BadInputTests {
+    override var segmentSize: Int? { 1 }
+}

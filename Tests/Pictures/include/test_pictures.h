@@ -1,0 +1,62 @@
+/* Test pictures: a drawn landscape, the same for the same size and seed, encoded in memory in every way the decoders
+ * have to understand. For tests and demonstrations only; encoder errors end the process. */
+#ifndef TEST_PICTURES_H
+#define TEST_PICTURES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum picture_kind {
+    PICTURE_JPEG_BASELINE = 0,
+    PICTURE_JPEG_PROGRESSIVE = 1,
+    PICTURE_JPEG_GRAY = 2,
+    PICTURE_JPEG_CMYK = 3, /* stored inverted, with an Adobe marker */
+    PICTURE_JPEG_YCCK = 4, /* the same, transformed */
+    PICTURE_JPEG_ARITHMETIC = 5,
+    PICTURE_JPEG_ARITHMETIC_PROGRESSIVE = 6,
+    PICTURE_JPEG_SEPARATE_SCANS = 7, /* sequential, one scan for each component */
+
+    PICTURE_PNG_RGB = 20,
+    PICTURE_PNG_RGBA = 21,
+    PICTURE_PNG_PALETTE = 22,
+    PICTURE_PNG_GRAY16 = 23,
+    PICTURE_PNG_ADAM7 = 24,
+    PICTURE_PNG_ADAM7_RGBA = 25,
+
+    PICTURE_WEBP_LOSSY = 40,
+    PICTURE_WEBP_LOSSLESS = 41,
+    PICTURE_WEBP_LOSSY_ALPHA = 42,
+    PICTURE_WEBP_LOSSLESS_ALPHA = 43,
+    PICTURE_WEBP_ANIMATED = 44, /* three frames, the later ones smaller than the canvas */
+};
+
+/* Start from {0}, set kind, width and height. */
+struct picture_spec {
+    uint32_t kind;
+    int32_t width, height;
+    uint32_t seed;
+    int32_t quality;          /* lossy formats, 1 to 100; 0 means 85 */
+    int32_t restart_interval; /* JPEG, in MCUs; 0 for none */
+    int32_t orientation;      /* 1 to 8 writes EXIF, other values but 0 are written as they are, 0 for no EXIF */
+    int32_t exif_big_endian;
+    int32_t exif_thumbnail;   /* JPEG: EXIF holds a small JPEG with an IFD and an orientation of its own */
+    int32_t exif_after_xmp;   /* JPEG: an XMP segment comes before EXIF */
+    int32_t exif_before_pixels; /* WebP: the EXIF chunk comes before the pixels; else after them, as encoders do */
+};
+
+/* Width * height RGBA8 pixels, straight alpha; opaque unless has_alpha. Free with picture_free. */
+uint8_t *picture_draw(int32_t width, int32_t height, uint32_t seed, int32_t has_alpha);
+
+/* The file; *size is its length. Free with picture_free. NULL for an unknown kind. */
+uint8_t *picture_encode(const struct picture_spec *spec, size_t *size);
+
+/* An EXIF block ("MM" or "II" first) with this orientation in IFD0; returns its length, at most 64 bytes. With a
+ * thumbnail, IFD1 follows: its data starts after the block. */
+size_t picture_exif(uint8_t block[64], int32_t orientation, int32_t big_endian, size_t thumbnail_size);
+
+void picture_free(uint8_t *bytes);
+
+/* SHA-256 (FIPS 180-4). In C, since an unoptimised Swift build would hash a corpus for minutes. */
+void picture_sha256(const uint8_t *bytes, size_t size, uint8_t digest[32]);
+
+#endif
