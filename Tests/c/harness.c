@@ -31,6 +31,11 @@ void harness_fail(const char *file, int line, const char *format, ...)
     fprintf(stderr, "    %s:%d: %s\n", file, line, text);
 }
 
+int harness_has_failed(void)
+{
+    return failures != 0;
+}
+
 _Noreturn void harness_abandon(void)
 {
     _exit(1);
