@@ -87,6 +87,19 @@ final class SecureTests: TransportTestCase {
         XCTAssertEqual(secure.log.connections.count, 1)
     }
 
+    func testTheLastStreamTakesItsConnectionAlong() throws {
+        try serve()
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.wait("never")
+        }
+        let id = try start(secure.url("/held"))
+        run(until: recorder[id].head != nil)
+        transport.cancel(id)
+        XCTAssertTrue(secure.wait { $0.connectionsClosedByClient == 1 })
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+    }
+
     func testALongUnwantedBodyEndsItsStreamOnly() throws {
         try serve()
         secure.route("/long") { stream in
@@ -95,8 +108,17 @@ final class SecureTests: TransportTestCase {
             try stream.wait("never")
         }
         recorder.onHead = { _, head in head.status == 302 ? .discard : .receive }
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.wait("held")
+            try stream.end()
+        }
+        let sibling = try start(secure.url("/held"))
+        run(until: recorder[sibling].head != nil)
         XCTAssertEqual(try fetchSucceeding(secure.url("/long")).body, [])
-        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 1 })
+        secure.gate("held").open()
+        XCTAssertTrue(record(of: sibling).isFinished)
         XCTAssertEqual(secure.log.connections.count, 1)
     }
 
