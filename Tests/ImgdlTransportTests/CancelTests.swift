@@ -66,8 +66,10 @@ final class CancelTests: TransportTestCase {
             }
             recorder.onBody = { id, _ in cancel("body", id) }
             let id = try start(origin.url("/slow"))
-            run(until: report == "connected" ? recorder[id].connections == 1
-                : report == "head" ? recorder[id].head != nil : !recorder[id].body.isEmpty)
+            run(
+                until: report == "connected"
+                    ? recorder[id].connections == 1
+                    : report == "head" ? recorder[id].head != nil : !recorder[id].body.isEmpty)
             let record = recorder[id]
             XCTAssertTrue(origin.wait { $0.connections.count == 1 && $0.connectionsClosedByClient == 1 }, report)
             for _ in 0..<3 { loop.turn(transport) }

@@ -23,8 +23,13 @@ final class ConfigurationTests: XCTestCase {
     }
 
     func testTrustAnchors() {
-        func anchors(_ environment: [String: String], configured: String? = nil, builtIn: String? = "/built-in", readable: Bool = true) -> TrustAnchors {
-            TrustAnchors(configured: configured, builtIn: builtIn, environment: { environment[$0] }, isReadable: { _ in readable })
+        func anchors(
+            _ environment: [String: String], configured: String? = nil, builtIn: String? = "/built-in",
+            readable: Bool = true
+        ) -> TrustAnchors {
+            TrustAnchors(
+                configured: configured, builtIn: builtIn, environment: { environment[$0] },
+                isReadable: { _ in readable })
         }
         XCTAssertEqual(anchors([:]).file, "/built-in")
         XCTAssertNil(anchors([:]).directory)
@@ -43,21 +48,27 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_COULDNT_RESOLVE_HOST, .resolveFailed), (CURLE_COULDNT_RESOLVE_PROXY, .proxyFailed),
             (CURLE_COULDNT_CONNECT, .connectFailed), (CURLE_GOT_NOTHING, .connectionLost),
             (CURLE_SEND_ERROR, .connectionLost), (CURLE_RECV_ERROR, .connectionLost), (CURLE_PARTIAL_FILE, .truncated),
-            (CURLE_HTTP2, .protocolError), (CURLE_HTTP2_STREAM, .connectionLost), (CURLE_WEIRD_SERVER_REPLY, .protocolError),
+            (CURLE_HTTP2, .protocolError), (CURLE_HTTP2_STREAM, .connectionLost),
+            (CURLE_WEIRD_SERVER_REPLY, .protocolError),
             (CURLE_BAD_CONTENT_ENCODING, .contentEncoding), (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificate),
             (CURLE_SSL_CONNECT_ERROR, .tlsFailed), (CURLE_SSL_CACERT_BADFILE, .tlsFailed), (CURLE_PROXY, .proxyFailed),
-            (CURLE_OUT_OF_MEMORY, .outOfMemory), (CURLE_OPERATION_TIMEDOUT, .connectTimeout), (CURLE_BAD_FUNCTION_ARGUMENT, .internal),
+            (CURLE_OUT_OF_MEMORY, .outOfMemory), (CURLE_OPERATION_TIMEDOUT, .connectTimeout),
+            (CURLE_BAD_FUNCTION_ARGUMENT, .internal),
         ]
         for (code, expected) in table {
             let failure = CurlErrors.failure(CurlOutcome(code: code, message: ""))
             XCTAssertEqual(failure.code, expected)
             XCTAssertFalse(failure.message.isEmpty)
         }
-        XCTAssertEqual(CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "x", proxyStatus: 407)).code, .proxyFailed)
         XCTAssertEqual(
-            CurlErrors.failure(CurlOutcome(code: CURLE_SSL_CONNECT_ERROR, message: "OpenSSL SSL_connect: Connection reset by peer")).code,
+            CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "x", proxyStatus: 407)).code, .proxyFailed)
+        XCTAssertEqual(
+            CurlErrors.failure(
+                CurlOutcome(code: CURLE_SSL_CONNECT_ERROR, message: "OpenSSL SSL_connect: Connection reset by peer")
+            ).code,
             .connectionLost)
-        let secret = CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", query: "k=v"))
+        let secret = CurlErrors.failure(
+            CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", query: "k=v"))
         XCTAssertEqual(secret.message, "http://h/?…: lost")
     }
 }

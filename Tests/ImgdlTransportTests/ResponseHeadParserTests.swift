@@ -4,7 +4,9 @@ import XCTest
 @testable import ImgdlTransport
 
 final class ResponseHeadParserTests: XCTestCase {
-    private func parse(_ lines: [String], maximumBytes: Int = 10_000) -> (ResponseHeadParser.Step, Result<ResponseHead, Failure>) {
+    private func parse(_ lines: [String], maximumBytes: Int = 10_000) -> (
+        ResponseHeadParser.Step, Result<ResponseHead, Failure>
+    ) {
         var parser = ResponseHeadParser(maximumBytes: maximumBytes)
         var step = ResponseHeadParser.Step.more
         for line in lines {
@@ -30,7 +32,10 @@ final class ResponseHeadParserTests: XCTestCase {
         let (_, head) = parse(["HTTP/1.1 200 OK", "A:1", "a: 2 ", "B:", "C: x", "\ty", "D: é", ""])
         XCTAssertEqual(
             try head.get().fields,
-            [HeaderField("A", "1"), HeaderField("a", "2"), HeaderField("B", ""), HeaderField("C", "x y"), HeaderField("D", "é")])
+            [
+                HeaderField("A", "1"), HeaderField("a", "2"), HeaderField("B", ""), HeaderField("C", "x y"),
+                HeaderField("D", "é"),
+            ])
     }
 
     func testBytesThatAreNotUTF8AreLatin1() throws {
@@ -46,9 +51,12 @@ final class ResponseHeadParserTests: XCTestCase {
             ([], nil, true), (["Content-Length: 5"], 5, true), (["content-length: 0"], 0, true),
             (["Content-Length: 5", "Content-Length: 5"], 5, true), (["Content-Length: 5, 5"], 5, true),
             (["Content-Length: 5", "Content-Length: 6"], nil, false), (["Content-Length: 5, 6"], nil, false),
-            (["Content-Length: +5"], nil, false), (["Content-Length: -5"], nil, false), (["Content-Length: 0x5"], nil, false),
-            (["Content-Length: 5 5"], nil, false), (["Content-Length:"], nil, false), (["Content-Length: 5,"], nil, false),
-            (["Content-Length: 9223372036854775807"], .max, true), (["Content-Length: 9223372036854775808"], nil, false),
+            (["Content-Length: +5"], nil, false), (["Content-Length: -5"], nil, false),
+            (["Content-Length: 0x5"], nil, false),
+            (["Content-Length: 5 5"], nil, false), (["Content-Length:"], nil, false),
+            (["Content-Length: 5,"], nil, false),
+            (["Content-Length: 9223372036854775807"], .max, true),
+            (["Content-Length: 9223372036854775808"], nil, false),
             (["Content-Length: 5", "Transfer-Encoding: chunked"], nil, true),
         ]
         for (fields, length, isValid) in table {
@@ -66,7 +74,8 @@ final class ResponseHeadParserTests: XCTestCase {
 
     func testEncodings() throws {
         for (value, isEncoded) in [("gzip", true), ("identity", false), ("Identity, ", false), ("identity, br", true)] {
-            XCTAssertEqual(try parse(["HTTP/1.1 200 OK", "Content-Encoding: \(value)", ""]).1.get().isEncoded, isEncoded)
+            XCTAssertEqual(
+                try parse(["HTTP/1.1 200 OK", "Content-Encoding: \(value)", ""]).1.get().isEncoded, isEncoded)
         }
     }
 
