@@ -20,7 +20,7 @@ struct test {
 
 void harness_register(struct test *test);
 void harness_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
-int harness_has_failed(void); /* so far: for processes that a test forks */
+int harness_failures(void); /* so far: for processes that a test forks */
 _Noreturn void harness_abandon(void);
 _Noreturn void harness_skip(const char *why);
 const char *harness_argument(const char *name, const char *otherwise); /* --name VALUE */
