@@ -57,7 +57,7 @@ struct Play {
     mutating func failed(_ id: TransferID, _ failure: Failure) { downloads.failed(id, failure, now) }
 
     mutating func stepped(
-        _ id: TransferID, _ variant: Int = 0, _ verdict: DecodeVerdict, header: Bool = false, partial: Bool = false
+        _ id: TransferID, variant: Int = 0, _ verdict: DecodeVerdict, header: Bool = false, partial: Bool = false
     ) {
         downloads.decodeStepped(id, variant: variant, verdict, hasHeader: header, hasPartial: partial, now)
     }
@@ -106,6 +106,14 @@ extension SubscriberOptions {
     static var quiet: SubscriberOptions { with { $0.decode = nil } }
     /// No event but the end, the default decode.
     static var image: SubscriberOptions { with { _ in } }
+
+    /// As `quiet`.
+    static func priority(_ priority: Priority) -> SubscriberOptions {
+        with {
+            $0.decode = nil
+            $0.priority = priority
+        }
+    }
 
     static func with(_ events: EventMask = [], _ change: (inout SubscriberOptions) -> Void = { _ in }) -> Self {
         var options = SubscriberOptions()
