@@ -13,8 +13,7 @@ extension Downloads {
             case .totalTimeout(let subscriber):
                 guard let timed = subscribers.get(subscriber), let deadline = timed.deadline, deadline <= now else { continue }
                 let message = "not complete within its total timeout of \(timed.options.totalTimeout) ms"
-                let status = transfers[timed.transfer.rawValue].status
-                end(subscriber, .failure(Failure(.totalTimeout, message, status: status)), now)
+                end(subscriber, .failure(Failure(.totalTimeout, message)), now)
             case .partial(let id, let variant):
                 guard transfers.contains(id.rawValue) else { continue }
                 transfers[id.rawValue].variants[variant].isTimerSet = false

@@ -21,8 +21,7 @@ extension Downloads {
             stepDecoder(id, variant, now)
         case .finished:
             endVariant(id, variant, transfer.failure.map { .failure($0, salvaged: variant) } ?? .success(variant: variant), now)
-        case .failed(var failure):
-            if failure.status == 0 { failure.status = transfer.status }
+        case .failed(let failure):
             endVariant(id, variant, .failure(transfer.failure ?? failure, salvaged: variant), now)
         }
     }

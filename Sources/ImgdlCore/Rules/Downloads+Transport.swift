@@ -102,8 +102,7 @@ extension Downloads {
         guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return }
         // What the body of a redirect or of an error page comes to does not matter.
         if let redirect = transfer.redirect { return follow(id, redirect, now) }
-        var failure = transfer.doom ?? failure
-        if failure.status == 0 { failure.status = transfer.status }
+        let failure = transfer.doom ?? failure
         unshare(id, transfer.request)
         releaseSlot(id)
         transfers[id.rawValue].phase = .decoding

@@ -222,6 +222,11 @@ package struct Downloads {
     mutating func end(_ subscriber: SubscriberID, _ outcome: Outcome, _ now: Instant) {
         guard let ended = subscribers.remove(subscriber) else { return }
         let id = ended.transfer
+        var outcome = outcome
+        if case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
+            failure.status = transfers[id.rawValue].status
+            outcome = .failure(failure, salvaged: salvaged)
+        }
         let before = transfers[id.rawValue].priority
         if ended.previous == 0 { transfers[id.rawValue].firstSubscriber = ended.next } else { subscribers[ended.previous].next = ended.next }
         if ended.next == 0 { transfers[id.rawValue].lastSubscriber = ended.previous } else { subscribers[ended.next].previous = ended.previous }

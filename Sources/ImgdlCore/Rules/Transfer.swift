@@ -28,7 +28,7 @@ struct Transfer {
     var sendsBody: Bool
     var redirect: Redirect?
 
-    /// Of the final response, 0 before it.
+    /// Of the last response, a redirect's too; 0 before the first.
     var status: Int32 = 0
     var hasHead = false
     var received: Int64 = 0
