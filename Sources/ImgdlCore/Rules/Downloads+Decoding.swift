@@ -46,8 +46,7 @@ extension Downloads {
                 actions.append(.decode(id, variant: variant, .feed(showing: shows)))
             } else if state.partialCount > 0, !state.isTimerSet, let last = state.lastPartial {
                 state.isTimerSet = true
-                deadlines.insert(
-                    last.advanced(byMilliseconds: state.partialInterval), .partial(id, variant: variant))
+                remind(last.advanced(byMilliseconds: state.partialInterval), .partial(id, variant: variant))
             }
         }
         transfers[id.rawValue].variants[variant] = state

@@ -14,6 +14,8 @@ extension Downloads {
         transfers[id.rawValue].phase = .receiving
         transfers[id.rawValue].status = head.status
         touch(id, now)
+        // A drain has less time than a body.
+        defer { watch(id) }
 
         if transfer.request.followsRedirects {
             let decision = RedirectRules.decide(
@@ -82,7 +84,7 @@ extension Downloads {
         guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return }
         if let redirect = transfer.redirect { return follow(id, redirect, now) }
         if let doom = transfer.doom { return failed(id, doom, now) }
-        releaseSlot(id)
+        runningCount -= 1
         transfers[id.rawValue].phase = .decoding
         if transfer.received != transfer.expected || transfer.received == 0 {
             forEachSubscriber(id) {
@@ -104,7 +106,7 @@ extension Downloads {
         if let redirect = transfer.redirect { return follow(id, redirect, now) }
         let failure = transfer.doom ?? failure
         unshare(id, transfer.request)
-        releaseSlot(id)
+        runningCount -= 1
         transfers[id.rawValue].phase = .decoding
         transfers[id.rawValue].failure = failure
         let hasPixels = transfer.received > 0 && transfer.doom == nil
@@ -116,13 +118,6 @@ extension Downloads {
         }
         for variant in transfer.variants.indices { stepDecoder(id, variant, now) }
         startWaiting(now)
-    }
-
-    /// Something was heard of it: its time begins anew.
-    mutating func touch(_ id: TransferID, _ now: Instant) {
-        transfers[id.rawValue].lastActivity = now
-        guard let deadline = transfers[id.rawValue].deadline(limits) else { return }
-        earliestRunningDeadline = earliestRunningDeadline.map { min($0, deadline) } ?? deadline
     }
 
     private mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {

@@ -20,13 +20,12 @@ package struct Downloads {
     var waiting = WaitingQueue()
     /// By slot, for the queue.
     var waitingIDs: [TransferID?] = []
-    var running: Set<TransferID> = []
     var deadlines = DeadlineHeap<DeadlineOwner>()
-    /// No running transfer is due before this.
-    var earliestRunningDeadline: Instant?
     var actions: [Action] = []
 
     enum DeadlineOwner: Equatable {
+        /// Connecting, idle or draining for too long; looked at when the time has come, since each byte moves it.
+        case transfer(TransferID)
         case totalTimeout(SubscriberID)
         case partial(TransferID, variant: Int)
     }
@@ -137,7 +136,6 @@ package struct Downloads {
         {
             waitingIDs[slot] = nil
             runningCount += 1
-            running.insert(id)
             transfers[id.rawValue].phase = .connecting
             actions.append(.start(id))
             touch(id, now)
@@ -209,9 +207,7 @@ package struct Downloads {
     private mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
         let timeout = subscribers[subscriber].options.totalTimeout
         guard timeout > 0 else { return }
-        let deadline = now.advanced(byMilliseconds: timeout)
-        subscribers[subscriber].deadline = deadline
-        deadlines.insert(deadline, .totalTimeout(subscriber))
+        remind(now.advanced(byMilliseconds: timeout), .totalTimeout(subscriber))
     }
 
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
@@ -251,21 +247,18 @@ package struct Downloads {
             waiting.remove(slot)
             waitingIDs[slot] = nil
         case .connecting, .receiving:
-            releaseSlot(id)
+            runningCount -= 1
             actions.append(.stop(id))
         case .decoding:
             break
         }
         actions.append(.forget(id))
+        if transfers.count == 0 { deadlines.removeAll() }
     }
 
     /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).
     mutating func unshare(_ id: TransferID, _ request: TransferRequest) {
         if joinable[request] == id { joinable[request] = nil }
-    }
-
-    mutating func releaseSlot(_ id: TransferID) {
-        if running.remove(id) != nil { runningCount -= 1 }
     }
 
     /// In the order in which they came; `body` may end the one it is given.

@@ -22,6 +22,8 @@ struct Transfer {
 
     /// Start of the hop, then the moment of the last byte.
     var lastActivity = Instant(nanoseconds: 0)
+    /// When its own deadline is looked at; nil when no reminder stands.
+    var reminder: Instant?
     /// URLs asked, the first included; empty while there was no redirect.
     var hops: [ParsedURL] = []
     var method: String
@@ -72,7 +74,8 @@ struct Transfer {
         switch phase {
         case .connecting: lastActivity.advanced(byMilliseconds: limits.connectTimeout)
         case .receiving:
-            lastActivity.advanced(byMilliseconds: isDraining ? min(limits.drainTimeout, limits.idleTimeout) : limits.idleTimeout)
+            lastActivity.advanced(
+                byMilliseconds: isDraining ? min(limits.drainTimeout, limits.idleTimeout) : limits.idleTimeout)
         case .waiting, .decoding: nil
         }
     }
@@ -85,5 +88,4 @@ struct Subscriber {
     let variant: Int?
     var previous: SubscriberID = 0
     var next: SubscriberID = 0
-    var deadline: Instant?
 }
