@@ -8,7 +8,11 @@ extension Downloads {
         guard let transfer = transfers.get(id.rawValue), variant < transfer.variants.count else { return }
         if hasHeader, !transfer.variants[variant].hasHeader {
             transfers[id.rawValue].variants[variant].hasHeader = true
-            forEachSubscriber(of: variant, id) { $0.emit($1, .header(variant: variant), needs: .header) }
+            forEachSubscriber(of: variant, id) { downloads, subscriber in
+                guard downloads.subscribers[subscriber].options.events.contains(.header) else { return }
+                downloads.emit(subscriber, .header(variant: variant), needs: .header)
+                if transfer.received > 0 { downloads.emitProgress(subscriber) }
+            }
         }
         if hasPartial {
             transfers[id.rawValue].variants[variant].hasPartial = true
@@ -53,7 +57,15 @@ extension Downloads {
     }
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
+        let transfer = transfers[id.rawValue]
         transfers[id.rawValue].variants[variant].phase = .done
+        if !transfer.variants[variant].hasHeader, transfer.phase == .decoding, transfer.failure == nil {
+            forEachSubscriber(of: variant, id) { downloads, subscriber in
+                if downloads.subscribers[subscriber].options.events.contains(.header) {
+                    downloads.emitProgress(subscriber)
+                }
+            }
+        }
         // A joiner would be told the end of a picture that may be gone by then: it starts anew.
         unshare(id, transfers[id.rawValue].request)
         forEachSubscriber(of: variant, id) { downloads, subscriber in

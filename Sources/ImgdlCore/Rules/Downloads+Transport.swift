@@ -70,9 +70,7 @@ extension Downloads {
             guard transfers.contains(id.rawValue) else { return startWaiting(now) }
         }
         if transfer.progressCount > 0 {
-            forEachSubscriber(id) {
-                $0.emit($1, .progress(received: received, expected: transfer.expected), needs: .progress)
-            }
+            forEachSubscriber(id) { $0.emitProgress($1) }
         }
         for variant in transfer.variants.indices {
             transfers[id.rawValue].variants[variant].hasNewBytes = true
@@ -87,9 +85,7 @@ extension Downloads {
         runningCount -= 1
         transfers[id.rawValue].phase = .decoding
         if transfer.received != transfer.expected || transfer.received == 0 {
-            forEachSubscriber(id) {
-                $0.emit($1, .progress(received: transfer.received, expected: transfer.received), needs: .progress)
-            }
+            forEachSubscriber(id) { $0.emitProgress($1) }
         }
         forEachSubscriber(id) { downloads, subscriber in
             if downloads.subscribers[subscriber].variant == nil {

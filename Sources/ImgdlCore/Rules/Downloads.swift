@@ -191,10 +191,7 @@ package struct Downloads {
         if let variant = joined.variant {
             if transfer.variants[variant].hasHeader { emit(subscriber, .header(variant: variant), needs: .header) }
         }
-        if transfer.received > 0 {
-            let expected = transfer.phase == .decoding ? transfer.received : transfer.expected
-            emit(subscriber, .progress(received: transfer.received, expected: expected), needs: .progress)
-        }
+        if transfer.received > 0 { emitProgress(subscriber) }
         if let variant = joined.variant {
             if transfer.variants[variant].hasPartial { emit(subscriber, .partial(variant: variant), needs: .partial) }
             stepDecoder(joined.transfer, variant, now)
@@ -212,6 +209,18 @@ package struct Downloads {
 
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
         if subscribers[subscriber].options.events.contains(event) { actions.append(.emit(subscriber, notice)) }
+    }
+
+    /// One that wants the header too learns of it first (DESIGN section 2, promise 2): until then its progress waits.
+    mutating func emitProgress(_ subscriber: SubscriberID) {
+        let told = subscribers[subscriber]
+        let transfer = transfers[told.transfer.rawValue]
+        if told.options.events.contains(.header), let variant = told.variant, transfer.variants[variant].owesHeader {
+            return
+        }
+        let isWhole = transfer.phase == .decoding && transfer.failure == nil
+        let expected = isWhole ? transfer.received : transfer.expected
+        emit(subscriber, .progress(received: transfer.received, expected: expected), needs: .progress)
     }
 
     /// The one way a subscriber ends. With the last one its transfer ends too.

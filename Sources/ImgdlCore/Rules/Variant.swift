@@ -29,6 +29,9 @@ struct Variant {
     var partialInterval: Int64
     var isTimerSet = false
 
+    /// Its header may still come.
+    var owesHeader: Bool { !hasHeader && phase != .done }
+
     var wantsEarly: Bool { headerCount > 0 || partialCount > 0 }
 
     func mayShow(_ now: Instant) -> Bool {

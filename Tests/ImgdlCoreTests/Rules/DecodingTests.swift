@@ -171,6 +171,70 @@ final class DecodingTests: XCTestCase {
         play.expect([])
     }
 
+    // MARK: The order of events
+
+    /// DESIGN section 2, promise 2: started, response, header, then progress and partial images.
+    func testProgressWaitsForTheHeaderOfWhoWantsBoth() {
+        var play = Play()
+        let a = play.submit("a", .with([.header, .progress, .partial]))
+        let b = play.submit("a", .with(.progress))
+        let c = play.submit("a", .with([.header, .progress]) { $0.decode = nil })
+        play.receive(a.transfer, 1, of: 9)
+        play.skip()
+        play.body(a.transfer, 1)
+        let two = Notice.progress(received: 2, expected: 9)
+        play.expect([.emit(b.subscriber, two), .emit(c.subscriber, two)], "no decode, no header to wait for")
+        play.stepped(a.transfer, .fed, header: true, partial: true)
+        play.expect([
+            .emit(a.subscriber, .header(variant: 0)), .emit(a.subscriber, two),
+            .emit(a.subscriber, .partial(variant: 0)), decode(a, .feed(showing: false)),
+        ])
+        play.body(a.transfer, 1)
+        play.expect([a, b, c].map { .emit($0.subscriber, .progress(received: 3, expected: 9)) })
+    }
+
+    func testAHeaderThatComesWithTheLastStepComesBeforeTheFinalProgress() {
+        var play = Play()
+        let a = play.submit("a", .with([.header, .progress]))
+        play.receive(a.transfer, 1)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .fed)
+        play.expect([.start(a.transfer), decode(a, .feed(showing: false)), decode(a, .finish)])
+        play.stepped(a.transfer, .finished, header: true)
+        play.expect([
+            .emit(a.subscriber, .header(variant: 0)), .emit(a.subscriber, .progress(received: 1, expected: 1)),
+            .end(a.subscriber, .success(variant: 0)), .forget(a.transfer),
+        ])
+    }
+
+    func testTheFinalProgressComesWithoutAHeaderToo() {
+        var play = Play()
+        let a = play.submit("a", .with([.header, .progress]))
+        play.receive(a.transfer, 1, of: 1)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .fed)
+        play.skip()
+        play.stepped(a.transfer, .failed(.bad))
+        play.expect([
+            .emit(a.subscriber, .progress(received: 1, expected: 1)),
+            .end(a.subscriber, .failure(Failure.bad.with(status: 200))), .forget(a.transfer),
+        ])
+    }
+
+    func testAJoinerWithADecoderOfItsOwnWaitsForItsHeader() {
+        var play = Play()
+        let a = play.submit("a", .with(.all))
+        play.receive(a.transfer, 4, of: 9)
+        play.stepped(a.transfer, .fed, header: true, partial: true)
+        play.skip()
+        let b = play.submit("a", .with([.header, .progress]) { $0.decode = .number(1) })
+        play.expect([decode(a, .feed(showing: false), variant: 1)])
+        play.stepped(a.transfer, variant: 1, .fed, header: true)
+        play.expect([
+            .emit(b.subscriber, .header(variant: 1)), .emit(b.subscriber, .progress(received: 4, expected: 9)),
+        ])
+    }
+
     // MARK: The pace of partial images
 
     func testPartialImagesArePacedByTime() {
