@@ -66,8 +66,8 @@ extension Downloads {
                 }
             }
         }
-        // A joiner would be told the end of a picture that may be gone by then: it starts anew.
-        unshare(id, transfers[id.rawValue].request)
+        // Other bytes may make a better picture.
+        if case .failure = outcome { unshare(id, transfer.request) }
         forEachSubscriber(of: variant, id) { downloads, subscriber in
             var outcome = outcome
             if case .failure(let failure, _) = outcome, !downloads.subscribers[subscriber].options.salvages {

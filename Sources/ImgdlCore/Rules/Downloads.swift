@@ -193,8 +193,12 @@ package struct Downloads {
         }
         if transfer.received > 0 { emitProgress(subscriber) }
         if let variant = joined.variant {
-            if transfer.variants[variant].hasPartial { emit(subscriber, .partial(variant: variant), needs: .partial) }
-            stepDecoder(joined.transfer, variant, now)
+            if transfer.variants[variant].hasPartial, transfer.variants[variant].phase != .done { emit(subscriber, .partial(variant: variant), needs: .partial) }
+            if transfer.variants[variant].phase == .done {
+                end(subscriber, .success(variant: variant), now)
+            } else {
+                stepDecoder(joined.transfer, variant, now)
+            }
         } else if transfer.phase == .decoding {
             end(subscriber, .success(variant: nil), now)
         }

@@ -9,6 +9,7 @@ struct Variant {
         case busy
         /// A worker has it for the last time.
         case finishing
+        /// The picture is there for who still asks, or it failed and nobody joins any more.
         case done
     }
 

@@ -136,6 +136,33 @@ final class JoinTests: XCTestCase {
         play.expectEmpty()
     }
 
+    /// Open until the last delivery (features B3, K10): the picture is there, and so are the bytes.
+    func testDeliveredWhileAnotherDecodeRuns() {
+        var play = Play()
+        let a = play.submit("a", .image)
+        let slow = play.submit("a", .with { $0.decode = .number(1) })
+        play.receive(a.transfer, 10, of: 10)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, variant: 0, .finished, header: true)
+        play.skip()
+        let same = play.submit("a", .with([.header, .progress, .partial]))
+        play.expect([
+            .emit(same.subscriber, .header(variant: 0)),
+            .emit(same.subscriber, .progress(received: 10, expected: 10)),
+            .end(same.subscriber, .success(variant: 0)),
+        ])
+        let other = play.submit("a", .with { $0.decode = .number(2) })
+        let patient = play.submit("a", .with { $0.decode = .number(1) })
+        play.expect([.decode(a.transfer, variant: 2, .finish)])
+        XCTAssertEqual([same, other, patient].map(\.transfer), [a.transfer, a.transfer, a.transfer])
+        play.stepped(a.transfer, variant: 1, .finished)
+        play.stepped(a.transfer, variant: 2, .finished)
+        play.expect([
+            .end(slow.subscriber, .success(variant: 1)), .end(patient.subscriber, .success(variant: 1)),
+            .end(other.subscriber, .success(variant: 2)), .forget(a.transfer),
+        ])
+    }
+
     func testWhatIsOverIsNotJoined() {
         var play = Play()
         let a = play.submit("a")
