@@ -15,6 +15,7 @@ extension Downloads {
                 guard transfers.contains(id.rawValue) else { continue }
                 transfers[id.rawValue].variants[variant].isTimerSet = false
                 stepDecoder(id, variant, now)
+            case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             }
         }
         startWaiting(now)
@@ -37,7 +38,7 @@ extension Downloads {
     mutating func remind(_ instant: Instant, _ owner: DeadlineOwner) {
         deadlines.insert(instant, owner) { [subscribers, transfers] owner in
             switch owner {
-            case .totalTimeout(let subscriber): subscribers.contains(subscriber)
+            case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _): transfers.contains(id.rawValue)
             }
         }

@@ -17,7 +17,7 @@ extension Downloads {
         if hasPartial {
             transfers[id.rawValue].variants[variant].hasPartial = true
             transfers[id.rawValue].variants[variant].lastPartial = now
-            forEachSubscriber(of: variant, id) { $0.emit($1, .partial(variant: variant), needs: .partial) }
+            forEachSubscriber(of: variant, id) { $0.offerPartial($1, now) }
         }
         switch verdict {
         case .fed:
@@ -54,6 +54,29 @@ extension Downloads {
             }
         }
         transfers[id.rawValue].variants[variant] = state
+    }
+
+    /// Each at the pace it asked for: the decoder goes at that of the fastest. Too early, the newest waits for its time.
+    mutating func offerPartial(_ subscriber: SubscriberID, _ now: Instant) {
+        let offered = subscribers[subscriber]
+        guard offered.options.events.contains(.partial), let variant = offered.variant else { return }
+        let due = offered.lastPartial?.advanced(byMilliseconds: offered.options.partialInterval) ?? now
+        if due <= now {
+            subscribers[subscriber].lastPartial = now
+            subscribers[subscriber].isPartialHeld = false
+            actions.append(.emit(subscriber, .partial(variant: variant)))
+        } else {
+            subscribers[subscriber].isPartialHeld = true
+            guard !offered.isPartialTimerSet else { return }
+            subscribers[subscriber].isPartialTimerSet = true
+            remind(due, .heldPartial(subscriber))
+        }
+    }
+
+    mutating func showHeldPartial(_ subscriber: SubscriberID, _ now: Instant) {
+        guard subscribers.contains(subscriber) else { return }
+        subscribers[subscriber].isPartialTimerSet = false
+        if subscribers[subscriber].isPartialHeld { offerPartial(subscriber, now) }
     }
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {

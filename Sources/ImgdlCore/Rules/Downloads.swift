@@ -27,7 +27,10 @@ package struct Downloads {
         /// Connecting, idle or draining for too long; looked at when the time has come, since each byte moves it.
         case transfer(TransferID)
         case totalTimeout(SubscriberID)
+        /// The decoder may show the picture so far.
         case partial(TransferID, variant: Int)
+        /// The subscriber may see a partial image that was too early for it.
+        case heldPartial(SubscriberID)
     }
 
     package init(_ limits: Limits = Limits()) { self.limits = limits }
@@ -193,7 +196,9 @@ package struct Downloads {
         }
         if transfer.received > 0 { emitProgress(subscriber) }
         if let variant = joined.variant {
-            if transfer.variants[variant].hasPartial, transfer.variants[variant].phase != .done { emit(subscriber, .partial(variant: variant), needs: .partial) }
+            if transfer.variants[variant].hasPartial, transfer.variants[variant].phase != .done {
+                offerPartial(subscriber, now)
+            }
             if transfer.variants[variant].phase == .done {
                 end(subscriber, .success(variant: variant), now)
             } else {

@@ -88,4 +88,8 @@ struct Subscriber {
     let variant: Int?
     var previous: SubscriberID = 0
     var next: SubscriberID = 0
+    var lastPartial: Instant?
+    /// There is a newer partial image, too early for this one.
+    var isPartialHeld = false
+    var isPartialTimerSet = false
 }

@@ -283,4 +283,47 @@ final class DecodingTests: XCTestCase {
         play.stepped(a.transfer, .fed)
         play.expect([decode(a, .feed(showing: true))])
     }
+
+    /// What is not about the bytes belongs to the subscriber (features B4): one in a hurry does not hurry the others.
+    func testEachSubscriberHasItsOwnPace() {
+        var play = Play()
+        let fast = play.submit("a", .with(.partial) { $0.partialInterval = 100 })
+        let slow = play.submit("a", .with(.partial) { $0.partialInterval = 250 })
+        play.receive(fast.transfer, 1)
+        play.stepped(fast.transfer, .fed, partial: true)
+        let told = [fast, slow].map { Action.emit($0.subscriber, .partial(variant: 0)) }
+        play.expect([.start(fast.transfer), decode(fast, .feed(showing: true))] + told)
+        for _ in 0..<2 {
+            play.pass(100)
+            play.body(fast.transfer, 1)
+            play.stepped(fast.transfer, .fed, partial: true)
+            play.expect([decode(fast, .feed(showing: true)), told[0]])
+        }
+        play.pass(49)
+        play.expect([])
+        play.pass(1)
+        play.expect([told[1]], "the newest picture, when its time has come")
+        play.pass(1_000)
+        play.expect([], "each picture once")
+        play.body(fast.transfer, 1)
+        play.stepped(fast.transfer, .fed, partial: true)
+        play.expect([decode(fast, .feed(showing: true))] + told)
+    }
+
+    func testAJoinerInAHurryHasTheDecoderShowMoreOften() {
+        var play = Play()
+        let slow = play.submit("a", .with(.partial) { $0.partialInterval = 10_000 })
+        play.receive(slow.transfer, 1)
+        play.stepped(slow.transfer, .fed, partial: true)
+        play.pass(100)
+        play.body(slow.transfer, 1)
+        play.stepped(slow.transfer, .fed)
+        play.skip()
+        let fast = play.submit("a", .with(.partial) { $0.partialInterval = 100 })
+        play.expect([.emit(fast.subscriber, .partial(variant: 0)), decode(slow, .feed(showing: true))])
+        play.stepped(slow.transfer, .fed, partial: true)
+        play.expect([])
+        play.pass(100)
+        play.expect([.emit(fast.subscriber, .partial(variant: 0))])
+    }
 }
