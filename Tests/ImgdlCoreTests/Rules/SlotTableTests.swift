@@ -40,4 +40,18 @@ final class SlotTableTests: XCTestCase {
         XCTAssertNotEqual(table.insert(1), 0)
         for foreign: UInt64 in [0, 1, .max, 1 << 32 | 1, 2 << 32] { XCTAssertFalse(table.contains(foreign)) }
     }
+
+    func testASlotWithoutGenerationsLeftIsNotUsedAgain() {
+        var table = SlotTable<Int>(firstGeneration: .max - 1)
+        let first = table.insert(1)
+        table.remove(first)
+        let last = table.insert(2)
+        XCTAssertEqual(SlotTable<Int>.slot(first), SlotTable<Int>.slot(last))
+        table.remove(last)
+        let next = table.insert(3)
+        XCTAssertNotEqual(SlotTable<Int>.slot(last), SlotTable<Int>.slot(next))
+        XCTAssertFalse(table.contains(first) || table.contains(last))
+        XCTAssertNil(table.remove(last))
+        XCTAssertEqual(table.keys, [next])
+    }
 }
