@@ -11,10 +11,7 @@ extension Downloads {
             switch owner {
             case .transfer(let id): expireTransfer(id, now)
             case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
-            case .partial(let id, let variant):
-                guard transfers.contains(id.rawValue) else { continue }
-                transfers[id.rawValue].variants[variant].isTimerSet = false
-                stepDecoder(id, variant, now)
+            case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             }
         }
@@ -23,15 +20,15 @@ extension Downloads {
 
     /// Something was heard of it: its time begins anew.
     mutating func touch(_ id: TransferID, _ now: Instant) {
-        transfers[id.rawValue].lastActivity = now
+        transfers[id].lastActivity = now
         watch(id)
     }
 
     /// A reminder stands that is not too late for the transfer's deadline.
-    mutating func watch(_ id: TransferID) {
-        guard let transfer = transfers.get(id.rawValue), let deadline = transfer.deadline(limits) else { return }
-        if let reminder = transfer.reminder, reminder <= deadline { return }
-        transfers[id.rawValue].reminder = deadline
+    private mutating func watch(_ id: TransferID) {
+        guard let deadline = transfers[id].deadline(limits) else { return }
+        if let reminder = transfers[id].reminder, reminder <= deadline { return }
+        transfers[id].reminder = deadline
         remind(deadline, .transfer(id))
     }
 
@@ -39,17 +36,17 @@ extension Downloads {
         deadlines.insert(instant, owner) { [subscribers, transfers] owner in
             switch owner {
             case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
-            case .transfer(let id), .partial(let id, _): transfers.contains(id.rawValue)
+            case .transfer(let id), .partial(let id, _): transfers.contains(id)
             }
         }
     }
 
     private mutating func expireTransfer(_ id: TransferID, _ now: Instant) {
         // A reminder that an earlier one has replaced is still in the heap: it has nothing to say.
-        guard let transfer = transfers.get(id.rawValue), let reminder = transfer.reminder, reminder <= now else { return }
-        transfers[id.rawValue].reminder = nil
-        guard let deadline = transfer.deadline(limits), deadline <= now else { return watch(id) }
-        let failure = transfer.phase == .connecting
+        guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return }
+        transfers[id].reminder = nil
+        guard let deadline = transfers[id].deadline(limits), deadline <= now else { return watch(id) }
+        let failure = transfers[id].phase == .connecting
             ? Failure(.connectTimeout, "no connection within \(limits.connectTimeout) ms")
             : Failure(.idleTimeout, "the server sent nothing for \(limits.idleTimeout) ms")
         actions.append(.stop(id))
@@ -57,7 +54,21 @@ extension Downloads {
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
-        guard let timeout = subscribers.get(subscriber)?.options.totalTimeout else { return }
-        end(subscriber, .failure(Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")), now)
+        guard subscribers.contains(subscriber) else { return }
+        let timeout = subscribers[subscriber].options.totalTimeout
+        let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")
+        end(subscriber, .failure(failure), now)
+    }
+
+    private mutating func showPartial(_ id: TransferID, _ variant: Int, _ now: Instant) {
+        guard transfers.contains(id) else { return }
+        transfers[id].variants[variant].isTimerSet = false
+        stepDecoder(id, variant, now)
+    }
+
+    private mutating func showHeldPartial(_ subscriber: SubscriberID, _ now: Instant) {
+        guard subscribers.contains(subscriber) else { return }
+        subscribers[subscriber].isPartialTimerSet = false
+        if subscribers[subscriber].isPartialHeld { offerPartial(subscriber, now) }
     }
 }

@@ -189,7 +189,7 @@ struct RandomPlay {
         let disposition = downloads.headReceived(id, head, location: location, witness.now)
         if disposition == .discard, downloads.request(id) != nil {
             witness.transfers[id]!.isDraining = true
-            if downloads.transfers.get(id.rawValue)?.redirect != nil { witness.transfers[id]!.hasHead = false }
+            if downloads.transfers[id].redirect != nil { witness.transfers[id]!.hasHead = false }
         }
         try settle("\(name(id)) answers \(status): \(disposition)")
     }
