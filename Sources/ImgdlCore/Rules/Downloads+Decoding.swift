@@ -64,7 +64,7 @@ extension Downloads {
         if transfers[subscribers[subscriber].transfer].received > 0 { emitProgress(subscriber) }
     }
 
-    /// Each at the pace it asked for: the decoder goes at that of the fastest. Too early, the newest waits for its time.
+    /// Each at its own pace; the decoder goes at that of the fastest. Too early, the newest waits for its time.
     mutating func offerPartial(_ subscriber: SubscriberID, _ now: Instant) {
         let offered = subscribers[subscriber]
         guard offered.options.events.contains(.partial), let variant = offered.variant else { return }

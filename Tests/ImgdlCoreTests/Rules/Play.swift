@@ -81,7 +81,9 @@ struct Play {
 
     // MARK: Actions
 
-    mutating func expect(_ expected: [Action], _ message: String = "", file: StaticString = #filePath, line: UInt = #line) {
+    mutating func expect(
+        _ expected: [Action], _ message: String = "", file: StaticString = #filePath, line: UInt = #line
+    ) {
         XCTAssertEqual(downloads.takeActions(), expected, message, file: file, line: line)
     }
 

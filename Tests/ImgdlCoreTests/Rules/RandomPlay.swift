@@ -180,7 +180,8 @@ struct RandomPlay {
             default: .success(testURL("https://b.example/\(Int.random(in: 0..<20, using: &random))"))
             }
         let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
-        let head = ResponseHead(status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: random.oneIn(9))
+        let head = ResponseHead(
+            status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: random.oneIn(9))
         witness.transfers[id]!.transport = .receiving
         witness.transfers[id]!.lastStatus = status
         witness.transfers[id]!.since = witness.now

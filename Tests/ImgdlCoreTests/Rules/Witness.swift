@@ -140,7 +140,8 @@ struct Witness {
             case .partial: (3, .partial)
             }
         try require(subscriber.options.events.contains(event), "told what it did not ask for")
-        try require(rank > subscriber.lastRank || (rank == 3 && subscriber.lastRank == 3), "told out of order, or twice")
+        let isRepeatable = rank == 3 && subscriber.lastRank == 3
+        try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
         subscriber.lastRank = rank
         switch notice {
         case .started: try require(transfer.transport != .waiting, "started in the queue")
@@ -171,7 +172,7 @@ struct Witness {
         switch outcome {
         case .success(let variant):
             try require(transfer.finished && !transfer.failed && !transfer.isDraining, "success of a failure")
-            try require((variant == nil) == (subscriber.options.decode == nil), "a picture for who wanted none, or none")
+            try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
             if let variant { try require(transfer.endedVariants.contains(variant), "a picture that is not there") }
             if subscriber.options.events.contains(.progress) {
                 try require(subscriber.received == transfer.received, "success without the final progress")
