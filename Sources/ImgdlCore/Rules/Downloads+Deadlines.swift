@@ -55,9 +55,11 @@ extension Downloads {
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
         guard subscribers.contains(subscriber) else { return }
+        let id = subscribers[subscriber].transfer
         let timeout = subscribers[subscriber].options.totalTimeout
         let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")
-        end(subscriber, .failure(failure), now)
+        // What it was to fail with anyway says more.
+        end(subscriber, .failure(transfers[id].doom ?? transfers[id].failure ?? failure), now)
     }
 
     private mutating func showPartial(_ id: TransferID, _ variant: Int, _ now: Instant) {

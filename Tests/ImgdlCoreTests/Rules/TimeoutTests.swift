@@ -122,6 +122,29 @@ final class TimeoutTests: XCTestCase {
         ])
     }
 
+    func testAnErrorThatIsKnownIsToldInstead() {
+        var play = Play { $0.drainTimeout = 1_000 }
+        let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
+        play.connected(a.transfer)
+        play.head(a.transfer, 404)
+        play.skip()
+        play.pass(100)
+        play.expect([
+            .end(a.subscriber, timeout(.invalidStatus, "the server answered 404 (not found)", 404)),
+            .stop(a.transfer), .forget(a.transfer),
+        ])
+    }
+
+    func testWhatIsSalvagedTooSlowlyFailsAsItsTransferDid() {
+        var play = Play()
+        let a = play.submit("a", .with { $0.salvages = true; $0.totalTimeout = 100 })
+        play.receive(a.transfer, 5)
+        play.failed(a.transfer, .lost)
+        play.skip()
+        play.pass(100)
+        play.expect([.end(a.subscriber, .failure(Failure.lost.with(status: 200))), .forget(a.transfer)])
+    }
+
     func testWhatHasEndedIsNotTimedOut() {
         var play = Play()
         let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
