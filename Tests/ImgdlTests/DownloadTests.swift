@@ -119,7 +119,7 @@ final class DownloadTests: DownloaderTestCase {
     }
 
     func testT11_CancelEndsTheTransfer() {
-        let download = start(picture("baseline.jpg", "stall_after=100"))
+        let download = start(picture("baseline.jpg", "stall_after=2000"))
         download.waitFor(IMGDL_EVENT_PROGRESS)
         XCTAssertEqual(imgdl_downloader_current_count(downloader), 1)
         download.cancel()
@@ -131,7 +131,7 @@ final class DownloadTests: DownloaderTestCase {
     }
 
     func testT11b_CancelAll() {
-        let downloads = (0..<10).map { start(picture("baseline.jpg", "stall_after=100&n=\($0)")) }
+        let downloads = (0..<10).map { start(picture("baseline.jpg", "stall_after=2000&n=\($0)")) }
         downloads[0].waitFor(IMGDL_EVENT_PROGRESS)
         XCTAssertEqual(imgdl_downloader_cancel_all(downloader), 0)
         for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }

@@ -15,6 +15,7 @@ final class Engine: TransportEvents {
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
     private var isShuttingDown = false
+    private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
     private let endLock = Lock()
     private let ended: Condition
@@ -55,8 +56,7 @@ final class Engine: TransportEvents {
     /// The thread's body: until shut down and empty.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
-            // Commands first: what a caller said before a byte was seen comes before what that byte leads to.
-            for command in mailbox.takeAll() { perform(command) }
+            performCommands()
             loop.forEachReady { [transport] descriptor, readable, writable in
                 transport?.descriptorReady(descriptor, readable: readable, writable: writable)
             }
@@ -77,6 +77,14 @@ final class Engine: TransportEvents {
             hasEnded = true
             ended.broadcast()
         }
+    }
+
+    /// Commands come before what bytes lead to: what a caller said before a transfer ended decides what starts next.
+    private func performCommands() {
+        guard !isPerformingCommands else { return }
+        isPerformingCommands = true
+        for command in mailbox.takeAll() { perform(command) }
+        isPerformingCommands = false
     }
 
     private func perform(_ command: Command) {
@@ -245,11 +253,13 @@ final class Engine: TransportEvents {
     }
 
     func transferFinished(_ id: TransferID) {
+        performCommands()
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure) {
+        performCommands()
         downloads.failed(id, failure, clock.now())
         performActions()
     }
