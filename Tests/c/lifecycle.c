@@ -56,6 +56,7 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 180, "a thousand times create, download, des
         cycle(warm + i);
     CHECK_NUMBER(settle_in_proc("task", threads), threads);
     CHECK_NUMBER(count_in_proc("fd"), descriptors);
+    CHECK(!HAS_LEAKS());
     long grown = resident_kilobytes() - before;
     printf("     resident memory: %ld KiB after %u cycles, %+ld KiB after %u more\n", before, warm, grown, cycles);
     /* A leak of one request's smallest part, a URL, in each cycle would be more than this. */
