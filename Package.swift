@@ -52,7 +52,7 @@ let package = Package(
             ]),
         .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
-        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )
