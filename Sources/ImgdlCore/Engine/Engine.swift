@@ -15,6 +15,7 @@ final class Engine: TransportEvents {
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
     private var isShuttingDown = false
+    private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
     private let endLock = Lock()
     private let ended: Condition
@@ -55,7 +56,10 @@ final class Engine: TransportEvents {
     /// The thread's body: until shut down and empty.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
-            for command in mailbox.takeAll() { perform(command) }
+            performCommands()
+            loop.forEachReady { [transport] descriptor, readable, writable in
+                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
+            }
             let now = clock.now()
             if let deadline = transport?.deadline, deadline <= now { transport?.deadlineReached(now) }
             if let deadline = downloads.nextDeadline, deadline <= now {
@@ -64,9 +68,7 @@ final class Engine: TransportEvents {
             }
             if isShuttingDown, downloads.subscriberCount == 0 { break }
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
-            loop.wait(until: deadline, now: now) { [transport] descriptor, readable, writable in
-                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
-            }
+            loop.wait(until: deadline, now: now)
         }
         mailbox.close()
         transport?.close()
@@ -75,6 +77,14 @@ final class Engine: TransportEvents {
             hasEnded = true
             ended.broadcast()
         }
+    }
+
+    /// Commands come before what bytes lead to: what a caller said before a transfer ended decides what starts next.
+    private func performCommands() {
+        guard !isPerformingCommands else { return }
+        isPerformingCommands = true
+        for command in mailbox.takeAll() { perform(command) }
+        isPerformingCommands = false
     }
 
     private func perform(_ command: Command) {
@@ -243,11 +253,13 @@ final class Engine: TransportEvents {
     }
 
     func transferFinished(_ id: TransferID) {
+        performCommands()
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure) {
+        performCommands()
         downloads.failed(id, failure, clock.now())
         performActions()
     }
