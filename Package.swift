@@ -44,6 +44,8 @@ let package = Package(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
+        .testTarget(
+            name: "ImgdlTransportTests", dependencies: ["ImgdlTransport", "ImgdlCore", "CSystem", "Origin", "OriginHTTP2"]),
         .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),

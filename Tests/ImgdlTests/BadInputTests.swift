@@ -43,7 +43,7 @@ class BadInputTests: DownloaderTestCase {
                 // A server that announces what it sends, and sends a cut file: the picture itself ends too early.
                 let cutPicture = Array(Pictures.bytes(name).prefix(cut))
                 origin.content["cut"] = Picture(cutPicture, type: "image/jpeg")
-                let download = start(picture("cut", "q=\(quarter)&of=\(name)"))
+                let download = start(picture("cut", "n=\(name)\(quarter)"))
                 assertEnds(download, "IMGDL_ERROR_TRUNCATED")
                 XCTAssertFalse(download.record.hasImage)
             }

@@ -90,7 +90,7 @@ class SharingTests: DownloaderTestCase {
         let downloads = [
             start(url), start(url),
             start(url, headers: [("Authorization", "a")]), start(url, headers: [("Authorization", "b")]),
-            start(url.replacingOccurrences("hold_after", "x=1&hold_after")),
+            start(url.replacingOccurrences("hold_after", "n=1&hold_after")),
             start(url) { $0.flags = UInt32(IMGDL_REQUEST_DECODE | IMGDL_REQUEST_ALLOW_DOWNGRADE) },
         ]
         assertOriginSees("five requests") { $0.requests.count == 5 }

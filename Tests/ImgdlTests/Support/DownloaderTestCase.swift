@@ -13,6 +13,7 @@ class DownloaderTestCase: XCTestCase {
     var latency: Duration? { nil }
 
     override func setUp() async throws {
+        continueAfterFailure = false
         origin = try Origin(segmentSize: segmentSize, latency: latency)
         for (name, picture) in Pictures.all { origin.content[name] = picture }
         downloader = makeDownloader()
