@@ -278,8 +278,11 @@ library_path = _find_library()
 # Calls that may take their time let other Python threads run meanwhile. All others keep them waiting: letting go of the
 # interpreter and taking it back costs more than the call itself, up to a whole switch interval when Python is busy.
 # Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same.
-_waiting = ctypes.CDLL(library_path)
-_quick = ctypes.PyDLL(library_path)
+try:
+    _waiting = ctypes.CDLL(library_path)
+    _quick = ctypes.PyDLL(library_path)
+except OSError as problem:
+    raise ImportError(f"cannot load the library of imgdl ({problem}); IMGDL_LIBRARY may say where it is") from None
 
 functions: dict[str, Callable[..., Any]] = {}
 
