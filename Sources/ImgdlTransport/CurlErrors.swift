@@ -42,7 +42,8 @@ enum CurlErrors {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR,
             CURLE_SSL_PINNEDPUBKEYNOTMATCH:
             return make(.tlsCertificate, outcome)
-        case CURLE_SSL_CONNECT_ERROR: return make(isConnectionLoss(outcome.message) ? .connectionLost : .tlsFailed, outcome)
+        case CURLE_SSL_CONNECT_ERROR:
+            return make(isConnectionLoss(outcome.message) ? .connectionLost : .tlsFailed, outcome)
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
             CURLE_SSL_CRL_BADFILE, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:

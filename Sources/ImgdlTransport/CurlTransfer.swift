@@ -15,7 +15,8 @@ final class CurlTransfer {
 
     private unowned let events: any TransportEvents
     private var parser: ResponseHeadParser
-    private var isConnected = false
+    /// Has a connection, perhaps with others.
+    private(set) var isConnected = false
     private var isDiscarding = false
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -34,14 +35,14 @@ final class CurlTransfer {
             Unmanaged.passUnretained(self).toOpaque(),
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                return CurlTransfer.at(context!).receiveBody(bytes) ? bytes.count : bytes.count &+ 1
+                return CurlTransfer.at(context!).goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
             },
             header: { bytes, size, count, context in
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                return CurlTransfer.at(context!).receiveHeader(line) ? line.count : line.count &+ 1
+                return CurlTransfer.at(context!).goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
             },
             connected: { context, _, _, _, _ in
-                CurlTransfer.at(context!).connected() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                CurlTransfer.at(context!).goesOn { $0.connected() } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             })
     }
 
@@ -71,6 +72,20 @@ final class CurlTransfer {
     }
 
     // MARK: curl's callbacks; false stops the transfer
+
+    /// Whether it was stopped before its end, by a callback or by `cancel`.
+    private(set) var isAbandoned = false
+
+    func abandon() {
+        isAbandoned = true
+        handle?.forbidReuse()
+    }
+
+    private func goesOn(_ callback: (CurlTransfer) -> Bool) -> Bool {
+        if callback(self) { return true }
+        abandon()
+        return false
+    }
 
     private func connected() -> Bool {
         guard !isEnded else { return false }

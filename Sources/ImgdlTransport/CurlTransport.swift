@@ -120,6 +120,7 @@ package final class CurlTransport: Transport {
         guard let transfer = transfers.removeValue(forKey: id) else { return }
         transfer.isEnded = true
         guard transfer.handle != nil else { return }
+        transfer.abandon()
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer) }
     }
 
@@ -146,8 +147,18 @@ package final class CurlTransport: Transport {
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
         if isAdded { multi?.remove(handle) }
+        if isAdded, transfer.isAbandoned { flushConnection(of: transfer) }
         handle.reset()
         if spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
+    }
+
+    /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
+    private func flushConnection(of ended: CurlTransfer) {
+        let url = ended.request.url
+        guard url.scheme == "https", ended.isConnected else { return }
+        for other in transfers.values where other.isConnected && other !== ended {
+            if other.request.url.host == url.host, other.request.url.port == url.port { other.handle?.flush() }
+        }
     }
 
     private func failLater(_ transfer: CurlTransfer, _ failure: Failure) {

@@ -64,6 +64,16 @@ final class EasyHandle {
         note(ccurl_set_list(easy, CURLOPT_RESOLVE, addresses))
     }
 
+    /// Before an unfinished transfer ends: closes its connection unless others use it, too. curl 7.88 keeps an HTTP/2
+    /// connection with the stream's RST_STREAM unsent in its buffer (curl issue 17611), and the server goes on sending.
+    func forbidReuse() { ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+
+    /// Sends what curl has buffered for this transfer's connection: the other half of the work-around.
+    func flush() {
+        curl_easy_pause(easy, CURLPAUSE_RECV)
+        curl_easy_pause(easy, CURLPAUSE_CONT)
+    }
+
     /// Throws when curl refused one of the options set since `reset`.
     func check() throws(Failure) {
         guard status != CURLE_OK else { return }

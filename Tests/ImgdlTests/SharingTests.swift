@@ -4,7 +4,7 @@ import Foundation
 import XCTest
 
 /// Who shares a transfer, and that nobody is hurt by the others.
-class SharingTests: DownloaderTestCase {
+final class SharingTests: DownloaderTestCase {
     func testT20_CancelOfOneLeavesTheOther() {
         let gate = origin.gate("go")
         let url = picture("baseline.jpg", "hold_after=100&gate=go")
@@ -179,10 +179,6 @@ class SharingTests: DownloaderTestCase {
         imgdl_image_release(image)
         XCTAssertEqual(imgdl_image_width(image), 0)
     }
-}
-
-final class SharingOneByteSegmentTests: SharingTests {
-    override var segmentSize: Int? { 1 }
 }
 
 extension String {

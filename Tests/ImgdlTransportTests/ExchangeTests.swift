@@ -18,7 +18,9 @@ final class ExchangeTests: TransportTestCase {
     }
 
     func testNothingIsSentThatWasNotAsked() throws {
-        let request = try request(from: start(origin.url("/echo?x=1"), fields: [HeaderField("X-Empty", ""), HeaderField("Accept", "image/*")]))
+        let request = try request(
+            from: start(
+                origin.url("/echo?x=1"), fields: [HeaderField("X-Empty", ""), HeaderField("Accept", "image/*")]))
         let names = request.headers.map { $0.name.lowercased() }.sorted()
         XCTAssertEqual(names, ["accept", "accept-encoding", "host", "x-empty"])
     }

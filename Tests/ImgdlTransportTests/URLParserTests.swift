@@ -111,7 +111,8 @@ final class URLParserTests: XCTestCase {
             ("../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."),
             ("..g", "http://a/b/c/..g"), ("./../g", "http://a/b/g"), ("./g/.", "http://a/b/c/g/"),
             ("g/./h", "http://a/b/c/g/h"), ("g/../h", "http://a/b/c/h"), ("g?y/./x", "http://a/b/c/g?y/./x"),
-            ("g?y/../x", "http://a/b/c/g?y/../x"), ("HTTPS://B/x y", "https://b/x%20y"), ("//B:81/é", "http://b:81/%C3%A9"),
+            ("g?y/../x", "http://a/b/c/g?y/../x"), ("HTTPS://B/x y", "https://b/x%20y"),
+            ("//B:81/é", "http://b:81/%C3%A9"),
             (" /g h?i j ", "http://a/g%20h?i%20j"), ("g?u=http://x/y", "http://a/b/c/g?u=http://x/y"),
             ("//bücher.example", "http://xn--bcher-kva.example/"),
         ]

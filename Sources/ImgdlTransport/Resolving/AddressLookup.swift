@@ -15,7 +15,8 @@ enum AddressLookup {
         let status = Glibc.getaddrinfo(host, nil, &hints, &list)
         let systemError = errno
         guard status == 0 else {
-            let cause = status == EAI_SYSTEM ? String(cString: strerror(systemError)) : String(cString: gai_strerror(status))
+            let cause =
+                status == EAI_SYSTEM ? String(cString: strerror(systemError)) : String(cString: gai_strerror(status))
             return .failure(Failure(.resolveFailed, "could not resolve host “\(host)”: \(cause)"))
         }
         defer { freeaddrinfo(list) }

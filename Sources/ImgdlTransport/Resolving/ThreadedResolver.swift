@@ -72,7 +72,11 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
             queue = []
             for worker in workers {
                 // One in the kernel may stay there for half a minute: it ends by itself and touches nobody.
-                if worker.isLookingUp { worker.thread?.detach() } else if let thread = worker.thread { joinable.append(thread) }
+                if worker.isLookingUp {
+                    worker.thread?.detach()
+                } else if let thread = worker.thread {
+                    joinable.append(thread)
+                }
                 worker.thread = nil
             }
             workers = []
