@@ -288,11 +288,11 @@ functions: dict[str, Callable[..., Any]] = {}
 
 
 def _declare(library: ctypes.CDLL, name: str, result: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    function = getattr(library, name)
+    function: Any = getattr(library, name)
     function.restype = result
     function.argtypes = arguments
     functions[name] = function
-    return function
+    return functions[name]
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:

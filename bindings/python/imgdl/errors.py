@@ -185,7 +185,7 @@ def check(code: int) -> None:
 
 
 # Called through C, where nobody is left to catch what it raises: the interpreter hands it to sys.unraisablehook.
-@ctypes.CFUNCTYPE(None, ctypes.py_object)
+@ctypes.CFUNCTYPE(None, ctypes.py_object)  # type: ignore[untyped-decorator, unused-ignore]
 def _raise_unraisable(exception: BaseException) -> NoReturn:
     raise exception
 

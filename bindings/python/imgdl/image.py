@@ -93,6 +93,7 @@ class Image:
     __slots__ = ("_reference", "_pixels", "__weakref__")
 
     _reference: Optional[_Reference]
+    _pixels: Optional[bytes]
 
     def __init__(self) -> None:
         raise TypeError("images come from decode and from downloads")
@@ -167,7 +168,7 @@ class Image:
     def pixels(self) -> bytes:
         """4 bytes for each pixel as `pixel_format` says (R, G, B, straight alpha by default), first row first, no
         padding. A copy, made once."""
-        pixels: Optional[bytes] = self._pixels
+        pixels = self._pixels
         if pixels is None:
             view, row, stride = self.view, 4 * self.width, self.stride
             if row == stride:
@@ -223,6 +224,8 @@ class Body:
 
     __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
 
+    _reference: Optional[_Reference]
+    _data: Optional[bytes]
     http_status: int
     """Of the response; not always 200 to 299 with `any_status`."""
     response: Optional[Response]
@@ -246,7 +249,7 @@ class Body:
     @property
     def data(self) -> bytes:
         """A copy, made once."""
-        data: Optional[bytes] = self._data
+        data = self._data
         if data is None:
             self._data = data = bytes(self.view)
         return data

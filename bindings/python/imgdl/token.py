@@ -273,7 +273,7 @@ class Token(Generic[Result]):
         self._pump.state.release(self._pump)
 
 
-@_native.imgdl_event_callback
+@_native.imgdl_event_callback  # type: ignore[untyped-decorator, unused-ignore]
 def _on_event(pointer: Any, key: int) -> None:
     token = _outstanding.get(key)
     if token is None:
@@ -285,7 +285,7 @@ def _on_event(pointer: Any, key: int) -> None:
         token._fail(exception, event.token)
 
 
-@_native.imgdl_destructor
+@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
 def _on_end(key: int) -> None:
     token = _outstanding.pop(key, None)
     if token is not None:
@@ -306,6 +306,7 @@ def submit(downloader: int, request: Any, token: Token[Any]) -> None:
         code = _native.imgdl_download(downloader, request, handle)
         if code:
             raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
+        assert handle.value
         token._accepted(handle.value)
     except BaseException:
         if handle.value and token._handle is None and token._outcome is None:

@@ -203,6 +203,7 @@ class AsyncioTests(OriginTests):
             # The result is it too.
             with self.assertRaises(Stop):
                 loop.run_until_complete(task)
+            self.assertIsInstance(task.exception(), Stop)
             loop.close()
 
     def test_one_downloader_and_many_loops(self):

@@ -149,7 +149,7 @@ class DecoderTests(OriginTests):
     def test_what_is_broken_stays_so(self):
         with imgdl.Decoder() as decoder:
             self.assertCode(Code.BAD_IMAGE_DATA, decoder.feed, b"no picture, whatever may come")
-            self.assertCode(Code.BAD_IMAGE_DATA, decoder.feed, b"")
+            self.assertCode(Code.BAD_IMAGE_DATA, decoder.feed, b"more")
             self.assertCode(Code.BAD_IMAGE_DATA, decoder.finish)
 
     def test_closed(self):
