@@ -107,12 +107,11 @@ class LifetimeTests(OriginTests):
             for token in tokens:
                 self.assertCode(Code.CANCELLED, token.result, 0)
         self.assertEqual(threading.enumerate(), running)
-        self.assertEqual(self.descriptors(), descriptors)
-        # A thread that was joined may be listed for a moment.
+        # The system lists a thread that was joined for a moment more, and the library may still close a descriptor.
         deadline = time.monotonic() + PATIENCE
-        while self.threads() > threads and time.monotonic() < deadline:
+        while self.threads() > threads or self.descriptors() > descriptors:
+            self.assertLess(time.monotonic(), deadline, f"{self.threads()} threads, {self.descriptors()} descriptors")
             os.sched_yield()
-        self.assertLessEqual(self.threads(), threads)
         self.assertEqual(imgdl.token._outstanding, {})
 
     def test_closing_twice_and_using_it_afterwards(self):
