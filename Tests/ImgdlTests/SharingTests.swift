@@ -39,12 +39,13 @@ final class SharingTests: DownloaderTestCase {
 
     func testT21_RequestAgainInsideTheCancelledCallback() {
         let url = picture("rgba.png")
-        let first = start(picture("baseline.jpg", "stall_after=100"))
+        let first = Download()
         let again = Download()
         let downloader = downloader
         first.onEvent = { event in
             if event.kind == UInt32(IMGDL_EVENT_TERMINAL) { again.start(downloader, url) }
         }
+        first.start(downloader, picture("baseline.jpg", "stall_after=100"))
         first.waitFor(IMGDL_EVENT_PROGRESS)
         first.cancel()
         assertEnds(first, "IMGDL_ERROR_CANCELLED")
@@ -130,11 +131,12 @@ final class SharingTests: DownloaderTestCase {
 
     func testLimitsAreEachSubscribersOwn() {
         let gate = origin.gate("go")
-        let url = picture("rgba.png", "hold_after=100&gate=go")
+        let url = picture("rgba.png", "hold_head=1&gate=go")
         let small = start(url) { $0.max_body_bytes = 50 }
         let large = start(url)
-        assertEnds(small, "IMGDL_ERROR_BODY_LIMIT")
+        assertOriginSees("the request") { $0.requests.count == 1 }
         gate.open()
+        assertEnds(small, "IMGDL_ERROR_BODY_LIMIT")
         assertEnds(large, "IMGDL_OK")
         XCTAssertEqual(origin.log.requests.count, 1)
     }
