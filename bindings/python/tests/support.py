@@ -54,26 +54,37 @@ def program(name, variable):
     return str(places[-1])
 
 
+_pictures = None
+
+
+def pictures():
+    """The folder of the pictures, drawn once."""
+    global _pictures
+    if _pictures is None:
+        folder = tempfile.TemporaryDirectory()
+        atexit.register(folder.cleanup)
+        subprocess.run([program("imgdl-pictures", "IMGDL_PICTURES"), folder.name], check=True)
+        _pictures = Path(folder.name)
+    return _pictures
+
+
 class Origin:
+    """One for each test: requests that others gave up can arrive late, and would be in its log."""
+
     def __init__(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.pictures = Path(self._folder.name)
-        subprocess.run([program("imgdl-pictures", "IMGDL_PICTURES"), self._folder.name], check=True)
         self._process = subprocess.Popen(
-            [program("imgdl-origin", "IMGDL_ORIGIN"), "--root", self._folder.name, "--until-eof"],
+            [program("imgdl-origin", "IMGDL_ORIGIN"), "--root", str(pictures()), "--until-eof"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         self.base = self._process.stdout.readline().split()[-1].decode()
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        # What other tests left unfinished is none of the next one's business.
         self._gates = 0
 
     def stop(self):
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
-        self._folder.cleanup()
 
     def url(self, path, **query):
         return self.base + path + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -82,11 +93,7 @@ class Origin:
         return self.url("/pictures/" + name, **faults)
 
     def bytes(self, name):
-        return (self.pictures / name).read_bytes()
-
-    def add(self, name, content):
-        (self.pictures / name).write_bytes(content)
-        return name
+        return (pictures() / name).read_bytes()
 
     def control(self, path, **query):
         try:
@@ -95,9 +102,6 @@ class Origin:
         except urllib.error.HTTPError as answer:
             with answer:
                 return answer.code, answer.read()
-
-    def reset(self):
-        self.control("reset")
 
     @property
     def log(self):
@@ -128,21 +132,10 @@ class Gate:
         return status == 200
 
 
-_origin = None
-
-
-def origin():
-    global _origin
-    if _origin is None:
-        _origin = Origin()
-        atexit.register(_origin.stop)
-    return _origin
-
-
 class OriginTests(unittest.TestCase):
     def setUp(self):
-        self.origin = origin()
-        self.origin.reset()
+        self.origin = Origin()
+        self.addCleanup(self.origin.stop)
 
     def downloader(self, **config):
         downloader = imgdl.Downloader(**config)

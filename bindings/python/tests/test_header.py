@@ -8,6 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import imgdl
 from imgdl import Code, _native
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -173,6 +174,7 @@ class HeaderTests(unittest.TestCase):
     def test_the_version(self):
         self.assertEqual(_native.imgdl_version(), _native.IMGDL_VERSION_NUMBER)
         self.assertEqual(_native.imgdl_version_string(), _native.IMGDL_VERSION_STRING)
+        self.assertEqual(imgdl.__version__, _native.IMGDL_VERSION_STRING.decode())
 
 
 if __name__ == "__main__":
