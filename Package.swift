@@ -35,7 +35,7 @@ let package = Package(
         .target(
             name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
-        .executableTarget(name: "imgdl-origin", dependencies: ["Origin"], path: "Tests/Origin/imgdl-origin"),
+        .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],

@@ -46,6 +46,10 @@ final class ProgramTests: XCTestCase {
         _ = try port(from: command.readLine())
         command.closeInput()
         XCTAssertEqual(command.wait(), 0)
+        let told = try Command(program, "--until-eof")
+        _ = try port(from: told.readLine())
+        told.signal(SIGTERM)
+        XCTAssertEqual(told.wait(), 0)
     }
 
     func testSaysWhatIsWrong() throws {

@@ -33,7 +33,14 @@ package final class Listener: @unchecked Sendable {
     package func start(_ serve: @escaping (Connection) -> Void) throws {
         try ownThreads.run { [watch] in watch.run() }
         try ownThreads.run { [self] in
-            while let accepted = socket.accept() { admit(accepted, serve) }
+            while !signals.isStopped {
+                if let accepted = socket.accept() {
+                    admit(accepted, serve)
+                } else {
+                    // Out of descriptors, unless it is the end: some may come back.
+                    _ = signals.wait(gate: nil, party: nil, until: .after(.milliseconds(10)))
+                }
+            }
         }
     }
 

@@ -1,14 +1,14 @@
 import Glibc
 
 /// State behind a mutex, and a condition variable that is signalled whenever the state may have changed.
-/// A pthread mutex at a fixed address, because ThreadSanitizer understands that one.
+/// All three stand at fixed addresses outside the object, because that is what ThreadSanitizer understands.
 package final class Monitor<State>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    private var state: State
+    private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)
 
     package init(_ state: State) {
-        self.state = state
+        self.state.initialize(to: state)
         pthread_mutex_init(mutex, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
@@ -22,12 +22,14 @@ package final class Monitor<State>: @unchecked Sendable {
         pthread_mutex_destroy(mutex)
         changed.deallocate()
         mutex.deallocate()
+        state.deinitialize(count: 1)
+        state.deallocate()
     }
 
     package func read<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(state)
+        return try body(state.pointee)
     }
 
     /// Changes the state and wakes everyone who waits for it.
@@ -38,7 +40,7 @@ package final class Monitor<State>: @unchecked Sendable {
             pthread_cond_broadcast(changed)
             pthread_mutex_unlock(mutex)
         }
-        return try body(&state)
+        return try body(&state.pointee)
     }
 
     /// What `condition` answers as soon as that is not nil; nil when the deadline comes first.
@@ -47,7 +49,7 @@ package final class Monitor<State>: @unchecked Sendable {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while true {
-            if let result = try condition(state) { return result }
+            if let result = try condition(state.pointee) { return result }
             if deadline == .never {
                 pthread_cond_wait(changed, mutex)
                 continue

@@ -1,3 +1,4 @@
+import COrigin
 import Glibc
 import Origin
 
@@ -39,6 +40,18 @@ struct Options {
 
 func complain(_ text: String) { fputs("imgdl-origin: \(text)\n", stderr) }
 
+func waitForEndOfInput(orWake wake: Int32) {
+    while true {
+        var waits = [
+            pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&waits, 2, -1) > 0, waits[1].revents == 0 else { return }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        if read(STDIN_FILENO, &bytes, bytes.count) <= 0 { return }
+    }
+}
+
 guard let options = Options(CommandLine.arguments.dropFirst()) else {
     fputs(
         "usage: imgdl-origin [--port N] [--root DIR] [--port-file F] [--segment N] [--latency MS] [--until-eof]\n",
@@ -67,16 +80,18 @@ do {
     fflush(stdout)
 
     let reader = ThreadGroup()
+    let wake = corigin_wake_new()
     if options.endsAtEOF {
         try reader.run {
-            var byte: UInt8 = 0
-            while read(STDIN_FILENO, &byte, 1) > 0 {}
+            waitForEndOfInput(orWake: wake)
             kill(getpid(), SIGTERM)
         }
     }
     var signal: Int32 = 0
     sigwait(&endings, &signal)
     origin.stop()
+    corigin_wake(wake)
+    reader.join()
     exit(0)
 } catch {
     complain("\(error)")
