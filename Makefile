@@ -96,7 +96,8 @@ run: $(PROGRAMS) build/pictures/.written
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
-C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c)) $(wildcard Tests/Pictures/*.c)
+C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c))
+C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -pthread
 
@@ -107,9 +108,13 @@ test: setup all c-tests build/pictures/.written
 .PHONY: c-tests
 c-tests: $(C_TESTS)
 
-build/tests/imgdl-tests: $(C_SOURCES) $(C_SUPPORT) $(LIBRARY) | build/.setup-test
+$(C_PICTURES): build/tests/%.o: Tests/Pictures/%.c $(wildcard Tests/Pictures/*.h Tests/Pictures/include/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(C_SOURCES) -Lbuild/lib -limgdl $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
+	$(CC) -std=c11 -O2 -ITests/Pictures/include -c -o $@ $<
+
+build/tests/imgdl-tests: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(C_SOURCES) $(C_PICTURES) -Lbuild/lib -limgdl $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
 
 # Not linked with the library: what loading it does is the test.
 build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.setup-test
@@ -126,10 +131,10 @@ SWIFT_HOME = $(patsubst %/bin/swift,%,$(realpath $(shell command -v swift)))
 SWIFT_RUNTIME = $(SWIFT_HOME)/lib/swift/linux
 SANITIZER_thread_LIBS = -ldispatch -lBlocksRuntime
 
-build/tests/imgdl-tests-%: $(C_SOURCES) $(C_SUPPORT) $(LIBRARY_SOURCES) | build/.setup-test
+build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOURCES) | build/.setup-test
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-$* --sanitize=$* -Xswiftc -g
-	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) \
+	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
 

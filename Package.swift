@@ -32,6 +32,7 @@ let package = Package(
         .target(
             name: "COriginTLS", path: "Tests/Origin/COriginTLS",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "OriginNginx", path: "Tests/Origin/OriginNginx"),
         .target(
             name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
@@ -44,6 +45,11 @@ let package = Package(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
+        .testTarget(
+            name: "ImgdlTransportTests",
+            dependencies: [
+                "ImgdlTransport", "ImgdlCore", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
+            ]),
         .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),

@@ -34,12 +34,7 @@ final class ByteBuffer {
         memmove(memory, memory.advanced(by: removed), count)
     }
 
-    func removeAll() {
-        free(memory)
-        memory = nil
-        capacity = 0
-        count = 0
-    }
+    func removeAll() { count = 0 }
 
     private static let outOfMemory = Failure(.outOfMemory, "no memory for the body of a picture")
 }

@@ -67,7 +67,7 @@ final class JPEGDecoder: ImageDecoder {
         case .scans: return partialScan()
         case .complete: if hasMultipleScans { return nil }
         }
-        let rows = codec_jpeg_row(session)
+        let rows = codec_jpeg_rows_out(session)
         guard rows > shownRows else { return nil }
         shownRows = rows
         return image(rows: rows, isComplete: false)
@@ -146,6 +146,7 @@ final class JPEGDecoder: ImageDecoder {
             throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
         default:
             hasBrokenSession = true
+            if codec_jpeg_has_ended(session) != 0 { throw truncated() }
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
             throw Failure(codec_jpeg_is_too_large(session) != 0 ? .pixelLimit : .badImageData, words())
         }
@@ -158,13 +159,13 @@ final class JPEGDecoder: ImageDecoder {
     private func truncated() -> Failure {
         guard let layout else { return Failure(.truncated, "the JPEG ends within its header") }
         if hasMultipleScans { return Failure(.truncated, "the JPEG ends in scan \(codec_jpeg_scan(session))") }
-        return Failure(.truncated, "the JPEG ends after \(codec_jpeg_row(session)) of \(layout.storedHeight) rows")
+        return Failure(.truncated, "the JPEG ends after \(codec_jpeg_rows_out(session)) of \(layout.storedHeight) rows")
     }
 
     // MARK: Pictures out
 
     private func image(isComplete: Bool) -> DecodedImage? {
-        image(rows: hasMultipleScans ? layout?.storedHeight ?? 0 : codec_jpeg_row(session), isComplete: isComplete)
+        image(rows: hasMultipleScans ? layout?.storedHeight ?? 0 : codec_jpeg_rows_out(session), isComplete: isComplete)
     }
 
     private func image(rows: Int, isComplete: Bool) -> DecodedImage? {
@@ -213,12 +214,13 @@ final class JPEGDecoder: ImageDecoder {
         if stage == .complete { return image(isComplete: false) }
         var scan = codec_jpeg_scan(session)
         var rows = layout.storedHeight
-        if hasBrokenSession || scan > PictureLimits.scans {
+        let isRead = codec_jpeg_scan_is_read(session) != 0
+        if !isRead, hasBrokenSession || scan > PictureLimits.scans {
             scan -= 1
         } else {
             if scan == 1 { rows = codec_jpeg_scan_rows(session) }
+            if !isRead { lend(pending.bytes) }
             codec_jpeg_end(session)
-            lend(pending.bytes)
             _ = codec_jpeg_consume(session, .max)
             guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
         }

@@ -1,15 +1,16 @@
 import ImgdlCore
 
-/// Walks over the chunks of a PNG and passes on those that make pixels.
+/// Walks over the chunks of a PNG and gives out those that make pixels.
 ///
 /// libpng keeps a chunk that has not arrived as a whole, copies what it has at every call, and may inflate it: a large
 /// text or an unknown chunk costs memory and, in small pieces, the square of its length. So what is not needed never
-/// reaches libpng, image data goes through as it comes, and the few others are handed over whole.
+/// reaches libpng, image data goes through as it comes, and the few others are handed over whole. EXIF is read here,
+/// since libpng's progressive reader does not know it.
 struct PNGChunkFilter {
     private enum State {
         case signature
         case head
-        case whole(remaining: Int)
+        case whole(length: Int)
         case imageData(remaining: Int)
         case dropped(remaining: Int)
         case end
@@ -21,52 +22,57 @@ struct PNGChunkFilter {
     private static let signatureLength = 8
     private static let headLength = 8
     private static let checksumLength = 4
-    /// No chunk that libpng is shown whole needs to be larger; EXIF may hold a thumbnail.
+    /// No chunk that is needed whole is longer; EXIF may hold a thumbnail.
     private static let longestWhole = 64 * 1024
     private static let longestEXIF = 1024 * 1024
 
     private var state = State.signature
-    private let held = ByteBuffer()
     private var progress = Progress.nothing
+    private let held = ByteBuffer()
+    /// What EXIF says, wherever it stood so far.
+    private(set) var orientation: Int?
 
     /// The chunk IEND has passed.
     var isAtEnd: Bool { if case .end = state { true } else { false } }
 
-    mutating func feed(
-        _ bytes: UnsafeRawBufferPointer, _ pass: (UnsafeRawBufferPointer) throws(Failure) -> Void
-    ) throws(Failure) {
-        var rest = bytes
+    /// The next bytes for libpng, to be used at once; nil when `rest` is used up.
+    mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(Failure) -> UnsafeRawBufferPointer? {
         while !rest.isEmpty {
             switch state {
             case .signature:
-                guard try hold(&rest, Self.signatureLength) else { return }
-                try passHeld(pass)
+                guard try hold(&rest, Self.signatureLength) else { return nil }
                 state = .head
+                return held.bytes
             case .head:
-                guard try hold(&rest, Self.headLength) else { return }
-                try judgeHead(pass)
-            case .whole(let remaining):
-                guard try hold(&rest, remaining) else { return }
-                let isEnd = name(of: held.bytes) == "IEND"
-                try passHeld(pass)
-                state = isEnd ? .end : .head
+                guard try hold(&rest, Self.headLength) else { return nil }
+                if try judgeHead() { return held.bytes }
+            case .whole(let length):
+                guard try hold(&rest, length) else { return nil }
+                let name = Self.name(of: held.bytes)
+                state = name == "IEND" ? .end : .head
+                if name != "eXIf" { return held.bytes }
+                readEXIF()
             case .imageData(let remaining):
-                let taken = take(&rest, remaining)
+                let taken = Self.take(&rest, remaining)
                 state = taken.count == remaining ? .head : .imageData(remaining: remaining - taken.count)
-                try pass(taken)
+                return taken
             case .dropped(let remaining):
-                let taken = take(&rest, remaining)
+                let taken = Self.take(&rest, remaining)
                 state = taken.count == remaining ? .head : .dropped(remaining: remaining - taken.count)
             case .end:
-                return
+                return nil
             }
         }
+        return nil
     }
 
-    private mutating func judgeHead(_ pass: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+    /// Bytes given out by `next` have been used.
+    func discardHeld() { held.removeAll() }
+
+    /// True when the chunk is image data, whose head is passed on at once.
+    private mutating func judgeHead() throws(Failure) -> Bool {
         let length = held.bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-        let name = name(of: held.bytes)
-        guard let name, length <= Int32.max else {
+        guard let name = Self.name(of: held.bytes), length <= Int32.max else {
             throw Failure(.badImageData, "the PNG is broken: a chunk has an impossible name or length")
         }
         if progress == .nothing {
@@ -78,12 +84,12 @@ struct PNGChunkFilter {
         if name == "IDAT", progress != .behindImageData {
             progress = .imageData
             state = .imageData(remaining: length + Self.checksumLength)
-            return try passHeld(pass)
+            return true
         }
         if progress == .imageData { progress = .behindImageData }
         if isNeeded(name, length) {
-            state = .whole(remaining: Self.headLength + length + Self.checksumLength)
-            return
+            state = .whole(length: Self.headLength + length + Self.checksumLength)
+            return false
         }
         let isCritical = held.bytes[4] & 0x20 == 0
         guard !isCritical || name == "IDAT" || name == "PLTE" else {
@@ -91,38 +97,53 @@ struct PNGChunkFilter {
         }
         held.removeAll()
         state = .dropped(remaining: length + Self.checksumLength)
+        return false
     }
 
     private func isNeeded(_ name: String, _ length: Int) -> Bool {
         switch name {
         case "IHDR", "PLTE", "tRNS", "IEND": length <= Self.longestWhole
-        case "eXIf": length <= Self.longestEXIF
+        case "eXIf": length <= Self.longestEXIF && orientation == nil
         default: false
         }
     }
 
-    /// nil unless there are four letters.
-    private func name(of head: UnsafeRawBufferPointer) -> String? {
-        let letters = head.dropFirst(4).prefix(4)
-        guard letters.allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return nil }
-        return String(decoding: letters, as: UTF8.self)
+    private mutating func readEXIF() {
+        let stored = held.bytes.suffix(Self.checksumLength).reduce(0) { $0 << 8 | UInt32($1) }
+        let chunk = held.bytes.dropLast(Self.checksumLength)
+        if checksum(chunk.dropFirst(4)) == stored {
+            orientation = EXIFReader.orientation(of: UnsafeRawBufferPointer(rebasing: chunk.dropFirst(Self.headLength)))
+        }
+        held.removeAll()
+    }
+
+    /// CRC-32 (PNG section 5.5); one small chunk is not worth a table.
+    private func checksum(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
+        var sum = UInt32.max
+        for byte in bytes {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum & 1 == 0 ? sum >> 1 : sum >> 1 ^ 0xEDB8_8320 }
+        }
+        return ~sum
     }
 
     /// True when as many bytes are held.
     private func hold(_ rest: inout UnsafeRawBufferPointer, _ wanted: Int) throws(Failure) -> Bool {
-        try held.append(take(&rest, wanted - held.count))
+        try held.append(Self.take(&rest, wanted - held.count))
         return held.count >= wanted
     }
 
-    private func take(_ rest: inout UnsafeRawBufferPointer, _ wanted: Int) -> UnsafeRawBufferPointer {
+    private static func take(_ rest: inout UnsafeRawBufferPointer, _ wanted: Int) -> UnsafeRawBufferPointer {
         let count = min(wanted, rest.count)
         let taken = UnsafeRawBufferPointer(rebasing: rest[..<count])
         rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         return taken
     }
 
-    private func passHeld(_ pass: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
-        try pass(held.bytes)
-        held.removeAll()
+    /// nil unless there are four letters.
+    private static func name(of head: UnsafeRawBufferPointer) -> String? {
+        let letters = head.dropFirst(4).prefix(4)
+        guard letters.allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return nil }
+        return String(decoding: letters, as: UTF8.self)
     }
 }

@@ -35,9 +35,11 @@ final class PNGDecoder: ImageDecoder {
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         guard !isComplete else { return }
-        var filter = filter
-        defer { self.filter = filter }
-        try filter.feed(bytes) { (piece) throws(Failure) in try self.pass(piece) }
+        var rest = bytes
+        while let piece = try filter.next(&rest) {
+            try pass(piece)
+            filter.discardHeld()
+        }
         if filter.isAtEnd { try end() }
     }
 
@@ -82,7 +84,7 @@ final class PNGDecoder: ImageDecoder {
         let width = Int(found.width)
         let height = Int(found.height)
         try options.checkSize(width: width, height: height)
-        let stored = storedOrientation()
+        let stored = filter.orientation ?? 1
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
@@ -97,12 +99,6 @@ final class PNGDecoder: ImageDecoder {
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
             hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
-    }
-
-    private func storedOrientation() -> Int {
-        var size = 0
-        let exif = codec_png_exif(session, &size)
-        return EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
     }
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
@@ -139,7 +135,7 @@ final class PNGDecoder: ImageDecoder {
 
     /// EXIF behind the pixels is rare but allowed: only now is it known how the picture has to be turned.
     private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
-        let stored = storedOrientation()
+        let stored = filter.orientation ?? 1
         guard stored != image.header.orientation else { return image }
         return try image.turned(stored, applied: options.appliesOrientation)
     }

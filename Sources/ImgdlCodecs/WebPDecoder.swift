@@ -7,6 +7,9 @@ import ImgdlCore
 /// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
 /// is no header and no partial image, since both would be wrong.
 final class WebPDecoder: ImageDecoder {
+    /// RIFF header, one chunk header, and the ten bytes that hold the size in each kind of bitstream.
+    private static let headerLength = 30
+
     private let options: DecodeOptions
     private let body = ByteBuffer()
     private var container = WebPContainer()
@@ -41,7 +44,7 @@ final class WebPDecoder: ImageDecoder {
         try still.update(body.bytes)
         try placeRows()
         guard still.isComplete else {
-            throw Failure(.truncated, "the WebP's data ends after \(still.rows) of \(features.height) rows")
+            throw Failure(.badImageData, "the WebP's data ends after \(still.rows) of \(features.height) rows")
         }
         guard let image = image(isComplete: true) else { throw Failure(.badImageData, "the WebP has no pixels") }
         return image
@@ -68,8 +71,10 @@ final class WebPDecoder: ImageDecoder {
 
     private func readFeatures() throws(Failure) {
         guard features == nil, !body.isEmpty else { return }
+        // Shown more than a header, libwebp would judge chunks behind it too, but only when they are there already.
         var found = WebPBitstreamFeatures()
-        let status = WebPGetFeatures(body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count, &found)
+        let header = body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let status = WebPGetFeatures(header, min(body.count, Self.headerLength), &found)
         if status == VP8_STATUS_NOT_ENOUGH_DATA { return }
         try WebPStill.check(status)
         try options.checkSize(width: Int(found.width), height: Int(found.height))

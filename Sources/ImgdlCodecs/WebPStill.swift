@@ -11,7 +11,6 @@ final class WebPStill {
     private let decoder: OpaquePointer
     private let height: Int
     private let isLossless: Bool
-    private let premultiplies: Bool
     private var offered = 0
 
     init(_ features: WebPBitstreamFeatures, isLossless: Bool, _ format: PixelFormat) throws(Failure) {
@@ -25,8 +24,6 @@ final class WebPStill {
         self.decoder = decoder
         self.isLossless = isLossless
         height = Int(features.height)
-        // The alpha hint of a lossless picture is only a hint: its pixels may have alpha all the same.
-        premultiplies = format.isPremultiplied && (isLossless || features.has_alpha != 0)
     }
 
     deinit { WebPIDelete(decoder) }
@@ -57,7 +54,8 @@ final class WebPStill {
 
     private func reached(_ row: Int) {
         guard row > rows else { return }
-        if premultiplies {
+        // Also where the header denies it, pixels may have alpha: VP8L calls it a hint, VP8X can be wrong.
+        if pixels.format.isPremultiplied {
             let first = pixels.bytes.advanced(by: rows * pixels.stride).assumingMemoryBound(to: UInt8.self)
             codec_premultiply(first, (row - rows) * pixels.width)
         }

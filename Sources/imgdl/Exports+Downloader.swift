@@ -2,7 +2,7 @@ import CImgdl
 import Glibc
 import ImgdlCore
 
-let configSize1 = 64
+let configSize1 = 56
 
 /// imgdl_config, read. Throws what imgdl_downloader_create returns.
 private func configuration(

@@ -2,7 +2,7 @@ import CImgdl
 import Glibc
 import ImgdlCore
 
-let requestSize1 = 128
+let requestSize1 = 120
 let resultSize1 = 48
 
 /// What an imgdl_token handle stands for.

@@ -18,6 +18,7 @@ final class CorpusTests: XCTestCase {
             let hash = pixels.sha256
             XCTAssert([file["rgba_sha256"], file["rgba_alt_sha256"]].contains(hash), "\(file.path): other pixels")
             XCTAssertEqual(String(header.orientation), orientation(of: file), file.path)
+            XCTAssertEqual(header.hasAlpha ? "1" : "0", file["has_alpha"], file.path)
             if file.format == "webp" { XCTAssertEqual(String(header.frameCount), file["frames"], file.path) }
         }
     }

@@ -3,7 +3,7 @@ import Origin
 import XCTest
 
 /// What SDWebImage's own tests hold (features section 2), against a scripted origin.
-class DownloadTests: DownloaderTestCase {
+final class DownloadTests: DownloaderTestCase {
     func testT01_TwoDownloadersShareNothing() {
         let other = makeDownloader()
         defer { imgdl_downloader_destroy(other) }
@@ -150,7 +150,9 @@ class DownloadTests: DownloaderTestCase {
             let url = { (n: Int) in self.picture("baseline.jpg", "hold_after=10&gate=w\(width)&n=\(n)") }
             var downloads = (1...7).map { start(url($0)) }
             assertOriginSees("the first at work") { $0.inFlight == width }
+            XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
             downloads += (8...14).map { start(url($0)) }
+            XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 0), 0)
             XCTAssertEqual(imgdl_downloader_current_count(downloader), 14)
             gate.open()
             for download in downloads { assertEnds(download, "IMGDL_OK") }
@@ -301,11 +303,14 @@ class DownloadTests: DownloaderTestCase {
         let gate = origin.gate("go")
         var downloads = [start(picture("baseline.jpg", "hold_after=10&gate=go"))]
         downloads[0].waitFor(IMGDL_EVENT_RESPONSE)
+        // Whatever the engine sees first, nothing starts before it has seen all.
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
         for (n, priority) in [IMGDL_PRIORITY_LOW, IMGDL_PRIORITY_NORMAL, IMGDL_PRIORITY_HIGH, IMGDL_PRIORITY_LOW].enumerated() {
             downloads.append(start(picture("rgba.png", "n=\(n)")) { $0.priority = Int32(priority) })
         }
         // One that joins a waiting transfer lifts it (I18).
         downloads.append(start(picture("rgba.png", "n=3")) { $0.priority = Int32(IMGDL_PRIORITY_HIGH) })
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 0), 0)
         gate.open()
         for download in downloads { assertEnds(download, "IMGDL_OK") }
         XCTAssertEqual(origin.log.requests.compactMap { $0.query["n"] }, ["2", "3", "1", "0"])
@@ -321,14 +326,4 @@ class DownloadTests: DownloaderTestCase {
             UnsafeRawBufferPointer(
                 start: imgdl_image_pixels(image), count: imgdl_image_stride(image) * Int(imgdl_image_height(image))))
     }
-}
-
-/// The same with the origin's answers cut into single bytes.
-final class DownloadOneByteSegmentTests: DownloadTests {
-    override var segmentSize: Int? { 1 }
-}
-
-final class DownloadLargeSegmentTests: DownloadTests {
-    override var segmentSize: Int? { 65536 }
-    override var latency: Duration? { .milliseconds(5) }
 }

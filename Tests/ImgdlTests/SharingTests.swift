@@ -4,7 +4,7 @@ import Foundation
 import XCTest
 
 /// Who shares a transfer, and that nobody is hurt by the others.
-class SharingTests: DownloaderTestCase {
+final class SharingTests: DownloaderTestCase {
     func testT20_CancelOfOneLeavesTheOther() {
         let gate = origin.gate("go")
         let url = picture("baseline.jpg", "hold_after=100&gate=go")
@@ -39,12 +39,13 @@ class SharingTests: DownloaderTestCase {
 
     func testT21_RequestAgainInsideTheCancelledCallback() {
         let url = picture("rgba.png")
-        let first = start(picture("baseline.jpg", "stall_after=100"))
+        let first = Download()
         let again = Download()
         let downloader = downloader
         first.onEvent = { event in
             if event.kind == UInt32(IMGDL_EVENT_TERMINAL) { again.start(downloader, url) }
         }
+        first.start(downloader, picture("baseline.jpg", "stall_after=100"))
         first.waitFor(IMGDL_EVENT_PROGRESS)
         first.cancel()
         assertEnds(first, "IMGDL_ERROR_CANCELLED")
@@ -90,7 +91,7 @@ class SharingTests: DownloaderTestCase {
         let downloads = [
             start(url), start(url),
             start(url, headers: [("Authorization", "a")]), start(url, headers: [("Authorization", "b")]),
-            start(url.replacingOccurrences("hold_after", "x=1&hold_after")),
+            start(url.replacingOccurrences("hold_after", "n=1&hold_after")),
             start(url) { $0.flags = UInt32(IMGDL_REQUEST_DECODE | IMGDL_REQUEST_ALLOW_DOWNGRADE) },
         ]
         assertOriginSees("five requests") { $0.requests.count == 5 }
@@ -130,11 +131,12 @@ class SharingTests: DownloaderTestCase {
 
     func testLimitsAreEachSubscribersOwn() {
         let gate = origin.gate("go")
-        let url = picture("rgba.png", "hold_after=100&gate=go")
+        let url = picture("rgba.png", "hold_head=1&gate=go")
         let small = start(url) { $0.max_body_bytes = 50 }
         let large = start(url)
-        assertEnds(small, "IMGDL_ERROR_BODY_LIMIT")
+        assertOriginSees("the request") { $0.requests.count == 1 }
         gate.open()
+        assertEnds(small, "IMGDL_ERROR_BODY_LIMIT")
         assertEnds(large, "IMGDL_OK")
         XCTAssertEqual(origin.log.requests.count, 1)
     }
@@ -179,10 +181,6 @@ class SharingTests: DownloaderTestCase {
         imgdl_image_release(image)
         XCTAssertEqual(imgdl_image_width(image), 0)
     }
-}
-
-final class SharingOneByteSegmentTests: SharingTests {
-    override var segmentSize: Int? { 1 }
 }
 
 extension String {

@@ -17,6 +17,7 @@ struct codec_jpeg {
     size_t to_skip; /* bytes of segments nobody reads that have still to come */
     int is_ending, has_ended_early, is_damaged, failure;
     int bgra, has_inks;
+    size_t rows; /* put out in this pass, all from the file's own bytes */
     uint8_t *strip; /* rows on their way to a turned canvas */
     char message[JMSG_LENGTH_MAX];
 };
@@ -102,7 +103,16 @@ void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
 
 size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer; }
 
-void codec_jpeg_end(codec_jpeg *session) { session->is_ending = 1; }
+void codec_jpeg_end(codec_jpeg *session)
+{
+    session->is_ending = 1;
+    if (codec_jpeg_scan_is_read(session)) {
+        /* A segment between two scans cannot be made up: forget what there is of it. */
+        session->jpeg.unread_marker = 0;
+        session->to_skip = 0;
+        codec_jpeg_give(session, NULL, 0);
+    }
+}
 
 /* Life */
 
@@ -142,6 +152,7 @@ void codec_jpeg_destroy(codec_jpeg *session)
 }
 
 const char *codec_jpeg_message(const codec_jpeg *session) { return session->message[0] ? session->message : NULL; }
+int codec_jpeg_has_ended(const codec_jpeg *session) { return session->has_ended_early; }
 int codec_jpeg_is_damaged(const codec_jpeg *session) { return session->is_damaged; }
 int codec_jpeg_is_out_of_memory(const codec_jpeg *session)
 {
@@ -228,6 +239,7 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
         }
         if (!in_place)
             codec_place_rows(session->strip, width, first, count, placement, 0);
+        session->rows = first + count;
         if (status != CODEC_DONE)
             return status;
     }
@@ -250,7 +262,7 @@ codec_status codec_jpeg_finish(codec_jpeg *session)
     return session->has_ended_early ? CODEC_ENDED : CODEC_DONE;
 }
 
-size_t codec_jpeg_row(const codec_jpeg *session) { return session->jpeg.output_scanline; }
+size_t codec_jpeg_rows_out(const codec_jpeg *session) { return session->rows; }
 
 codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
 {
@@ -272,10 +284,15 @@ codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
 
 int codec_jpeg_scan(const codec_jpeg *session) { return session->jpeg.input_scan_number; }
 
+int codec_jpeg_scan_is_read(const codec_jpeg *session)
+{
+    return session->jpeg.input_scan_number > 0 && session->jpeg.input_iMCU_row >= session->jpeg.total_iMCU_rows;
+}
+
 size_t codec_jpeg_scan_rows(const codec_jpeg *session)
 {
     size_t margin = (size_t)session->jpeg.max_v_samp_factor, read = session->jpeg.input_iMCU_row;
-    if (session->has_ended_early && read > 0)
+    if (session->has_ended_early && read > 0 && !codec_jpeg_scan_is_read(session))
         read--; /* finished with coefficients that are not the file's */
     read *= margin * DCTSIZE;
     if (read >= session->jpeg.image_height)
@@ -288,6 +305,7 @@ codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement pl
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
         return CODEC_FAILED;
+    session->rows = 0;
     if (!jpeg_start_output(jpeg, scan))
         return CODEC_SUSPENDED;
     codec_status status = put_out(session, placement, rows < jpeg->output_height ? rows : jpeg->output_height);

@@ -134,16 +134,6 @@ int codec_png_header_of(const codec_png *session, codec_png_header *header)
     return 1;
 }
 
-const uint8_t *codec_png_exif(const codec_png *session, size_t *size)
-{
-    png_uint_32 count = 0;
-    png_bytep block = NULL;
-    if (!png_get_eXIf_1(session->png, session->info, &count, &block))
-        count = 0;
-    *size = count;
-    return count ? block : NULL;
-}
-
 codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply)
 {
     png_structp png = session->png;

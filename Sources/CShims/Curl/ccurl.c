@@ -1,1 +1,98 @@
 #include "ccurl.h"
+
+CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
+
+CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list)
+{
+    return curl_easy_setopt(easy, option, list);
+}
+
+CURLcode ccurl_set_error_buffer(CURL *easy, char *buffer)
+{
+    return curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, buffer);
+}
+
+CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body, curl_write_callback header,
+                             curl_prereq_callback connected)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_PRIVATE, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
+    return code;
+}
+
+CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t size)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, size ? bytes : "");
+    return code;
+}
+
+long ccurl_get_long(CURL *easy, CURLINFO info)
+{
+    long value = 0;
+    return curl_easy_getinfo(easy, info, &value) ? 0 : value;
+}
+
+const char *ccurl_default_ca_file(CURL *easy)
+{
+    char *path = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_CAINFO, &path) ? NULL : path;
+}
+
+CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value)
+{
+    return curl_multi_setopt(multi, option, value);
+}
+
+CURLMcode ccurl_multi_set_callbacks(CURLM *multi, void *context, curl_socket_callback socket,
+                                    curl_multi_timer_callback timer)
+{
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    if (!code)
+        code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
+    if (!code)
+        code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    if (!code)
+        code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    return code;
+}
+
+bool ccurl_next_done(CURLM *multi, void **context, CURLcode *result)
+{
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        char *private_pointer = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private_pointer);
+        *context = private_pointer;
+        *result = message->data.result;
+        return true;
+    }
+    return false;
+}

@@ -26,6 +26,8 @@ package final class Downloader: @unchecked Sendable {
 
     private let mailbox: Mailbox
     private let engine: Engine
+    /// The transport refers to it without holding it.
+    private let engineLoop: EngineLoop
     private let transport: any Transport
     private let workers: WorkerPool
     private let outstanding = Outstanding()
@@ -61,7 +63,8 @@ package final class Downloader: @unchecked Sendable {
         engine = Engine(
             limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
             store: ports.store, workers: workers)
-        let transport = try ports.makeTransport(EngineLoop(loop, mailbox), engine)
+        engineLoop = EngineLoop(loop, mailbox)
+        let transport = try ports.makeTransport(engineLoop, engine)
         self.transport = transport
         engine.attach(transport)
         clock = ports.clock

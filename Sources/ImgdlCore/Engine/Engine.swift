@@ -55,7 +55,11 @@ final class Engine: TransportEvents {
     /// The thread's body: until shut down and empty.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
+            // Commands first: what a caller said before a byte was seen comes before what that byte leads to.
             for command in mailbox.takeAll() { perform(command) }
+            loop.forEachReady { [transport] descriptor, readable, writable in
+                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
+            }
             let now = clock.now()
             if let deadline = transport?.deadline, deadline <= now { transport?.deadlineReached(now) }
             if let deadline = downloads.nextDeadline, deadline <= now {
@@ -64,9 +68,7 @@ final class Engine: TransportEvents {
             }
             if isShuttingDown, downloads.subscriberCount == 0 { break }
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
-            loop.wait(until: deadline, now: now) { [transport] descriptor, readable, writable in
-                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
-            }
+            loop.wait(until: deadline, now: now)
         }
         mailbox.close()
         transport?.close()

@@ -8,6 +8,7 @@ final class EventLoop {
     private let epoll: Int32
     private let wakeDescriptor: Int32
     private var watched: Set<Int32> = []
+    private var readyCount = 0
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
 
     init() throws(Failure) {
@@ -52,28 +53,31 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached.
-    func wait(until deadline: Instant?, now: Instant, _ ready: (Int32, _ readable: Bool, _ writable: Bool) -> Void) {
+    /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached; then `forEachReady` tells.
+    func wait(until deadline: Instant?, now: Instant) {
         var timeout: Int32 = -1
         if let deadline {
             // Rounded up: waking too early would only mean to sleep again.
             let milliseconds = (deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
             timeout = Int32(clamping: max(0, milliseconds))
         }
-        let count = epoll_wait(epoll, &events, Int32(events.count), timeout)
-        guard count > 0 else { return }
-        for index in 0..<Int(count) {
+        readyCount = max(0, Int(epoll_wait(epoll, &events, Int32(events.count), timeout)))
+        for index in 0..<readyCount where events[index].data.fd == wakeDescriptor {
+            var value: UInt64 = 0
+            _ = read(wakeDescriptor, &value, 8)
+        }
+    }
+
+    /// What the last `wait` found ready. A descriptor that was closed since then may be among them.
+    func forEachReady(_ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void) {
+        let count = readyCount
+        readyCount = 0
+        for index in 0..<count where events[index].data.fd != wakeDescriptor {
             let event = events[index]
-            let descriptor = event.data.fd
-            if descriptor == wakeDescriptor {
-                var value: UInt64 = 0
-                _ = read(wakeDescriptor, &value, 8)
-                continue
-            }
             // Errors and hang-ups are found out by reading.
             let failed = event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-            ready(
-                descriptor, event.events & EPOLLIN.rawValue != 0 || failed,
+            body(
+                event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
         }
     }

@@ -24,9 +24,10 @@ extension Downloads {
             case .none: break
             case .follow(let redirect):
                 transfers[id.rawValue].redirect = redirect
+                touch(id, now)
                 return .discard
             case .refuse(let failure):
-                return condemn(id, failure)
+                return condemn(id, failure, now)
             }
         }
 
@@ -139,8 +140,9 @@ extension Downloads {
 
     /// It will end in this failure, once a short rest of the body has been read: the connection can be used again.
     /// Later requests do not join it.
-    private mutating func condemn(_ id: TransferID, _ failure: Failure) -> BodyDisposition {
+    private mutating func condemn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> BodyDisposition {
         transfers[id.rawValue].doom = failure
+        touch(id, now)
         unshare(id, transfers[id.rawValue].request)
         return .discard
     }
@@ -149,7 +151,7 @@ extension Downloads {
     private mutating func refuseStatus(_ id: TransferID, _ failure: Failure, _ now: Instant) -> BodyDisposition {
         var accepting = 0
         forEachSubscriber(id) { if $0.subscribers[$1].options.acceptsAnyStatus { accepting += 1 } }
-        guard accepting > 0 else { return condemn(id, failure) }
+        guard accepting > 0 else { return condemn(id, failure, now) }
         unshare(id, transfers[id.rawValue].request)
         forEachSubscriber(id) { downloads, subscriber in
             if !downloads.subscribers[subscriber].options.acceptsAnyStatus {

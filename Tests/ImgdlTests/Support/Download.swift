@@ -34,12 +34,15 @@ final class Download: @unchecked Sendable {
     }
 
     let monitor = Monitor(Record())
-    private(set) var token: OpaquePointer?
-    private(set) var status: Int32 = 0
-    /// Runs inside each callback.
+    private let accepted = Monitor((token: OpaquePointer?.none, status: Int32(0)))
+    /// Runs inside each callback; set before `start`.
     var onEvent: ((imgdl_event) -> Void)?
 
     deinit { imgdl_token_release(token) }
+
+    var token: OpaquePointer? { accepted.read(\.token) }
+    /// What imgdl_download returned.
+    var status: Int32 { accepted.read(\.status) }
 
     var record: Record { monitor.read { $0 } }
     var kinds: [UInt32] { record.seen.map(\.kind) }
@@ -69,7 +72,9 @@ final class Download: @unchecked Sendable {
                 request.headers = list.baseAddress
                 request.header_count = list.count
                 configure(&request)
-                status = imgdl_download(downloader, &request, &token)
+                var token: OpaquePointer?
+                let status = imgdl_download(downloader, &request, &token)
+                accepted.change { $0 = (token, status) }
             }
         }
         return self

@@ -3,17 +3,15 @@ import Origin
 import TestPictures
 import XCTest
 
-/// A scripted origin with pictures and a downloader, for each test anew. Subclasses rerun a suite with other segments
-/// and latency.
+/// A scripted origin with pictures and a downloader, for each test anew. IMGDL_ORIGIN_SEGMENT and IMGDL_ORIGIN_LATENCY
+/// rerun every suite with answers cut into small pieces, or late.
 class DownloaderTestCase: XCTestCase {
     var origin: Origin!
     var downloader: OpaquePointer!
 
-    var segmentSize: Int? { nil }
-    var latency: Duration? { nil }
-
     override func setUp() async throws {
-        origin = try Origin(segmentSize: segmentSize, latency: latency)
+        continueAfterFailure = false
+        origin = try Origin()
         for (name, picture) in Pictures.all { origin.content[name] = picture }
         downloader = makeDownloader()
     }

@@ -6,7 +6,7 @@ package final class Journal: Sendable {
         /// Requests in flight by sequence number, those from before a reset included.
         var unfinished: [Int: Signals.Party] = [:]
         /// Opening times of connections which are open but only carried control requests so far.
-        var hidden: [Int: Instant] = [:]
+        var hidden: [Int: Moment] = [:]
         var isStopped = false
         /// Open connections that carried a request.
         var inUse = 0
@@ -51,7 +51,7 @@ package final class Journal: Sendable {
             guard let index = state.log.connections.lastIndex(where: { $0.number == number }),
                 state.log.connections[index].isOpen
             else { return }
-            let now = Instant.now
+            let now = Moment.now
             state.log.connections[index].closed = now
             if byClient { state.log.connections[index].closedByClient = now }
             if state.log.connections[index].requests > 0 { state.inUse -= 1 }

@@ -2,20 +2,20 @@
 package struct Log: Sendable {
     package struct Arrival: Sendable {
         package var request: Request
-        package var arrived: Instant
+        package var arrived: Moment
         /// When the last byte of the answer was handed to the kernel, or the connection or stream ended.
-        package var finished: Instant?
+        package var finished: Moment?
         /// The client went away before the answer was complete.
         package var isAbandoned = false
     }
 
     package struct Connection: Sendable {
         package var number: Int
-        package var opened: Instant
+        package var opened: Moment
         /// When either side closed it.
-        package var closed: Instant?
+        package var closed: Moment?
         /// When the client closed it (FIN or RST), if it was the first to do so.
-        package var closedByClient: Instant?
+        package var closedByClient: Moment?
         /// How many requests it carried.
         package var requests = 0
         package var isOpen: Bool { closed == nil }
@@ -25,8 +25,8 @@ package struct Log: Sendable {
     package struct Stream: Sendable {
         package var connection: Int
         package var id: Int32
-        package var opened: Instant
-        package var closed: Instant?
+        package var opened: Moment
+        package var closed: Moment?
         /// The error code of the client's RST_STREAM (CANCEL is 8).
         package var resetByClient: UInt32?
     }

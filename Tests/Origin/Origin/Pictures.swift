@@ -61,7 +61,7 @@ struct Pictures {
 
     private func send(_ body: ArraySlice<UInt8>, _ faults: Faults, _ exchange: Exchange) throws {
         var cuts = faults.cuts[...]
-        let start = Instant.now
+        let start = Moment.now
         var sent = 0
         while true {
             while let next = cuts.first, next.offset <= sent {

@@ -48,6 +48,7 @@ codec_jpeg *codec_jpeg_create(void);
 void codec_jpeg_destroy(codec_jpeg *session);
 /* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
 const char *codec_jpeg_message(const codec_jpeg *session);
+int codec_jpeg_has_ended(const codec_jpeg *session);
 int codec_jpeg_is_damaged(const codec_jpeg *session);
 int codec_jpeg_is_out_of_memory(const codec_jpeg *session);
 int codec_jpeg_is_too_large(const codec_jpeg *session);
@@ -55,7 +56,7 @@ int codec_jpeg_is_too_large(const codec_jpeg *session);
 /* Lends bytes for the next calls; those not used (codec_jpeg_left) have to be given again, more behind them. */
 void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size);
 size_t codec_jpeg_left(const codec_jpeg *session);
-/* Nothing follows the bytes given. */
+/* Nothing follows the bytes given from now on. Between two scans it means that no scan follows. */
 void codec_jpeg_end(codec_jpeg *session);
 
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header);
@@ -67,15 +68,16 @@ codec_status codec_jpeg_start(codec_jpeg *session, int bgra, long maximum_memory
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement);
 codec_status codec_jpeg_finish(codec_jpeg *session);
 /* Rows put out so far in this pass. */
-size_t codec_jpeg_row(const codec_jpeg *session);
+size_t codec_jpeg_rows_out(const codec_jpeg *session);
 
 /* Several scans: takes in coefficients up to the end of the file. Called again after CODEC_ENDED it makes up the rest,
  * so that codec_jpeg_output can show what is there. */
 codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans);
-/* The scan being read, from 1, and how many rows could be shown of it alone. */
+/* The scan being read, from 1; whether all of it has been; and how many rows could be shown of it alone. */
 int codec_jpeg_scan(const codec_jpeg *session);
+int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
-/* One whole pass over the picture as it was after this scan. */
+/* One pass over the picture as it was after this scan, down to this row. */
 codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows);
 
 /* PNG */
@@ -99,8 +101,6 @@ int codec_png_is_out_of_memory(const codec_png *session);
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
-/* The EXIF block, wherever it stood so far; NULL if there is none. */
-const uint8_t *codec_png_exif(const codec_png *session, size_t *size);
 /* Interlaced pictures must be placed as they are stored and not premultiplied. */
 codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply);
 /* The running pass, from 0, and the rows it has written. */

@@ -1,4 +1,34 @@
+/* libcurl as Swift can call it: its setters and getters are variadic, so each type of value has a function here. */
 #ifndef CCURL_H
 #define CCURL_H
+
 #include <curl/curl.h>
+#include <stdbool.h>
+
+/* CURLAUTH_BASIC has a cast in it. */
+static const long CCURL_AUTH_BASIC = CURLAUTH_BASIC;
+
+CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
+CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
+/* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
+CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
+/* The list stays the caller's and must outlive the transfer. */
+CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list);
+CURLcode ccurl_set_error_buffer(CURL *easy, char *buffer);
+/* `context` is what the three callbacks get, and what ccurl_next_done gives back. */
+CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body, curl_write_callback header,
+                             curl_prereq_callback connected);
+/* curl takes a copy. */
+CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t size);
+
+long ccurl_get_long(CURL *easy, CURLINFO info);
+/* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
+const char *ccurl_default_ca_file(CURL *easy);
+
+CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
+CURLMcode ccurl_multi_set_callbacks(CURLM *multi, void *context, curl_socket_callback socket,
+                                    curl_multi_timer_callback timer);
+/* Takes the next finished transfer off the multi's messages: false when there is none. */
+bool ccurl_next_done(CURLM *multi, void **context, CURLcode *result);
+
 #endif

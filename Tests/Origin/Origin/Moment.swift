@@ -1,35 +1,35 @@
 import Glibc
 
 /// A moment on the monotonic clock: what the log notes and what deadlines are made of.
-package struct Instant: Comparable, Hashable, Sendable {
+package struct Moment: Comparable, Hashable, Sendable {
     package var nanoseconds: UInt64
 
-    package static var now: Instant {
+    package static var now: Moment {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
-        return Instant(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
+        return Moment(nanoseconds: UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec))
     }
 
     /// A duration too long to add gives the end of time.
-    package static func + (start: Instant, length: Duration) -> Instant {
+    package static func + (start: Moment, length: Duration) -> Moment {
         let (seconds, attoseconds) = length.components
-        guard seconds >= 0, seconds < 1_000_000_000 else { return Instant(nanoseconds: seconds < 0 ? 0 : .max) }
-        return Instant(
+        guard seconds >= 0, seconds < 1_000_000_000 else { return Moment(nanoseconds: seconds < 0 ? 0 : .max) }
+        return Moment(
             nanoseconds: start.nanoseconds + UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds) / 1_000_000_000)
     }
 
-    package static func - (end: Instant, start: Instant) -> Duration {
+    package static func - (end: Moment, start: Moment) -> Duration {
         .nanoseconds(Int64(bitPattern: end.nanoseconds &- start.nanoseconds))
     }
 
-    package static func < (a: Instant, b: Instant) -> Bool { a.nanoseconds < b.nanoseconds }
+    package static func < (a: Moment, b: Moment) -> Bool { a.nanoseconds < b.nanoseconds }
 }
 
 /// When a wait gives up. A test's deadline is a bound on failure, not a delay: success returns at once.
 package struct Deadline: Hashable, Sendable {
-    package var instant: Instant
+    package var instant: Moment
 
-    package static let never = Deadline(instant: Instant(nanoseconds: .max))
+    package static let never = Deadline(instant: Moment(nanoseconds: .max))
     package static func after(_ length: Duration) -> Deadline { Deadline(instant: .now + length) }
     /// Long enough for a loaded machine, short enough for a test that has failed.
     package static var patient: Deadline { .after(.seconds(10)) }

@@ -1,0 +1,74 @@
+import CCurl
+import ImgdlCore
+
+/// What is known of a transfer that curl gave up.
+struct CurlOutcome {
+    var code: CURLcode
+    /// From the transfer's error buffer; empty when curl had nothing to say.
+    var message: String
+    /// The transfer's own view: prerequests came, the head was complete.
+    var isConnected = false
+    var hasHead = false
+    /// The proxy's answer to CONNECT; 0 without one.
+    var proxyStatus = 0
+    /// Of the URL's query; it must not show in a message.
+    var query = ""
+}
+
+/// From curl's codes to ours, with curl's own words.
+enum CurlErrors {
+    static func failure(_ outcome: CurlOutcome) -> Failure {
+        if outcome.proxyStatus >= 300 {
+            return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
+        }
+        switch outcome.code {
+        case CURLE_COULDNT_RESOLVE_HOST: return make(.resolveFailed, outcome)
+        case CURLE_COULDNT_CONNECT: return make(.connectFailed, outcome)
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return make(.proxyFailed, outcome)
+        case CURLE_GOT_NOTHING:
+            return Failure(.connectionLost, "the server closed the connection without an answer")
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
+            return make(.connectionLost, outcome)
+        case CURLE_PARTIAL_FILE: return make(.truncated, outcome)
+        // A stream the server reset: asking again may help. A broken frame is the server's mistake.
+        case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
+        case CURLE_HTTP2, CURLE_HTTP3, CURLE_WEIRD_SERVER_REPLY, CURLE_TOO_MANY_REDIRECTS:
+            return make(.protocolError, outcome)
+        // The URL was checked before: this is HTTP/0.9 or what looks like it, the answer of something that is no server.
+        case CURLE_UNSUPPORTED_PROTOCOL: return make(.protocolError, outcome)
+        case CURLE_URL_MALFORMAT: return make(.invalidURL, outcome)
+        case CURLE_BAD_CONTENT_ENCODING: return make(.contentEncoding, outcome)
+        case CURLE_OPERATION_TIMEDOUT: return make(outcome.isConnected ? .idleTimeout : .connectTimeout, outcome)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR,
+            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+            return make(.tlsCertificate, outcome)
+        case CURLE_SSL_CONNECT_ERROR:
+            return make(isConnectionLoss(outcome.message) ? .connectionLost : .tlsFailed, outcome)
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
+            CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
+            CURLE_SSL_CRL_BADFILE, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
+            return make(.tlsFailed, outcome)
+        case CURLE_OUT_OF_MEMORY:
+            // What curl 7.88 says when one line outgrows its own buffer of 100 KiB.
+            if outcome.isConnected, !outcome.hasHead {
+                return Failure(.headerLimit, "a line of the response's header is too long")
+            }
+            return make(.outOfMemory, outcome)
+        default: return make(.internal, outcome)
+        }
+    }
+
+    private static func make(_ code: ErrorCode, _ outcome: CurlOutcome) -> Failure { Failure(code, words(outcome)) }
+
+    private static func words(_ outcome: CurlOutcome) -> String {
+        var text = outcome.message
+        while text.last?.isWhitespace == true { text.removeLast() }
+        if text.isEmpty { text = String(cString: curl_easy_strerror(outcome.code)) }
+        return outcome.query.isEmpty ? text : text.replacing(outcome.query, with: QueryRedaction.mark)
+    }
+
+    /// During the handshake curl calls a lost connection a TLS error.
+    private static func isConnectionLoss(_ message: String) -> Bool {
+        message.contains("SSL_ERROR_SYSCALL") || message.contains("reset by peer") || message.contains("Broken pipe")
+    }
+}

@@ -1,0 +1,92 @@
+import CCurl
+import ImgdlCore
+
+/// curl's multi handle, driven by events: says which descriptors it waits for and when it wants to be woken.
+final class CurlMulti {
+    private let multi: UnsafeMutableRawPointer
+    private let loop: any TransportLoop
+    private let clock: any Clock
+    private(set) var deadline: Instant?
+    private var isClosed = false
+
+    init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
+        guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
+        self.multi = multi
+        self.loop = loop
+        self.clock = clock
+        ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Int(maximumIdleConnections))
+        ccurl_multi_set_callbacks(
+            multi, Unmanaged.passUnretained(self).toOpaque(),
+            { _, descriptor, what, context, _ in
+                CurlMulti.at(context!).watch(descriptor, what)
+                return 0
+            },
+            { _, milliseconds, context in
+                CurlMulti.at(context!).setTimer(milliseconds)
+                return 0
+            })
+    }
+
+    deinit { close() }
+
+    /// Closes all connections. Every handle has been removed before.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        curl_multi_cleanup(multi)
+    }
+
+    func add(_ handle: EasyHandle) throws(Failure) {
+        let code = curl_multi_add_handle(multi, handle.easy)
+        guard code == CURLM_OK else {
+            throw Failure(
+                code == CURLM_OUT_OF_MEMORY ? .outOfMemory : .internal,
+                "libcurl does not take the transfer: \(String(cString: curl_multi_strerror(code)))")
+        }
+    }
+
+    /// Ends the transfer if it still runs.
+    func remove(_ handle: EasyHandle) {
+        curl_multi_remove_handle(multi, handle.easy)
+    }
+
+    func timeReached() {
+        // One shot: curl says again when it wants to be called, also if this was too early.
+        deadline = nil
+        act(CURL_SOCKET_TIMEOUT, 0)
+    }
+
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
+    }
+
+    /// The next transfer that came to its end since the last call: its callbacks' context and curl's verdict.
+    func nextDone() -> (context: UnsafeMutableRawPointer, code: CURLcode)? {
+        var context: UnsafeMutableRawPointer?
+        var code = CURLE_OK
+        guard ccurl_next_done(multi, &context, &code), let context else { return nil }
+        return (context, code)
+    }
+
+    private func act(_ descriptor: Int32, _ events: Int32) {
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, descriptor, events, &running)
+    }
+
+    private static func at(_ context: UnsafeMutableRawPointer) -> CurlMulti {
+        Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    private func watch(_ descriptor: Int32, _ what: Int32) {
+        if what == CURL_POLL_REMOVE {
+            loop.unwatch(descriptor)
+        } else {
+            loop.watch(
+                descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)
+        }
+    }
+
+    private func setTimer(_ milliseconds: Int) {
+        deadline = milliseconds < 0 ? nil : clock.now().advanced(byMilliseconds: Int64(milliseconds))
+    }
+}

@@ -1,0 +1,107 @@
+import CCurl
+import ImgdlCore
+
+/// One of curl's easy handles with all that must live as long as a transfer on it. Used again after `reset`: what is
+/// dear about a handle is its buffers, and these stay.
+final class EasyHandle {
+    let easy: UnsafeMutableRawPointer
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var fields: UnsafeMutablePointer<curl_slist>?
+    private var addresses: UnsafeMutablePointer<curl_slist>?
+    /// The first option that curl refused; options are set in a row and asked for once.
+    private var status = CURLE_OK
+
+    init() throws(Failure) {
+        guard let easy = curl_easy_init() else { throw Failure(.outOfMemory, "no memory for a transfer") }
+        self.easy = easy
+        errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        freeLists()
+        errorBuffer.deallocate()
+    }
+
+    func reset() {
+        curl_easy_reset(easy)
+        freeLists()
+        errorBuffer.pointee = 0
+        status = CURLE_OK
+    }
+
+    var errorMessage: String { String(cString: errorBuffer) }
+
+    /// The proxy's answer to CONNECT.
+    var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }
+
+    func set(_ option: CURLoption, _ value: Int) { note(ccurl_set_long(easy, option, value)) }
+
+    func set(_ option: CURLoption, _ value: String?) { note(ccurl_set_string(easy, option, value)) }
+
+    func setBody(_ bytes: [UInt8]) { note(ccurl_set_body(easy, bytes, bytes.count)) }
+
+    func setErrorBuffer() { note(ccurl_set_error_buffer(easy, errorBuffer)) }
+
+    func setCallbacks(
+        _ context: UnsafeMutableRawPointer, body: curl_write_callback, header: curl_write_callback,
+        connected: curl_prereq_callback
+    ) {
+        note(ccurl_set_callbacks(easy, context, body, header, connected))
+    }
+
+    /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all.
+    func setFields(_ lines: [String]) {
+        fields = list(lines)
+        note(ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields))
+    }
+
+    /// Tells curl a name's addresses. The plus sign makes them as short-lived as any others.
+    func setAddresses(_ list: [String], host: String, port: UInt16) {
+        let joined = list.map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }.joined(separator: ",")
+        addresses = self.list(["+\(host):\(port):\(joined)"])
+        note(ccurl_set_list(easy, CURLOPT_RESOLVE, addresses))
+    }
+
+    /// Before an unfinished transfer ends: closes its connection unless others use it, too. curl 7.88 keeps an HTTP/2
+    /// connection with the stream's RST_STREAM unsent in its buffer (curl issue 17611), and the server goes on sending.
+    func forbidReuse() { ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+
+    /// Sends what curl has buffered for this transfer's connection: the other half of the work-around.
+    func flush() {
+        curl_easy_pause(easy, CURLPAUSE_RECV)
+        curl_easy_pause(easy, CURLPAUSE_CONT)
+    }
+
+    /// Throws when curl refused one of the options set since `reset`.
+    func check() throws(Failure) {
+        guard status != CURLE_OK else { return }
+        let code: ErrorCode = status == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internal
+        throw Failure(code, "libcurl refuses an option: \(String(cString: curl_easy_strerror(status)))")
+    }
+
+    private func note(_ code: CURLcode) {
+        if status == CURLE_OK { status = code }
+    }
+
+    private func list(_ lines: [String]) -> UnsafeMutablePointer<curl_slist>? {
+        var list: UnsafeMutablePointer<curl_slist>?
+        for line in lines {
+            guard let longer = curl_slist_append(list, line) else {
+                curl_slist_free_all(list)
+                note(CURLE_OUT_OF_MEMORY)
+                return nil
+            }
+            list = longer
+        }
+        return list
+    }
+
+    private func freeLists() {
+        curl_slist_free_all(fields)
+        curl_slist_free_all(addresses)
+        fields = nil
+        addresses = nil
+    }
+}

@@ -1,0 +1,113 @@
+import CCurl
+import ImgdlCore
+
+/// How a request is said to curl.
+struct RequestOptions {
+    let trust: TrustAnchors
+    let proxies: ProxyRules
+
+    /// Throws before anything is sent if the request could be read in two ways.
+    static func check(_ request: TransportRequest) throws(Failure) {
+        try HeaderRules.checkMethod(request.method)
+        for field in request.fields { try HeaderRules.check(field) }
+        guard !URLText.hasControlCharacter(request.url.canonical) else {
+            throw Failure(.invalidURL, "the URL has a control character in it")
+        }
+        for credential in [request.url.user, request.url.password] {
+            guard credential.map(URLText.hasControlCharacter) != true else {
+                throw Failure(.invalidURL, "the URL's user name or password has a control character in it")
+            }
+        }
+    }
+
+    /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
+    /// section 6.3); behind a proxy names are the proxy's business, and the proxy's own name is left to curl.
+    func needsAddresses(_ url: ParsedURL) -> Bool {
+        if !proxies.proxy(for: url.scheme).isEmpty { return false }
+        if url.host == "localhost" || url.host.hasSuffix(".localhost") { return false }
+        return !url.host.contains(":") && !Self.isIPv4(url.host)
+    }
+
+    func apply(_ request: TransportRequest, addresses: [String], to handle: EasyHandle) {
+        handle.setErrorBuffer()
+        handle.set(CURLOPT_NOSIGNAL, 1)
+        handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        handle.set(CURLOPT_URL, request.url.canonical)
+        handle.set(CURLOPT_PATH_AS_IS, 1)
+        handle.set(CURLOPT_FOLLOWLOCATION, 0)
+        handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        handle.set(CURLOPT_BUFFERSIZE, 64 * 1024)
+        handle.set(CURLOPT_ACCEPT_ENCODING, "")
+        handle.set(CURLOPT_TCP_KEEPALIVE, 1)
+        // Time limits are the engine's. Zero would mean curl's own five minutes.
+        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
+        if request.url.scheme == "https" {
+            // Wait a moment for a connection that can be shared rather than opening one each.
+            handle.set(CURLOPT_PIPEWAIT, 1)
+            setTrust(on: handle)
+        }
+        setProxy(request.url, on: handle)
+        setMethod(request, on: handle)
+        if let user = request.url.user ?? request.url.password.map({ _ in "" }),
+            request.fields.first(named: "Authorization") == nil
+        {
+            handle.set(CURLOPT_HTTPAUTH, CCURL_AUTH_BASIC)
+            handle.set(CURLOPT_USERNAME, user)
+            handle.set(CURLOPT_PASSWORD, request.url.password ?? "")
+        }
+        handle.setFields(Self.lines(request))
+        if !addresses.isEmpty {
+            handle.setAddresses(addresses, host: request.url.host, port: request.url.port)
+        }
+    }
+
+    private func setTrust(on handle: EasyHandle) {
+        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+        guard !trust.usesBuiltIn else { return }
+        if let file = trust.file { handle.set(CURLOPT_CAINFO, file) }
+        handle.set(CURLOPT_CAPATH, trust.directory)
+    }
+
+    private func setProxy(_ url: ParsedURL, on handle: EasyHandle) {
+        // Set even when empty, which keeps curl from reading the environment.
+        handle.set(CURLOPT_PROXY, proxies.proxy(for: url.scheme))
+        handle.set(CURLOPT_NOPROXY, proxies.exceptions)
+        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+    }
+
+    private func setMethod(_ request: TransportRequest, on handle: EasyHandle) {
+        switch request.method {
+        case "HEAD":
+            handle.set(CURLOPT_NOBODY, 1)
+        case "GET" where request.body == nil:
+            handle.set(CURLOPT_HTTPGET, 1)
+        case let method:
+            // POST, PUT and PATCH announce an empty body, too (RFC 9110 section 8.6).
+            if let body = request.body ?? (["POST", "PUT", "PATCH"].contains(method) ? [] : nil) {
+                handle.setBody(body)
+            }
+            handle.set(CURLOPT_CUSTOMREQUEST, method)
+        }
+    }
+
+    /// The given fields, and none of those that curl would add on its own account.
+    static func lines(_ request: TransportRequest) -> [String] {
+        var lines = request.fields.map { field in
+            let isEmpty = field.value.utf8.allSatisfy { $0 == 0x20 || $0 == 0x09 }
+            return isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+        }
+        for name in ["Accept", "Content-Type", "Expect"] where request.fields.first(named: name) == nil {
+            lines.append("\(name):")
+        }
+        return lines
+    }
+
+    private static func isIPv4(_ host: String) -> Bool {
+        let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                (1...3).contains(part.count) && part.allSatisfy { (0x30...0x39).contains($0) }
+            }
+    }
+}

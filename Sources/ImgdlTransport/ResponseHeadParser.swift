@@ -1,0 +1,125 @@
+import ImgdlCore
+
+/// Collects the header lines of one response, as curl hands them over, into a head. Once per response: strings are made
+/// here and nowhere below.
+struct ResponseHeadParser {
+    enum Step: Equatable {
+        case more
+        /// The final response's head is complete. What lines follow are trailers.
+        case complete
+        case failed(Failure)
+    }
+
+    private let maximumBytes: Int
+    private var bytes = 0
+    private var status: Int32 = 0
+    private var version: Int32 = 0
+    private var fields: [HeaderField] = []
+    private(set) var isComplete = false
+
+    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+
+    /// One line, with its line end; an empty one ends the head.
+    mutating func receive(_ line: UnsafeRawBufferPointer) -> Step {
+        guard !isComplete else { return .more }
+        bytes += line.count
+        guard bytes <= maximumBytes else {
+            return .failed(Failure(.headerLimit, "the response's header is larger than \(maximumBytes) bytes"))
+        }
+        let content = Self.withoutLineEnd(line)
+        if content.isEmpty { return endOfHead() }
+        if content.starts(with: "HTTP/".utf8) {
+            // Another response: what came before was interim, or a proxy's.
+            fields = []
+            parseStatusLine(content)
+        } else if content.first == 0x20 || content.first == 0x09 {
+            // obs-fold (RFC 9112 section 5.2)
+            if let last = fields.indices.last {
+                fields[last].value += " " + Self.text(Self.trimmed(content))
+            }
+        } else if let colon = content.firstIndex(of: UInt8(ascii: ":")) {
+            let name = Self.trimmed(content[..<colon])
+            let value = Self.trimmed(content[content.index(after: colon)...])
+            fields.append(HeaderField(Self.text(name), Self.text(value)))
+        }
+        return .more
+    }
+
+    /// Valid when complete.
+    func head() throws(Failure) -> ResponseHead {
+        ResponseHead(
+            status: status, httpVersion: version, fields: fields, contentLength: try contentLength(),
+            isEncoded: isEncoded)
+    }
+
+    private mutating func endOfHead() -> Step {
+        guard status != 101 else {
+            return .failed(Failure(.protocolError, "the server switched protocols without being asked", status: 101))
+        }
+        guard status >= 200 else { return .more }
+        isComplete = true
+        return .complete
+    }
+
+    private mutating func parseStatusLine(_ line: Slice<UnsafeRawBufferPointer>) {
+        let parts = line.dropFirst(5).split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
+        switch parts.first.map({ Self.text($0) }) {
+        case "1.0": version = 10
+        case "1.1": version = 11
+        case "3": version = 30
+        default: version = 20
+        }
+        status = parts.count > 1 ? Int32(Self.text(parts[1])) ?? 0 : 0
+    }
+
+    /// RFC 9112 section 6.3: with a Transfer-Encoding it means nothing; the same number said twice is that number;
+    /// anything else leaves no way to tell where the body ends.
+    private func contentLength() throws(Failure) -> Int64? {
+        if fields.first(named: "Transfer-Encoding") != nil { return nil }
+        var length: Int64?
+        for field in fields where equalIgnoringCase(field.name, "Content-Length") {
+            for part in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                let digits = Self.trimmed(part)
+                guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }),
+                    let value = Int64(Self.text(digits)), length == nil || length == value
+                else {
+                    throw Failure(
+                        .protocolError, "the response's Content-Length is not one number: “\(field.value.prefix(60))”",
+                        status: status)
+                }
+                length = value
+            }
+        }
+        return length
+    }
+
+    private var isEncoded: Bool {
+        fields.contains { field in
+            guard equalIgnoringCase(field.name, "Content-Encoding") else { return false }
+            return field.value.utf8.split(separator: UInt8(ascii: ",")).contains { coding in
+                let name = Self.trimmed(coding)
+                return !name.isEmpty && !equalIgnoringCase(Self.text(name), "identity")
+            }
+        }
+    }
+
+    private static func withoutLineEnd(_ line: UnsafeRawBufferPointer) -> Slice<UnsafeRawBufferPointer> {
+        var content = line[...]
+        if content.last == 0x0A { content = content.dropLast() }
+        if content.last == 0x0D { content = content.dropLast() }
+        return content
+    }
+
+    private static func trimmed<Bytes: BidirectionalCollection>(_ bytes: Bytes) -> Bytes.SubSequence
+    where Bytes.Element == UInt8 {
+        var rest = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+        while let last = rest.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }
+        return rest
+    }
+
+    /// UTF-8 where it is; else each byte is a character of ISO 8859-1 (RFC 9110 section 5.5 calls them opaque).
+    private static func text(_ bytes: some Collection<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}

@@ -1,0 +1,115 @@
+import CCurl
+import Glibc
+import ImgdlCore
+
+/// A URL in curl's own parser (curl_url), so that what is compared is what curl will request. Used by one thread.
+final class CurlURL {
+    private let handle: OpaquePointer
+
+    init() throws(Failure) {
+        guard let handle = curl_url() else { throw Failure(.outOfMemory, "no memory for a URL") }
+        self.handle = handle
+    }
+
+    deinit { curl_url_cleanup(handle) }
+
+    /// Sets a whole URL or, when there is one already, resolves a reference against it (RFC 3986 section 5).
+    func set(_ text: String) throws(Failure) {
+        try check(curl_url_set(handle, CURLUPART_URL, text, 0))
+    }
+
+    func setUser(_ user: String?, password: String?) throws(Failure) {
+        try check(curl_url_set(handle, CURLUPART_USER, user, UInt32(CURLU_URLENCODE)))
+        try check(curl_url_set(handle, CURLUPART_PASSWORD, password, UInt32(CURLU_URLENCODE)))
+    }
+
+    /// The canonical parts; throws when one breaks our rules.
+    func parsed() throws(Failure) -> ParsedURL {
+        let scheme = URLText.lowercased(try part(CURLUPART_SCHEME) ?? "")
+        guard scheme == "http" || scheme == "https" else { throw Self.unsupported(scheme) }
+        let (host, literal) = try self.host()
+        let port = try self.port()
+        let user = try part(CURLUPART_USER, CURLU_URLDECODE)
+        let password = try part(CURLUPART_PASSWORD, CURLU_URLDECODE)
+        let path = try part(CURLUPART_PATH) ?? "/"
+        let query = try part(CURLUPART_QUERY)
+
+        let authority = port == (scheme == "http" ? 80 : 443) ? literal : "\(literal):\(port)"
+        let prefix = "\(scheme)://\(authority)\(path)"
+        guard let query, !query.isEmpty else {
+            return ParsedURL(
+                canonical: prefix, scheme: scheme, host: host, port: port, user: user, password: password,
+                redacted: prefix)
+        }
+        return ParsedURL(
+            canonical: "\(prefix)?\(query)", scheme: scheme, host: host, port: port, user: user, password: password,
+            redacted: "\(prefix)?\(QueryRedaction.redacted(query))")
+    }
+
+    static func unsupported(_ scheme: String) -> Failure {
+        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported: http and https are")
+    }
+
+    /// The host, bare and as it stands in a URL (an IPv6 literal in brackets, with its zone).
+    private func host() throws(Failure) -> (bare: String, literal: String) {
+        var host = try part(CURLUPART_HOST) ?? ""
+        if !host.utf8.allSatisfy({ $0 < 0x80 }) { host = try punycode() }
+        host = URLText.lowercased(host)
+        guard !host.isEmpty else { throw Self.invalid(CURLUE_NO_HOST) }
+        guard host.hasPrefix("[") else { return (host, host) }
+        let bare = String(host.dropFirst().dropLast())
+        guard let zone = try part(CURLUPART_ZONEID) else { return (bare, host) }
+        return (bare, "[\(bare)%25\(zone)]")
+    }
+
+    /// libidn2 behind curl reads the name in the locale's encoding. The host program's locale is not ours to rely on or
+    /// to change, so this thread alone gets a UTF-8 one meanwhile.
+    private func punycode() throws(Failure) -> String {
+        let utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+        let before = utf8.map { uselocale($0) }
+        defer {
+            if let before { uselocale(before) }
+            if let utf8 { freelocale(utf8) }
+        }
+        return try part(CURLUPART_HOST, CURLU_PUNYCODE) ?? ""
+    }
+
+    private func port() throws(Failure) -> UInt16 {
+        guard let text = try part(CURLUPART_PORT, CURLU_DEFAULT_PORT), let port = UInt16(text), port != 0 else {
+            throw Self.invalid(CURLUE_BAD_PORT_NUMBER)
+        }
+        return port
+    }
+
+    /// Nil when the URL has no such part.
+    private func part(_ part: CURLUPart, _ flags: Int32 = 0) throws(Failure) -> String? {
+        var text: UnsafeMutablePointer<CChar>?
+        let code = curl_url_get(handle, part, &text, UInt32(flags))
+        defer { curl_free(text) }
+        switch code {
+        case CURLUE_NO_SCHEME, CURLUE_NO_USER, CURLUE_NO_PASSWORD, CURLUE_NO_HOST, CURLUE_NO_PORT, CURLUE_NO_QUERY:
+            return nil
+        case CURLUE_BAD_HOSTNAME where flags == CURLU_PUNYCODE:
+            throw Failure(.invalidURL, "the host name is not a valid international name")
+        default:
+            // NO_ZONEID has no name that all of curl's versions share.
+            if part == CURLUPART_ZONEID && code != CURLUE_OK { return nil }
+        }
+        try check(code)
+        guard let text else { return nil }
+        guard let string = String(validatingCString: text) else {
+            throw Failure(.invalidURL, "percent-encoded bytes in user name, password or host are not UTF-8")
+        }
+        return string
+    }
+
+    private func check(_ code: CURLUcode) throws(Failure) {
+        guard code != CURLUE_OK else { return }
+        if code == CURLUE_OUT_OF_MEMORY { throw Failure(.outOfMemory, "no memory for a URL") }
+        throw Self.invalid(code)
+    }
+
+    static func invalid(_ code: CURLUcode) -> Failure {
+        Failure(.invalidURL, "not a URL that can be requested: \(String(cString: curl_url_strerror(code)))")
+    }
+}

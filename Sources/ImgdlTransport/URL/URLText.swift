@@ -1,0 +1,80 @@
+/// Judges and prepares the text of a URL before curl parses it, byte by byte.
+enum URLText {
+    /// The scheme in front, in lower case; nil where the text does not begin with one. "localhost:8080" has none:
+    /// a digit after the colon makes it a port.
+    static func scheme(of text: String) -> String? {
+        let bytes = text.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon != bytes.startIndex else { return nil }
+        let name = bytes[..<colon]
+        guard isLetter(name.first!), name.allSatisfy(isSchemeCharacter) else { return nil }
+        let next = bytes.index(after: colon)
+        if next != bytes.endIndex, isDigit(bytes[next]) { return nil }
+        return lowercased(text[..<colon])
+    }
+
+    /// ASCII letters only: schemes and hosts are compared by bytes.
+    static func lowercased(_ text: some StringProtocol) -> String {
+        String(decoding: text.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+
+    static func hasControlCharacter(_ text: String) -> Bool {
+        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+    }
+
+    /// Cuts the fragment off and percent-encodes, in path and query, what may not stand there: spaces, bytes above
+    /// ASCII, and the few characters that browsers encode too. What is encoded already stays as it is, since signatures
+    /// are made over it. (curl's own encoder writes a space in a query as "+", which only forms understand.)
+    static func encoded(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
+        var result = Array(bytes[..<authorityEnd(bytes, before: end)])
+        for byte in bytes[result.count..<end] {
+            if mustBeEncoded(byte) {
+                result.append(UInt8(ascii: "%"))
+                result.append(hexadecimal(byte >> 4))
+                result.append(hexadecimal(byte & 15))
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Where path or query begin: after "scheme://authority" or "//authority"; 0 for a relative reference.
+    private static func authorityEnd(_ bytes: [UInt8], before end: Int) -> Int {
+        let slash = UInt8(ascii: "/")
+        var start = 0
+        while start < end, isSchemeCharacter(bytes[start]) { start += 1 }
+        if start < end, bytes[start] == UInt8(ascii: ":") {
+            start += 1
+        } else if start != 0 {
+            return 0
+        }
+        guard start + 1 < end, bytes[start] == slash, bytes[start + 1] == slash else { return 0 }
+        while start < end, bytes[start] == slash { start += 1 }
+        return bytes[start..<end].firstIndex { $0 == slash || $0 == UInt8(ascii: "?") } ?? end
+    }
+
+    private static func mustBeEncoded(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0...0x20, 0x7F...0xFF: return true
+        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "`"), UInt8(ascii: "{"),
+            UInt8(ascii: "}"):
+            return true
+        default: return false
+        }
+    }
+
+    private static func hexadecimal(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "A") + nibble - 10
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+        isLetter(byte) || isDigit(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: ".")
+    }
+}

@@ -1,0 +1,123 @@
+import TestPictures
+import ImgdlCodecs
+import ImgdlCore
+import XCTest
+
+/// B6, B7: pictures shown while the bytes are still coming.
+final class PartialImageTests: XCTestCase {
+    private func partials(of bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), pieces: Int = 300) throws
+        -> (partials: [DecodedImage], copies: [[UInt8]], final: DecodedImage)
+    {
+        let decoder = BuiltInCodec().makeDecoder(options)
+        var images = [DecodedImage]()
+        var copies = [[UInt8]]()
+        try feed(decoder, bytes, pieces: pieces) { _ in
+            guard let image = decoder.partialImage() else { return }
+            images.append(image)
+            copies.append(image.bytes)
+            XCTAssertNil(decoder.partialImage(), "nothing new without new bytes")
+        }
+        return (images, copies, try decoder.finish())
+    }
+
+    /// Rows that are ready never change again, and are not copied for each partial image.
+    func testFinishedRowsAreFinalAndShared() throws {
+        let pictures = [
+            Picture("baseline", PICTURE_JPEG_BASELINE), Picture("rgba", PICTURE_PNG_RGBA),
+            Picture("lossy", PICTURE_WEBP_LOSSY_ALPHA), Picture("lossless", PICTURE_WEBP_LOSSLESS, width: 401, height: 400),
+        ]
+        for picture in pictures {
+            for format in [PixelFormat.rgba8, .bgra8Premultiplied] {
+                let (partials, copies, final) = try partials(of: picture.encoded(), decodeOptions(format))
+                XCTAssertGreaterThan(partials.count, picture.name == "lossless" ? 0 : 3, picture.name)
+                for (partial, copy) in zip(partials, copies) {
+                    XCTAssert(partial.pixels === final.pixels, picture.name)
+                    XCTAssertFalse(partial.isComplete)
+                    let end = partial.ready.height * partial.pixels.stride
+                    XCTAssert(copy[..<end] == final.bytes[..<end], "\(picture.name), \(partial.ready.height) rows")
+                }
+                let heights = partials.map(\.ready.height)
+                XCTAssertEqual(heights, heights.sorted(), picture.name)
+            }
+        }
+    }
+
+    /// Files stored in passes show whole pictures, each better, none of them touched afterwards.
+    func testPassesAreSnapshots() throws {
+        let pictures = [
+            Picture("progressive", PICTURE_JPEG_PROGRESSIVE), Picture("scans", PICTURE_JPEG_SEPARATE_SCANS),
+            Picture("adam7", PICTURE_PNG_ADAM7), Picture("adam7 alpha", PICTURE_PNG_ADAM7_RGBA),
+        ]
+        for picture in pictures {
+            let (partials, copies, final) = try partials(of: picture.encoded(), pieces: 200)
+            XCTAssertGreaterThan(partials.count, 1, picture.name)
+            XCTAssert(partials.allSatisfy(\.header.isProgressive), picture.name)
+            for (partial, copy) in zip(partials, copies) {
+                XCTAssert(partial.bytes == copy, "\(picture.name): a picture that was handed out has changed")
+                XCTAssert(partial.pixels !== final.pixels, picture.name)
+            }
+            let passes = partials.map(\.pass)
+            XCTAssertEqual(passes, passes.sorted(), picture.name)
+            guard let last = partials.last, picture.name != "scans" else { continue }
+            XCTAssertEqual(last.ready.height, 150, picture.name)
+            XCTAssertLessThan(difference(last.bytes, final.bytes), 12, "\(picture.name): near the final picture")
+        }
+    }
+
+    /// At most one picture for each scan, however many pieces.
+    func testProgressiveJPEGShowsOnePictureAScan() throws {
+        let bytes = Picture("progressive", PICTURE_JPEG_PROGRESSIVE).encoded()
+        let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }.count
+        let (partials, _, _) = try partials(of: bytes, pieces: 1)
+        XCTAssertEqual(partials.map(\.pass), Array(1..<scans))
+    }
+
+    /// The first pass of Adam7 is already a picture: libpng fills the gaps.
+    func testAdam7FillsTheGaps() throws {
+        let (partials, _, _) = try partials(of: Picture("adam7", PICTURE_PNG_ADAM7).encoded(), pieces: 100)
+        let first = try XCTUnwrap(partials.first)
+        XCTAssertEqual(first.pass, 1)
+        for y in 0..<first.ready.height { XCTAssertEqual(first.pixel(200, y)[3], 255) }
+    }
+
+    /// SDWebImage#633: a partial picture lies as the final one does.
+    func testPartialsAreTurned() throws {
+        let kinds = [
+            PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY,
+        ]
+        for kind in kinds {
+            for orientation in Int32(1)...8 {
+                var picture = Picture("turned", kind, orientation: orientation)
+                picture.spec.exif_before_pixels = 1
+                let name = "kind \(kind.rawValue), orientation \(orientation)"
+                let (partials, copies, final) = try partials(of: picture.encoded())
+                let first = try XCTUnwrap(partials.first, name)
+                XCTAssertEqual(first.header, final.header, name)
+                XCTAssertEqual(first.pixels.width, orientation >= 5 ? 150 : 201, name)
+                guard !first.header.isProgressive else { continue }
+                checkReady(first, copies[0], final, name)
+            }
+        }
+    }
+
+    private func checkReady(_ partial: DecodedImage, _ copy: [UInt8], _ final: DecodedImage, _ name: String) {
+        let ready = partial.ready
+        XCTAssert(ready.width * ready.height < 201 * 150, name)
+        for y in 0..<partial.pixels.height {
+            for x in 0..<partial.pixels.width {
+                let isReady =
+                    x >= ready.x && x < ready.x + ready.width && y >= ready.y && y < ready.y + ready.height
+                let at = 4 * (y * partial.pixels.width + x)
+                let expected = isReady ? final.pixel(x, y) : [0, 0, 0, 0]
+                // libwebp writes ahead of the rows it calls finished.
+                if Array(copy[at..<at + 4]) != expected, isReady || partial.header.format != .webp {
+                    return XCTFail("\(name): pixel \(x), \(y), ready \(ready)")
+                }
+            }
+        }
+    }
+
+    private func difference(_ a: [UInt8], _ b: [UInt8]) -> Int {
+        zip(a, b).reduce(0) { $0 + abs(Int($1.0) - Int($1.1)) } / max(1, a.count)
+    }
+}

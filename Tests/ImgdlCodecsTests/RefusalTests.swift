@@ -1,0 +1,105 @@
+import TestPictures
+import ImgdlCodecs
+import ImgdlCore
+import XCTest
+
+/// B5, B10: what is no picture, and what is too much.
+final class RefusalTests: XCTestCase {
+    func testEmptyBody() {
+        XCTAssertEqual(decode([]).failure, Failure(.badImageData, "the body is empty"))
+    }
+
+    func testPageInsteadOfAPicture() {
+        let page = Array("<!DOCTYPE html>\n<html><body>Not found</body></html>".utf8)
+        let expected = Failure(.badImageData, "not an image: it begins with “<!DOCTYPE html>”")
+        for size in [1, 7, 1000] { XCTAssertEqual(decode(page, pieces: size).failure, expected) }
+        XCTAssertEqual(decode(Array("{}".utf8)).failure?.message, "not an image: it begins with “{}”")
+        XCTAssertEqual(
+            decode([0, 1, 2, 0xFE, 5, 6, 7, 8, 9]).failure?.message,
+            "not an image: it begins with the bytes 00 01 02 FE 05 06 07 08")
+    }
+
+    func testFormatIsToldByContent() {
+        let formats: [(picture_kind, ImageFormat)] = [
+            (PICTURE_JPEG_BASELINE, .jpeg), (PICTURE_PNG_RGB, .png), (PICTURE_WEBP_LOSSY, .webp),
+        ]
+        for (kind, format) in formats { XCTAssertEqual(decode(Picture("a", kind).encoded()).header?.format, format) }
+    }
+
+    func testGIFIsNamed() {
+        let failure = decode(Array("GIF89a".utf8) + [1, 0, 1, 0, 0, 0, 0]).failure
+        XCTAssertEqual(failure, Failure(.badImageData, "GIF is not supported yet"))
+    }
+
+    func testBeginningOfASignatureIsTruncated() {
+        let beginnings: [[UInt8]] = [[0xFF], [0xFF, 0xD8], [0x89, 0x50], Array("RIFFabcdWEB".utf8), Array("GIF8".utf8)]
+        for bytes in beginnings { XCTAssertEqual(decode(bytes).failure?.code, .truncated, "\(bytes)") }
+        XCTAssertEqual(decode(Array("RIFFabcdWAVE".utf8)).failure?.code, .badImageData)
+    }
+
+    /// B10: the limit is judged by the header, before there is a canvas.
+    func testPixelLimit() {
+        for picture in Picture.everyCoding {
+            let bytes = picture.encoded()
+            var options = DecodeOptions()
+            options.maximumPixels = 201 * 150
+            XCTAssertNil(decode(bytes, options).failure, picture.name)
+            options.maximumPixels -= 1
+            let failure = decode(Array(bytes.prefix(1500)), options).failure
+            XCTAssertEqual(failure?.code, .pixelLimit, picture.name)
+            XCTAssertEqual(
+                failure?.message, "the picture is 201 × 150 pixels, more than the limit of 30149 pixels", picture.name)
+        }
+    }
+
+    /// B10: gigapixels in a few hundred bytes cost nothing.
+    func testHugeDimensionsInTinyFiles() {
+        var jpeg = Picture("a", PICTURE_JPEG_BASELINE, width: 8, height: 8).encoded()
+        var progressive = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 8, height: 8).encoded()
+        for (bytes, frame) in [(jpeg, UInt8(0xC0)), (progressive, 0xC2)] {
+            guard let at = (0..<bytes.count - 1).first(where: { bytes[$0] == 0xFF && bytes[$0 + 1] == frame }) else {
+                return XCTFail("no frame")
+            }
+            var large = bytes
+            large.replaceSubrange(at + 5..<at + 9, with: [0xFF, 0xDC, 0xFF, 0xDC])  // 65500
+            if frame == 0xC0 { jpeg = large } else { progressive = large }
+        }
+        var webp = Picture("a", PICTURE_WEBP_LOSSY_ALPHA, width: 8, height: 8).encoded()
+        webp.replaceSubrange(24..<30, with: [0xFF, 0xFF, 0x00, 0xFE, 0xFF, 0x00])
+        var png = Picture("a", PICTURE_PNG_RGB, width: 8, height: 8).encoded()
+        png.replaceSubrange(16..<24, with: [0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF])
+        png.replaceSubrange(29..<33, with: [0xCD, 0x7D, 0x7E, 0x2A])
+        for bytes in [jpeg, progressive, webp] {
+            let failure = decode(bytes).failure
+            XCTAssertEqual(failure?.code, .pixelLimit, "\(String(describing: failure))")
+        }
+        XCTAssertNotNil(decode(png).failure)
+    }
+
+    /// B10: every scan costs a walk over the picture, however few bytes it has.
+    func testScanBomb() {
+        let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 16, height: 16).encoded()
+        guard let last = (0..<bytes.count - 1).last(where: { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) else {
+            return XCTFail("no scan")
+        }
+        let scan = bytes[last..<bytes.count - 2]
+        let bomb = Array(bytes[..<last]) + Array(repeating: scan, count: 1000).joined() + [0xFF, 0xD9]
+        let decoder = BuiltInCodec().makeDecoder(DecodeOptions())
+        XCTAssertThrowsError(try { try feed(decoder, bomb, pieces: 100); _ = try decoder.finish() }()) { error in
+            XCTAssertEqual(error as? Failure, Failure(.badImageData, "the JPEG has more than 500 scans"))
+        }
+        XCTAssertNotNil(decoder.salvagedImage())
+    }
+
+    /// A long chunk nobody needs is neither kept nor inflated, and an endless one ends with the body.
+    func testUselessChunksOfPNG() {
+        let bytes = Picture("a", PICTURE_PNG_RGB).encoded()
+        let text: [UInt8] = [0x00, 0x0F, 0x42, 0x40] + Array("zTXt".utf8) + [UInt8](repeating: 7, count: 1_000_004)
+        let padded = Array(bytes[..<33]) + text + Array(bytes[33...])
+        XCTAssert(decode(padded, pieces: 1000) == decode(bytes))
+        let endless = Array(bytes[..<33]) + [0x7F, 0xFF, 0xFF, 0xFF] + Array(text[4...])
+        XCTAssertEqual(decode(endless).failure?.code, .truncated)
+        let unknown = Array(bytes[..<33]) + [0, 0, 0, 0] + Array("NeXt".utf8) + [0, 0, 0, 0] + Array(bytes[33...])
+        XCTAssertEqual(decode(unknown).failure?.message, "the PNG needs a chunk that is not known: “NeXt”")
+    }
+}

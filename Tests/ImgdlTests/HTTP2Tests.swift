@@ -1,0 +1,125 @@
+import CImgdl
+import Origin
+import OriginHTTP2
+import XCTest
+
+/// HTTP/2 and TLS, against an origin that scripts single streams.
+final class HTTP2Tests: XCTestCase {
+    private var origin: HTTP2Origin!
+    private var downloader: OpaquePointer!
+
+    private func begin(certificate: Certificate = .valid, trusting: Bool = true) throws {
+        origin = try HTTP2Origin(security: .tls(certificate))
+        var config = imgdl_config()
+        imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        let file = trusting ? origin.caFile : nil
+        let status = file.withCString { path in
+            config.ca_file = path
+            return imgdl_downloader_create(&config, &downloader)
+        }
+        XCTAssertEqual(status, 0)
+    }
+
+    override func tearDown() {
+        if downloader != nil { imgdl_downloader_destroy(downloader) }
+        origin?.stop()
+    }
+
+    private func start(_ path: String, events: UInt32 = 63) -> Download {
+        Download().start(downloader, origin.url(path), events: events)
+    }
+
+    /// A response in two halves, the second after the gate.
+    private func routeHeld(_ path: String, gate: String = "go") {
+        let body = Pictures.bytes("baseline.jpg")
+        origin.route(path) { exchange in
+            try exchange.send(status: 200, headers: ["Content-Type": "image/jpeg"])
+            try exchange.send(body: body.prefix(body.count / 2))
+            try exchange.wait(gate)
+            try exchange.send(body: body.suffix(body.count - body.count / 2))
+            try exchange.end()
+        }
+    }
+
+    func testManyDownloadsAreStreamsOfOneConnection() throws {
+        try begin()
+        for n in 0..<6 { routeHeld("/\(n).jpg") }
+        let downloads = (0..<6).map { start("/\($0).jpg") }
+        XCTAssertTrue(origin.gate("go").waitUntilReached(6))
+        origin.gate("go").open()
+        for download in downloads { assertEnds(download, "IMGDL_OK") }
+        XCTAssertEqual(origin.log.connections.count, 1)
+        XCTAssertEqual(origin.log.requests[0].headers["Accept"], "image/*,*/*;q=0.8")
+    }
+
+    func testB2_CancelResetsOneStreamAndLeavesItsSiblings() throws {
+        try begin()
+        routeHeld("/a.jpg", gate: "never")
+        routeHeld("/b.jpg")
+        let cancelled = start("/a.jpg")
+        let sibling = start("/b.jpg")
+        cancelled.waitFor(IMGDL_EVENT_PROGRESS)
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        cancelled.cancel()
+        assertEnds(cancelled, "IMGDL_ERROR_CANCELLED")
+        XCTAssertTrue(origin.wait { $0.streamsResetByClient.count == 1 })
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    func testAStreamResetByTheServer() throws {
+        try begin()
+        routeHeld("/b.jpg")
+        origin.route("/reset.jpg") { exchange in
+            try exchange.send(status: 200)
+            try exchange.send(body: [0xFF, 0xD8])
+            try exchange.reset()
+        }
+        let sibling = start("/b.jpg")
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        let download = start("/reset.jpg")
+        download.wait()
+        XCTAssertTrue(["IMGDL_ERROR_CONNECTION_LOST", "IMGDL_ERROR_PROTOCOL"].contains(download.name), download.name)
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+    }
+
+    func testGoAwayDoesNotHurtWhatRuns() throws {
+        try begin()
+        let body = Pictures.bytes("baseline.jpg")
+        origin.route("/away.jpg") { exchange in
+            try exchange.send(status: 200)
+            try exchange.goAway(lastStream: exchange.request.stream)
+            try exchange.send(body: body)
+            try exchange.end()
+        }
+        assertEnds(start("/away.jpg"), "IMGDL_OK")
+        origin.route("/next.jpg") { try $0.respond(body: body) }
+        assertEnds(start("/next.jpg"), "IMGDL_OK")
+    }
+
+    func testCertificatesThatAreRefused() throws {
+        for certificate in [Certificate.expired, .wrongHost] {
+            try begin(certificate: certificate)
+            origin.route("/a.jpg") { try $0.respond(body: []) }
+            let download = start("/a.jpg")
+            assertEnds(download, "IMGDL_ERROR_TLS_CERTIFICATE")
+            XCTAssertEqual(origin.log.requests.count, 0)
+            tearDown()
+        }
+        try begin(trusting: false)
+        let download = start("/a.jpg")
+        assertEnds(download, "IMGDL_ERROR_TLS_CERTIFICATE")
+        XCTAssertTrue(download.record.message.contains("https://127.0.0.1"), download.record.message)
+    }
+}
+
+extension String? {
+    fileprivate func withCString<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+        switch self {
+        case .some(let text): text.withCString { body($0) }
+        case .none: body(nil)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Names reach curl as addresses that our resolver found.
+final class NameTests: TransportTestCase {
+    /// Answers when told; remembers who asked.
+    private final class ScriptedResolver: Resolver, @unchecked Sendable {
+        typealias Completion = @Sendable (Result<[String], Failure>) -> Void
+        private let lock = Lock()
+        private var waiting: [(String, Completion)] = []
+        var immediate: Result<[String], Failure>?
+        private(set) var isClosed = false
+
+        var hosts: [String] { lock.withLock { waiting.map(\.0) } }
+
+        func resolve(_ host: String, completion: @escaping Completion) {
+            if let immediate { return completion(immediate) }
+            lock.withLock { waiting.append((host, completion)) }
+        }
+
+        func answerAll(_ result: Result<[String], Failure>) {
+            let completions = lock.withLock {
+                defer { waiting = [] }
+                return waiting
+            }
+            for (_, completion) in completions { completion(result) }
+        }
+
+        func close() { isClosed = true }
+    }
+
+    private let resolver = ScriptedResolver()
+
+    override func setUpWithError() throws {
+        try super.setUpWithError()
+        try makeTransport(resolver: resolver)
+        origin.route("/a") { try $0.respond(text: "a") }
+    }
+
+    private func named(_ host: String) -> String { "http://\(host):\(origin.port)/a" }
+
+    func testTheAddressComesFromTheResolver() throws {
+        let id = try start(named("pictures.example"))
+        XCTAssertEqual(resolver.hosts, ["pictures.example"])
+        let answering = try ImgdlCore.Thread.start(name: "answer") { [resolver] in
+            resolver.answerAll(.success(["127.0.0.1"]))
+        }
+        XCTAssertEqual(record(of: id).text, "a")
+        answering.join()
+        XCTAssertEqual(origin.log.requests.first?.headers["Host"], "pictures.example:\(origin.port)")
+    }
+
+    func testAnAnswerInsideTheCall() throws {
+        resolver.immediate = .success(["127.0.0.1"])
+        for host in ["Pictures.Example", "dotted.example."] {
+            XCTAssertEqual(try fetchSucceeding(named(host)).text, "a")
+        }
+        resolver.immediate = .failure(Failure(.resolveFailed, "could not"))
+        let id = try start(named("other.example"))
+        XCTAssertFalse(recorder[id].hasEnded, "not from inside the call")
+        XCTAssertEqual(record(of: id).failure?.code, .resolveFailed)
+    }
+
+    func testTheNextAddressIsTried() throws {
+        resolver.immediate = .success(["::1", "127.0.0.1"])
+        XCTAssertEqual(try fetchSucceeding(named("both.example")).text, "a")
+    }
+
+    func testLiteralsAndLocalhostAskNobody() throws {
+        XCTAssertEqual(try fetchSucceeding(named("127.0.0.1")).text, "a")
+        XCTAssertEqual(try fetchSucceeding(named("localhost")).text, "a")
+        XCTAssertEqual(try failure(of: "http://[::1]:1/")?.code, .connectFailed)
+        XCTAssertEqual(resolver.hosts, [])
+    }
+
+    func testAHundredCancelsOfAStuckNameBlockNothing() throws {
+        let ids = try (0..<100).map { _ in try start(named("stuck.example")) }
+        for id in ids { transport.cancel(id) }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
+        resolver.answerAll(.success(["127.0.0.1"]))
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertEqual(ids.filter { recorder.records[$0] != nil }.count, 0)
+        XCTAssertEqual(origin.log.requests.count, 1)
+    }
+
+    func testAnAnswerAfterCloseIsDropped() throws {
+        let id = try start(named("late.example"))
+        transport.close()
+        XCTAssertTrue(resolver.isClosed)
+        resolver.answerAll(.success(["127.0.0.1"]))
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertNil(recorder.records[id])
+    }
+
+    func testAProxyGetsTheNameUnresolved() throws {
+        try makeTransport(TransportConfiguration(proxy: origin.base), resolver: resolver)
+        origin.route("/a") { try $0.respond(text: "by proxy") }
+        XCTAssertEqual(try fetchSucceeding("http://pictures.example/a").text, "by proxy")
+        XCTAssertEqual(origin.log.requests.first?.target, "http://pictures.example/a")
+        XCTAssertEqual(resolver.hosts, [])
+        let refused = try failure(of: "https://pictures.example/a")
+        XCTAssertEqual(refused?.code, .proxyFailed, refused?.message ?? "")
+    }
+}

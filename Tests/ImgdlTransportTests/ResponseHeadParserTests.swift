@@ -1,0 +1,90 @@
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlTransport
+
+final class ResponseHeadParserTests: XCTestCase {
+    private func parse(_ lines: [String], maximumBytes: Int = 10_000) -> (
+        ResponseHeadParser.Step, Result<ResponseHead, Failure>
+    ) {
+        var parser = ResponseHeadParser(maximumBytes: maximumBytes)
+        var step = ResponseHeadParser.Step.more
+        for line in lines {
+            step = Array((line + "\r\n").utf8).withUnsafeBytes { parser.receive($0) }
+            if case .failed = step { break }
+        }
+        return (step, Result { () throws(Failure) in try parser.head() })
+    }
+
+    func testStatusLines() throws {
+        for (line, status, version) in [
+            ("HTTP/1.1 200 OK", Int32(200), Int32(11)), ("HTTP/1.0 404 Not Found", 404, 10), ("HTTP/2 204 ", 204, 20),
+            ("HTTP/1.1 299", 299, 11), ("HTTP/3 200", 200, 30),
+        ] {
+            let (step, head) = parse([line, ""])
+            XCTAssertEqual(step, .complete)
+            XCTAssertEqual(try head.get().status, status)
+            XCTAssertEqual(try head.get().httpVersion, version)
+        }
+    }
+
+    func testFieldsAreKeptAsReceived() throws {
+        let (_, head) = parse(["HTTP/1.1 200 OK", "A:1", "a: 2 ", "B:", "C: x", "\ty", "D: é", ""])
+        XCTAssertEqual(
+            try head.get().fields,
+            [
+                HeaderField("A", "1"), HeaderField("a", "2"), HeaderField("B", ""), HeaderField("C", "x y"),
+                HeaderField("D", "é"),
+            ])
+    }
+
+    func testBytesThatAreNotUTF8AreLatin1() throws {
+        var parser = ResponseHeadParser(maximumBytes: 100)
+        for line in [Array("HTTP/1.1 200 OK\r\n".utf8), Array("A: ".utf8) + [0xE9, 0x0D, 0x0A], [0x0D, 0x0A]] {
+            _ = line.withUnsafeBytes { parser.receive($0) }
+        }
+        XCTAssertEqual(try parser.head().fields, [HeaderField("A", "é")])
+    }
+
+    func testContentLength() {
+        let table: [([String], Int64?, Bool)] = [
+            ([], nil, true), (["Content-Length: 5"], 5, true), (["content-length: 0"], 0, true),
+            (["Content-Length: 5", "Content-Length: 5"], 5, true), (["Content-Length: 5, 5"], 5, true),
+            (["Content-Length: 5", "Content-Length: 6"], nil, false), (["Content-Length: 5, 6"], nil, false),
+            (["Content-Length: +5"], nil, false), (["Content-Length: -5"], nil, false),
+            (["Content-Length: 0x5"], nil, false),
+            (["Content-Length: 5 5"], nil, false), (["Content-Length:"], nil, false),
+            (["Content-Length: 5,"], nil, false),
+            (["Content-Length: 9223372036854775807"], .max, true),
+            (["Content-Length: 9223372036854775808"], nil, false),
+            (["Content-Length: 5", "Transfer-Encoding: chunked"], nil, true),
+        ]
+        for (fields, length, isValid) in table {
+            let (_, head) = parse(["HTTP/1.1 200 OK"] + fields + [""])
+            switch head {
+            case .success(let head):
+                XCTAssertTrue(isValid, "\(fields)")
+                XCTAssertEqual(head.contentLength, length, "\(fields)")
+            case .failure(let failure):
+                XCTAssertFalse(isValid, "\(fields)")
+                XCTAssertEqual(failure.code, .protocolError)
+            }
+        }
+    }
+
+    func testEncodings() throws {
+        for (value, isEncoded) in [("gzip", true), ("identity", false), ("Identity, ", false), ("identity, br", true)] {
+            XCTAssertEqual(
+                try parse(["HTTP/1.1 200 OK", "Content-Encoding: \(value)", ""]).1.get().isEncoded, isEncoded)
+        }
+    }
+
+    func testInterimHeadsCountForTheLimitOnly() throws {
+        let lines = ["HTTP/1.1 103 Early Hints", "A: 1", "", "HTTP/1.1 200 OK", "B: 2", ""]
+        XCTAssertEqual(try parse(lines).1.get().fields, [HeaderField("B", "2")])
+        let size = lines.reduce(0) { $0 + $1.utf8.count + 2 }
+        XCTAssertEqual(parse(lines, maximumBytes: size).0, .complete)
+        guard case .failed(let failure) = parse(lines, maximumBytes: size - 1).0 else { return XCTFail("no limit") }
+        XCTAssertEqual(failure.code, .headerLimit)
+    }
+}

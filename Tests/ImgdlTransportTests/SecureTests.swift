@@ -1,0 +1,147 @@
+import ImgdlCore
+import Origin
+import OriginHTTP2
+import XCTest
+
+@testable import ImgdlTransport
+
+/// TLS and HTTP/2.
+final class SecureTests: TransportTestCase {
+    private var secure: HTTP2Origin!
+
+    private func serve(_ certificate: HTTP2Origin.Security = .tls, trusted: Bool = true) throws {
+        secure?.stop()
+        secure = try HTTP2Origin(security: certificate)
+        secure.route("/a") { stream in
+            try stream.respond(200, body: Array("hello".utf8))
+        }
+        try makeTransport(
+            TransportConfiguration(certificateAuthorities: trusted ? secure.caFile : nil, proxy: ""))
+    }
+
+    override func tearDown() {
+        super.tearDown()
+        secure?.stop()
+    }
+
+    func testGet() throws {
+        try serve()
+        let record = try fetchSucceeding(secure.url("/a"))
+        XCTAssertEqual(record.text, "hello")
+        XCTAssertEqual(record.head?.httpVersion, 20)
+    }
+
+    func testCertificatesToRefuse() throws {
+        let table: [(HTTP2Origin.Security, Bool, String)] = [
+            (.tls(.expired), true, "expired"), (.tls(.wrongHost), true, "match"), (.tls, false, "certificate"),
+        ]
+        for (security, trusted, word) in table {
+            try serve(security, trusted: trusted)
+            let failure = try failure(of: secure.url("/a"))
+            XCTAssertEqual(failure?.code, .tlsCertificate)
+            XCTAssertTrue(failure?.message.contains(word) ?? false, failure?.message ?? "")
+        }
+        try makeTransport(TransportConfiguration(certificateAuthorities: "/nonexistent/ca.pem", proxy: ""))
+        XCTAssertEqual(try failure(of: secure.url("/a"))?.code, .tlsFailed)
+    }
+
+    func testNotTLSAtAll() throws {
+        try serve(.cleartext)
+        let failure = try failure(of: secure.url("/a").replacing("http:", with: "https:"))
+        XCTAssertEqual(failure?.code, .tlsFailed, failure?.message ?? "")
+    }
+
+    func testManyStreamsOnOneConnection() throws {
+        try serve()
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.wait("all")
+            try stream.send(body: Array("held".utf8))
+            try stream.end()
+        }
+        let ids = try (0..<20).map { _ in try start(secure.url("/held")) }
+        run(until: ids.allSatisfy { recorder[$0].head != nil })
+        secure.gate("all").open()
+        for id in ids { XCTAssertEqual(record(of: id).text, "held") }
+        XCTAssertEqual(secure.log.connections.count, 1)
+    }
+
+    func testACancelledStreamHurtsNoSibling() throws {
+        try serve()
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.send(body: [1])
+            try stream.wait("all")
+            try stream.send(body: [2])
+            try stream.end()
+        }
+        let ids = try (0..<6).map { _ in try start(secure.url("/held")) }
+        run(until: ids.allSatisfy { recorder[$0].body.count == 1 })
+        for id in ids.prefix(3) { transport.cancel(id) }
+        loop.turn(transport)
+        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 3 }, "\(secure.log.streams)")
+        secure.gate("all").open()
+        for id in ids.suffix(3) { XCTAssertEqual(record(of: id).body, [1, 2]) }
+        for id in ids.prefix(3) { XCTAssertFalse(recorder[id].hasEnded) }
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+        XCTAssertEqual(secure.log.connections.count, 1)
+    }
+
+    func testTheLastStreamTakesItsConnectionAlong() throws {
+        try serve()
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.wait("never")
+        }
+        let id = try start(secure.url("/held"))
+        run(until: recorder[id].head != nil)
+        transport.cancel(id)
+        XCTAssertTrue(secure.wait { $0.connectionsClosedByClient == 1 })
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+    }
+
+    func testALongUnwantedBodyEndsItsStreamOnly() throws {
+        try serve()
+        secure.route("/long") { stream in
+            try stream.send(status: 302)
+            try stream.send(body: [UInt8](repeating: 0, count: 200_000))
+            try stream.wait("never")
+        }
+        recorder.onHead = { _, head in head.status == 302 ? .discard : .receive }
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.wait("held")
+            try stream.end()
+        }
+        let sibling = try start(secure.url("/held"))
+        run(until: recorder[sibling].head != nil)
+        XCTAssertEqual(try fetchSucceeding(secure.url("/long")).body, [])
+        XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 1 })
+        secure.gate("held").open()
+        XCTAssertTrue(record(of: sibling).isFinished)
+        XCTAssertEqual(secure.log.connections.count, 1)
+    }
+
+    func testAStreamTheServerResets() throws {
+        try serve()
+        secure.route("/reset") { stream in
+            try stream.send(status: 200)
+            try stream.send(body: [1])
+            try stream.reset(.internalError)
+        }
+        XCTAssertEqual(try failure(of: secure.url("/reset"))?.code, .connectionLost)
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+    }
+
+    func testAConnectionTheServerCloses() throws {
+        try serve()
+        secure.route("/close") { stream in
+            try stream.send(status: 200)
+            try stream.send(body: [1])
+            stream.close()
+        }
+        let failure = try failure(of: secure.url("/close"))
+        XCTAssertTrue([.connectionLost, .truncated].contains(failure?.code), "\(String(describing: failure))")
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+    }
+}

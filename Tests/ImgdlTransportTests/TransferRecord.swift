@@ -1,0 +1,61 @@
+import ImgdlCore
+import XCTest
+
+/// What a transport reported of one transfer, and that it kept the order it promises.
+struct TransferRecord {
+    var connections = 0
+    var head: ResponseHead?
+    var body: [UInt8] = []
+    var isFinished = false
+    var failure: Failure?
+
+    var hasEnded: Bool { isFinished || failure != nil }
+    var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+/// Listens to all transfers of a test; a test may act inside a report.
+final class Recorder: TransportEvents {
+    var records: [TransferID: TransferRecord] = [:]
+    var onConnected: (TransferID) -> Void = { _ in }
+    var onHead: (TransferID, ResponseHead) -> BodyDisposition = { _, _ in .receive }
+    var onBody: (TransferID, Int) -> Void = { _, _ in }
+    var onEnd: (TransferID) -> Void = { _ in }
+
+    subscript(id: TransferID) -> TransferRecord { records[id] ?? TransferRecord() }
+
+    func transferConnected(_ id: TransferID) {
+        XCTAssertNil(self[id].head)
+        XCTAssertFalse(self[id].hasEnded)
+        records[id, default: TransferRecord()].connections += 1
+        onConnected(id)
+    }
+
+    func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
+        XCTAssertEqual(self[id].connections, 1)
+        XCTAssertNil(self[id].head, "one head")
+        XCTAssertFalse(self[id].hasEnded)
+        records[id, default: TransferRecord()].head = head
+        return onHead(id, head)
+    }
+
+    func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
+        XCTAssertNotNil(self[id].head)
+        XCTAssertFalse(self[id].hasEnded)
+        XCTAssertFalse(body.isEmpty)
+        records[id, default: TransferRecord()].body += body
+        onBody(id, body.count)
+    }
+
+    func transferFinished(_ id: TransferID) {
+        XCTAssertNotNil(self[id].head)
+        XCTAssertFalse(self[id].hasEnded, "one end")
+        records[id, default: TransferRecord()].isFinished = true
+        onEnd(id)
+    }
+
+    func transferFailed(_ id: TransferID, _ failure: Failure) {
+        XCTAssertFalse(self[id].hasEnded, "one end")
+        records[id, default: TransferRecord()].failure = failure
+        onEnd(id)
+    }
+}

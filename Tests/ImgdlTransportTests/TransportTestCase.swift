@@ -1,0 +1,80 @@
+import Glibc
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// A scripted origin, a transport on the test's thread, and what it reported.
+class TransportTestCase: XCTestCase {
+    var origin: Origin!
+    var loop: TestLoop!
+    var recorder: Recorder!
+    var transport: CurlTransport!
+    private var lastID: UInt64 = 0
+
+    override func setUpWithError() throws {
+        signal(SIGPIPE, SIG_IGN)
+        origin = try Origin()
+        try makeTransport()
+    }
+
+    override func tearDown() {
+        transport?.close()
+        XCTAssertEqual(loop?.watched, [])
+        transport = nil
+        origin?.stop()
+    }
+
+    func makeTransport(
+        _ configuration: TransportConfiguration = TransportConfiguration(proxy: ""),
+        resolver: any Resolver = ThreadedResolver()
+    ) throws {
+        transport?.close()
+        loop = TestLoop()
+        recorder = Recorder()
+        transport = try CurlTransport(
+            configuration: configuration, loop: loop, events: recorder, clock: MonotonicClock(), resolver: resolver)
+    }
+
+    @discardableResult
+    func start(
+        _ url: String, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
+        maximumHeaderBytes: Int = 64 * 1024
+    ) throws -> TransferID {
+        lastID += 1
+        let id = TransferID(rawValue: lastID)
+        transport.start(
+            id,
+            TransportRequest(
+                url: try transport.parse(url), method: method, fields: fields, body: body,
+                maximumHeaderBytes: maximumHeaderBytes))
+        return id
+    }
+
+    func run(until isDone: @autoclosure () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
+        loop.run(transport, until: isDone, file: file, line: line)
+    }
+
+    func record(of id: TransferID, file: StaticString = #filePath, line: UInt = #line) -> TransferRecord {
+        run(until: recorder[id].hasEnded, file: file, line: line)
+        return recorder[id]
+    }
+
+    func fetch(_ url: String, file: StaticString = #filePath, line: UInt = #line) throws -> TransferRecord {
+        record(of: try start(url), file: file, line: line)
+    }
+
+    func fetchSucceeding(_ url: String, file: StaticString = #filePath, line: UInt = #line) throws -> TransferRecord {
+        let record = try fetch(url, file: file, line: line)
+        XCTAssertNil(record.failure, file: file, line: line)
+        XCTAssertTrue(record.isFinished, file: file, line: line)
+        return record
+    }
+
+    func failure(of url: String, file: StaticString = #filePath, line: UInt = #line) throws -> Failure? {
+        let record = try fetch(url, file: file, line: line)
+        XCTAssertNotNil(record.failure, file: file, line: line)
+        return record.failure
+    }
+}

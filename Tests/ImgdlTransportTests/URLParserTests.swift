@@ -1,0 +1,144 @@
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlTransport
+
+final class URLParserTests: XCTestCase {
+    func testCanonicalForms() throws {
+        let table: [(String, String)] = [
+            ("HTTP://EXAMPLE.com:80", "http://example.com/"),
+            ("https://ex.com:443/a/../b/./c?x=1#f", "https://ex.com/b/c?x=1"),
+            ("https://ex.com:80/", "https://ex.com:80/"),
+            ("http://h?x", "http://h/?x"),
+            ("http://h#f", "http://h/"),
+            ("http://h/?", "http://h/"),
+            ("http://h/a b", "http://h/a%20b"),
+            ("http://h/a?b c", "http://h/a?b%20c"),
+            ("http://h/ü?q=ü+x", "http://h/%C3%BC?q=%C3%BC+x"),
+            ("http://h/%7e%7E/%2f%2F", "http://h/%7e%7E/%2f%2F"),
+            ("http://h/a|b\"<>`{}'", "http://h/a|b%22%3C%3E%60%7B%7D'"),
+            ("http://h/a?b/../c", "http://h/a?b/../c"),
+            ("http://h/a//b/..", "http://h/a//"),
+            ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+            ("http://[FE80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+            ("http://0x7f.1/", "http://127.0.0.1/"),
+            ("http://a_b.example/", "http://a_b.example/"),
+            ("http://u:p@h/x", "http://h/x"),
+            ("http://h:/", "http://h/"),
+            ("http://h?a/b", "http://h/?a/b"),
+        ]
+        for (text, canonical) in table {
+            XCTAssertEqual(try URLParser.parse(text).canonical, canonical, text)
+        }
+    }
+
+    func testCanonicalFormIsAFixedPoint() throws {
+        for text in ["HTTP://EXAMPLE.com:80/ü b?ö", "http://[fe80::1%25eth0]:81/", "http://bücher.example/%20?%zz"] {
+            let once = try URLParser.parse(text)
+            XCTAssertEqual(try URLParser.parse(once.canonical).canonical, once.canonical)
+        }
+    }
+
+    func testParts() throws {
+        let url = try URLParser.parse("HTTPS://me%40x:p%3Aw@Example.COM:8443/p?a=1&b=2")
+        XCTAssertEqual(url.scheme, "https")
+        XCTAssertEqual(url.host, "example.com")
+        XCTAssertEqual(url.port, 8443)
+        XCTAssertEqual(url.user, "me@x")
+        XCTAssertEqual(url.password, "p:w")
+        XCTAssertEqual(url.canonical, "https://example.com:8443/p?a=1&b=2")
+        XCTAssertEqual(url.redacted, "https://example.com:8443/p?a=…&b=…")
+        let plain = try URLParser.parse("http://[::1]/")
+        XCTAssertEqual(plain.host, "::1")
+        XCTAssertEqual(plain.port, 80)
+        XCTAssertNil(plain.user)
+        XCTAssertNil(plain.password)
+    }
+
+    func testInternationalNamesNeedNoLocaleOfTheHost() throws {
+        XCTAssertEqual(try URLParser.parse("http://BÜCHER.example/").canonical, "http://xn--bcher-kva.example/")
+        XCTAssertEqual(try URLParser.parse("http://例え.jp:81/").host, "xn--r8jz45g.jp")
+    }
+
+    func testRefusals() {
+        let table: [(String, ErrorCode)] = [
+            ("", .invalidURL), (" http://h/", .invalidURL), ("http://h/ ", .invalidURL), ("h/x", .invalidURL),
+            ("//h/x", .invalidURL), ("http:x", .invalidURL), ("http://", .invalidURL), ("http://h:99999/", .invalidURL),
+            ("http://h:0/", .invalidURL), ("http://h:80x/", .invalidURL), ("http://h\\x/", .invalidURL),
+            ("http://h h/", .invalidURL), ("http://h/\u{1}", .invalidURL), ("http://h/\u{0}x", .invalidURL),
+            ("http://h/\r\nx", .invalidURL), ("http://h/\t", .invalidURL), ("http://h/\u{7F}", .invalidURL),
+            ("http://u%0d:p@h/", .invalidURL), ("http://u:p%00@h/", .invalidURL), ("http://u:%ff@h/", .invalidURL),
+            ("http://%00/", .invalidURL), ("localhost:8080/x", .invalidURL), ("htt p://x", .invalidURL),
+            ("ftp://h/", .unsupportedScheme), ("file:///etc/passwd", .unsupportedScheme),
+            ("data:image/png;base64,AA", .unsupportedScheme), ("httpx://h", .unsupportedScheme),
+            ("javascript:alert(1)", .unsupportedScheme),
+        ]
+        for (text, code) in table {
+            XCTAssertThrowsError(try URLParser.parse(text), text.debugDescription) { error in
+                let failure = error as! Failure
+                XCTAssertEqual(failure.code, code, text.debugDescription)
+                XCTAssertFalse(failure.message.isEmpty)
+            }
+        }
+    }
+
+    func testAnUnsupportedSchemeIsNamed() {
+        XCTAssertThrowsError(try URLParser.parse("FTP://user:secret@h/")) { error in
+            let message = (error as! Failure).message
+            XCTAssertTrue(message.contains("“ftp”"), message)
+            XCTAssertFalse(message.contains("secret"))
+        }
+    }
+
+    func testRedaction() throws {
+        let table = [
+            ("http://u:p@h/p", "http://h/p"), ("http://h/?a=1&b=&c", "http://h/?a=…&b=&…"),
+            ("http://h/?eyJhbGci", "http://h/?…"), ("http://h/?a=b=c&&d=e", "http://h/?a=…&&d=…"),
+        ]
+        for (text, redacted) in table { XCTAssertEqual(try URLParser.parse(text).redacted, redacted) }
+    }
+
+    /// RFC 3986 section 5.4.1, and the abnormal cases of 5.4.2 that concern http.
+    func testReferences() throws {
+        let base = try URLParser.parse("http://a/b/c/d;p?q")
+        let table: [(String, String)] = [
+            ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
+            ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
+            ("#s", "http://a/b/c/d;p?q"), ("g#s", "http://a/b/c/g"), ("g?y#s", "http://a/b/c/g?y"),
+            (";x", "http://a/b/c/;x"), ("g;x", "http://a/b/c/g;x"), ("", "http://a/b/c/d;p?q"),
+            (".", "http://a/b/c/"), ("./", "http://a/b/c/"), ("..", "http://a/b/"), ("../", "http://a/b/"),
+            ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../", "http://a/"), ("../../g", "http://a/g"),
+            ("../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."),
+            ("..g", "http://a/b/c/..g"), ("./../g", "http://a/b/g"), ("./g/.", "http://a/b/c/g/"),
+            ("g/./h", "http://a/b/c/g/h"), ("g/../h", "http://a/b/c/h"), ("g?y/./x", "http://a/b/c/g?y/./x"),
+            ("g?y/../x", "http://a/b/c/g?y/../x"), ("HTTPS://B/x y", "https://b/x%20y"),
+            ("//B:81/é", "http://b:81/%C3%A9"),
+            (" /g h?i j ", "http://a/g%20h?i%20j"), ("g?u=http://x/y", "http://a/b/c/g?u=http://x/y"),
+            ("//bücher.example", "http://xn--bcher-kva.example/"),
+        ]
+        for (reference, canonical) in table {
+            XCTAssertEqual(try URLParser.resolve(reference, against: base).canonical, canonical, reference)
+        }
+    }
+
+    func testReferencesToTheSameAuthorityKeepItsCredentials() throws {
+        let base = try URLParser.parse("http://u%3A:p%20@a/b")
+        XCTAssertEqual(try URLParser.resolve("/c", against: base).user, "u:")
+        XCTAssertEqual(try URLParser.resolve("c", against: base).password, "p ")
+        XCTAssertNil(try URLParser.resolve("//a/c", against: base).user)
+        XCTAssertNil(try URLParser.resolve("http://other/", against: base).password)
+        XCTAssertEqual(try URLParser.resolve("http://v:w@other/", against: base).user, "v")
+    }
+
+    func testReferencesObeyTheSameRules() throws {
+        let base = try URLParser.parse("https://a/b")
+        for (reference, code) in [
+            ("ftp://a/", ErrorCode.unsupportedScheme), ("javascript:alert(1)", .unsupportedScheme),
+            ("data:,x", .unsupportedScheme), ("/a\r\nb", .invalidURL), ("http://h:99999/", .invalidURL),
+        ] {
+            XCTAssertThrowsError(try URLParser.resolve(reference, against: base)) { error in
+                XCTAssertEqual((error as! Failure).code, code, reference)
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+#include "harness.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "support.h"
+
+static struct test *first, **last = &first;
+static int argument_count;
+static char **arguments;
+static volatile int failures; /* of the running test; several threads may add */
+
+void harness_register(struct test *test)
+{
+    *last = test;
+    last = &test->next;
+}
+
+void harness_fail(const char *file, int line, const char *what)
+{
+    __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
+    fprintf(stderr, "    %s:%d: %s\n", file, line, what);
+}
+
+_Noreturn void harness_abandon(void)
+{
+    _exit(1);
+}
+
+_Noreturn void harness_skip(const char *why)
+{
+    fprintf(stderr, "    skipped: %s\n", why);
+    _exit(SKIPPED);
+}
+
+const char *harness_argument(const char *name, const char *otherwise)
+{
+    for (int i = 1; i + 1 < argument_count; i++)
+        if (!strncmp(arguments[i], "--", 2) && !strcmp(arguments[i] + 2, name))
+            return arguments[i + 1];
+    return otherwise;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* In a process group of its own, so that what it forks ends with it. SIGALRM is the deadline. */
+static int run(const struct test *test, char *ending, size_t capacity)
+{
+    fflush(NULL);
+    pid_t process = fork();
+    if (process == 0) {
+        setpgid(0, 0);
+        alarm(test->deadline);
+        test->run();
+        fflush(NULL);
+        _exit(failures ? 1 : 0);
+    }
+    setpgid(process, process);
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+    kill(-process, SIGKILL);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(ending, capacity, "not done after %u s", test->deadline);
+    else if (WIFSIGNALED(status))
+        snprintf(ending, capacity, "ended by %s", strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) > 1 && WEXITSTATUS(status) != SKIPPED)
+        snprintf(ending, capacity, "exit status %d", WEXITSTATUS(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* imgdl-tests [--only TEXT] [--not TEXT] [--repeat N] [--NAME VALUE for the tests] */
+int main(int argc, char **argv)
+{
+    argument_count = argc;
+    arguments = argv;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *only = harness_argument("only", ""), *except = harness_argument("not", NULL);
+    long repeat = strtol(harness_argument("repeat", "1"), NULL, 10);
+    unsigned passed = 0, failed = 0, skipped = 0;
+    support_start();
+    for (; repeat > 0; repeat--) {
+        for (const struct test *test = first; test; test = test->next) {
+            char title[256], ending[128] = "";
+            snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
+            if (!strstr(title, only) || (except && strstr(title, except)))
+                continue;
+            double start = now();
+            int result = run(test, ending, sizeof ending);
+            *(result == 0 ? &passed : result == SKIPPED ? &skipped : &failed) += 1;
+            printf("%-4s %s (%.2f s)%s%s\n", result == 0 ? "ok" : result == SKIPPED ? "skip" : "FAIL", title,
+                   now() - start, ending[0] ? ": " : "", ending);
+        }
+    }
+    support_stop();
+    printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
+    return failed || passed + skipped == 0;
+}

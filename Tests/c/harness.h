@@ -1,0 +1,94 @@
+/* The frame of the C tests: a test is TEST("what it shows") { … } in any file. Each runs in a process of its own, which
+ * is ended at its deadline together with everything it started. Checks print what was found and fail the test;
+ * REQUIRE ends it at once. No test may pass because time went by: wait for conditions, with deadlines. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SKIPPED = 77 };
+
+struct test {
+    const char *suite, *name;
+    void (*run)(void);
+    unsigned deadline; /* seconds */
+    struct test *next;
+};
+
+void harness_register(struct test *test);
+void harness_fail(const char *file, int line, const char *what);
+_Noreturn void harness_abandon(void);
+_Noreturn void harness_skip(const char *why);
+const char *harness_argument(const char *name, const char *otherwise); /* --name VALUE */
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+/* SUITE is defined by the file. */
+#define TEST_WITHIN(seconds, text) TEST_(seconds, text, JOIN(test_, __LINE__))
+#define TEST(text) TEST_WITHIN(60, text)
+#define TEST_(seconds, text, id)                                                                                       \
+    static void id(void);                                                                                              \
+    static struct test JOIN(entry_of_, id) = {SUITE, text, id, seconds, NULL};                                         \
+    __attribute__((constructor)) static void JOIN(register_, id)(void) { harness_register(&JOIN(entry_of_, id)); }     \
+    static void id(void)
+
+#define FAIL(...)                                                                                                      \
+    do {                                                                                                               \
+        char text_[1024];                                                                                              \
+        snprintf(text_, sizeof text_, __VA_ARGS__);                                                                    \
+        harness_fail(__FILE__, __LINE__, text_);                                                                       \
+    } while (0)
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            harness_fail(__FILE__, __LINE__, #condition);                                                              \
+    } while (0)
+
+#define REQUIRE(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            harness_fail(__FILE__, __LINE__, #condition);                                                              \
+            harness_abandon();                                                                                         \
+        }                                                                                                              \
+    } while (0)
+
+#define CHECK_NUMBER(found, expected)                                                                                  \
+    do {                                                                                                               \
+        long long found_ = (long long)(found), expected_ = (long long)(expected);                                      \
+        if (found_ != expected_)                                                                                       \
+            FAIL("%s is %lld, not %s (%lld)", #found, found_, #expected, expected_);                                   \
+    } while (0)
+
+/* Codes are compared and shown by name: the names are part of the contract. */
+#define CHECK_CODE(found, expected)                                                                                    \
+    do {                                                                                                               \
+        imgdl_status found_ = (found);                                                                                 \
+        if (strcmp(imgdl_error_name(found_), #expected) != 0 || found_ != (expected))                                  \
+            FAIL("%s is %s (%d), not %s", #found, imgdl_error_name(found_), (int)found_, #expected);                   \
+    } while (0)
+
+#define REQUIRE_OK(call)                                                                                               \
+    do {                                                                                                               \
+        imgdl_status status_ = (call);                                                                                 \
+        if (status_ != IMGDL_OK) {                                                                                     \
+            FAIL("%s is %s: %s", #call, imgdl_error_name(status_), imgdl_last_error());                                \
+            harness_abandon();                                                                                         \
+        }                                                                                                              \
+    } while (0)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNDER_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNDER_SANITIZER 1
+#endif
+#endif
+#ifndef UNDER_SANITIZER
+#define UNDER_SANITIZER 0
+#endif
+
+#endif

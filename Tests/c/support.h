@@ -1,0 +1,109 @@
+/* What the C tests share: a scripted origin as a child process, pictures made for it, a second origin that speaks TLS,
+ * and a recorder of events. */
+#ifndef SUPPORT_H
+#define SUPPORT_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "imgdl.h"
+#include "harness.h"
+
+enum { PATIENCE_MS = 20000 }; /* a bound on failure: what succeeds does not wait for it */
+
+/* Once, by the harness: starts the origins and writes the pictures. */
+void support_start(void);
+void support_stop(void);
+
+/* A URL on the origin, from a format for its path; kept until the process ends. */
+const char *at_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same on the origin that speaks TLS, whose certificate is in tls_ca_file. */
+const char *at_tls_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern const char *tls_ca_file;
+extern const char *program_folder; /* where the tests' own programs are */
+
+/* The body of the answer to a GET of the origin, by a bare socket. Free it. */
+char *ask_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How many requests came for a URL, as made by at_origin, by the origin's log. */
+unsigned times_served(const char *url);
+void open_gate(const char *name);
+/* Until `count` answers have come to the gate. */
+void await_gate(const char *name, unsigned count);
+
+/* One of the files that the origin serves. Free it. */
+uint8_t *read_picture(const char *name, size_t *size);
+
+/* ---- Recording */
+
+struct record {
+    uint32_t kind;
+    int64_t received, expected;
+    imgdl_status code;
+    int32_t http_status;
+    uint32_t width, height, pass;
+    int32_t is_complete;
+    imgdl_token *token;
+    pid_t thread;
+};
+
+enum { MAX_RECORDS = 4096 };
+
+/* Counts and keeps what a subscriber is told. Zero it, set the hook if wanted, pass it as user_data. */
+struct recorder {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned count; /* events, also those beyond MAX_RECORDS */
+    struct record *records;
+    unsigned terminals, destroyed, partials;
+    int inside; /* callbacks running now */
+    unsigned overlaps, late; /* callbacks at the same time; callbacks after the terminal or the destructor */
+    imgdl_status code;
+    int32_t http_status;
+    char message[2048];
+    imgdl_image *image; /* retained */
+    imgdl_data *data;
+    void (*hook)(struct recorder *recorder, const imgdl_event *event); /* inside the callback */
+    void *context;
+};
+
+void recorder_init(struct recorder *recorder);
+void recorder_clear(struct recorder *recorder);
+void on_recorded_event(const imgdl_event *event, void *recorder);
+void on_recorder_destroyed(void *recorder);
+/* Waits for the destructor; a pumped executor is dispatched meanwhile. 0 after PATIENCE_MS, and the test has failed. */
+int await_end(struct recorder *recorder, imgdl_executor *pumped);
+/* Waits until an event of that kind has come. */
+int await_event(struct recorder *recorder, uint32_t kind, imgdl_executor *pumped);
+/* Exactly one terminal, one destructor, the terminal last, no overlap. */
+void check_ending(struct recorder *recorder);
+/* The order that section 7 of the header promises. */
+void check_order(const struct recorder *recorder, imgdl_event_mask mask);
+
+/* ---- Shorthands */
+
+/* A request for the URL that tells everything to the recorder. */
+imgdl_request recorded_request(const char *url, struct recorder *recorder);
+imgdl_downloader *new_downloader(void);
+imgdl_downloader *new_downloader_with(uint32_t max_concurrent, imgdl_executor *executor);
+/* Downloads a URL, waits, and gives back the code; the request may be NULL. */
+imgdl_status download_and_wait(imgdl_downloader *downloader, const imgdl_request *request, struct recorder *recorder);
+
+/* A flag that one thread raises and others wait for. */
+struct flag {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int value;
+};
+#define FLAG_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}
+void raise_flag(struct flag *flag);      /* adds one */
+int await_flag(struct flag *flag, int value); /* at least; 0 after PATIENCE_MS, and the test has failed */
+
+/* Entries of a folder of /proc/self: threads ("task") and descriptors ("fd"). */
+unsigned count_in_proc(const char *folder);
+/* The same until it is at most `limit`: a thread that was joined stays in /proc for an instant. */
+unsigned settle_in_proc(const char *folder, unsigned limit);
+struct timespec deadline_in(unsigned milliseconds);
+double seconds_now(void);
+
+#endif
