@@ -317,13 +317,5 @@ final class DownloadTests: DownloaderTestCase {
     }
 
     /// The picture decoded by imgdl_decode, without a download.
-    func decoded(_ name: String) -> [UInt8] {
-        let bytes = Pictures.bytes(name)
-        var image: OpaquePointer?
-        XCTAssertEqual(imgdl_decode(bytes, bytes.count, nil, &image), 0, name)
-        defer { imgdl_image_release(image) }
-        return [UInt8](
-            UnsafeRawBufferPointer(
-                start: imgdl_image_pixels(image), count: imgdl_image_stride(image) * Int(imgdl_image_height(image))))
-    }
+    func decoded(_ name: String) -> [UInt8]? { decodedPixels(Pictures.bytes(name)) }
 }

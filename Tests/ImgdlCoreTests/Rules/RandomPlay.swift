@@ -9,6 +9,7 @@ struct RandomPlay {
     private let paths: Int
     private var everybody: [SubscriberID] = []
     private var everyTransfer: [TransferID] = []
+    private var latest: [TransferRequest: TransferID] = [:]
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
@@ -85,10 +86,14 @@ struct RandomPlay {
             followsRedirects: !random.oneIn(8))
         let (subscriber, id) = downloads.submit(request, options, witness.now)
         if let joined = witness.transfers[id] {
-            if joined.isForgotten || joined.failed || request.method == "POST" {
+            if !joined.isJoinable || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined")
             }
         } else {
+            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.isJoinable {
+                throw Witness.Violation(text: "a second transfer of the same bytes")
+            }
+            latest[request] = id
             everyTransfer.append(id)
         }
         witness.accept(
@@ -192,6 +197,10 @@ struct RandomPlay {
             witness.transfers[id]!.isDraining = true
             if downloads.transfers[id].redirect != nil { witness.transfers[id]!.hasHead = false }
         }
+        if witness.transfers[id]!.hasHead, let request = downloads.request(id) {
+            let isRefused = ResponseRules.failure(status: status, request: request) != nil
+            witness.transfers[id]!.isClosed = isRefused || witness.transfers[id]!.isDraining
+        }
         try settle("\(name(id)) answers \(status): \(disposition)")
     }
 
@@ -223,6 +232,7 @@ struct RandomPlay {
         var verdict = random.oneIn(step == .salvage ? 2 : 10) ? DecodeVerdict.failed(.bad) : .finished
         if case .feed = step, verdict == .finished { verdict = .fed }
         if verdict != .fed { witness.transfers[id]!.endedVariants.insert(variant) }
+        if case .failed = verdict { witness.transfers[id]!.isClosed = true }
         let hasPartial = step == .feed(showing: true) && verdict == .fed && !random.oneIn(3)
         let hasHeader =
             witness.transfers[id]!.headers.contains(variant) || hasPartial || verdict == .finished || random.oneIn(2)

@@ -38,6 +38,9 @@ struct Witness {
         var stepsInFlight: [Int: DecodeStep] = [:]
         var headers: Set<Int> = []
         var endedVariants: Set<Int> = []
+        /// Refused, or with a broken picture: nobody may join.
+        var isClosed = false
+        var isJoinable: Bool { !isForgotten && !failed && !isClosed }
     }
 
     var limits: Limits
@@ -112,7 +115,11 @@ struct Witness {
             try require(!transfer.endedVariants.contains(variant), "a step after the last")
             try require(!transfer.isDraining && transfer.hasHead, "a decode of no answer")
             switch step {
-            case .feed:
+            case .feed(let isShowing):
+                let isWatched = liveSubscribers.map { subscribers[$0]! }.contains {
+                    $0.transfer == id && $0.options.decode != nil && $0.options.events.contains(.partial)
+                }
+                try require(isWatched || !isShowing, "a picture shown to nobody")
                 try require(transfer.transport == .receiving && transfer.received > 0, "a feed without bytes")
             case .finish: try require(transfer.finished && !transfer.failed, "finish without an end")
             case .salvage: try require(transfer.failed, "salvage without a failure")
