@@ -103,7 +103,7 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -pthread
 
 .PHONY: test
-test: setup all c-tests build/pictures/.written
+test: setup all c-tests build/tests/imgdl-tests-thread
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
