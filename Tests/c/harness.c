@@ -96,8 +96,8 @@ int main(int argc, char **argv)
     const char *only = harness_argument("only", ""), *except = harness_argument("not", NULL);
     long repeat = strtol(harness_argument("repeat", "1"), NULL, 10);
     unsigned passed = 0, failed = 0, skipped = 0;
-    support_start();
     for (; repeat > 0; repeat--) {
+        support_start(); /* each time anew: gates that were opened stay open */
         for (const struct test *test = first; test; test = test->next) {
             char title[256], ending[128] = "";
             snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
@@ -109,8 +109,8 @@ int main(int argc, char **argv)
             printf("%-4s %s (%.2f s)%s%s\n", result == 0 ? "ok" : result == SKIPPED ? "skip" : "FAIL", title,
                    now() - start, ending[0] ? ": " : "", ending);
         }
+        support_stop();
     }
-    support_stop();
     printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
     return failed || passed + skipped == 0;
 }

@@ -380,7 +380,8 @@ void check_order(const struct recorder *recorder, imgdl_event_mask mask)
         if (record->kind == IMGDL_EVENT_STARTED)
             CHECK(record->received == 0 && record->expected == -1);
         if (record->received < received)
-            FAIL("event %u: received goes back from %lld to %lld", i, (long long)received, (long long)record->received);
+            FAIL("event %u of kind %u: received goes back from %lld to %lld", i, record->kind, (long long)received,
+                 (long long)record->received);
         if (record->token != recorder->records[0].token)
             FAIL("event %u has another token", i);
         before = rank;
