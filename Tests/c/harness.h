@@ -76,6 +76,17 @@ const char *harness_argument(const char *name, const char *otherwise); /* --name
         }                                                                                                              \
     } while (0)
 
+/* What was allocated and can no longer be reached, by AddressSanitizer: 0 where it is not there. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+int __lsan_do_recoverable_leak_check(void);
+#define HAS_LEAKS() (__lsan_do_recoverable_leak_check() != 0)
+#endif
+#endif
+#ifndef HAS_LEAKS
+#define HAS_LEAKS() 0
+#endif
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNDER_SANITIZER 1
 #elif defined(__has_feature)

@@ -35,7 +35,6 @@ TEST("imgdl_token_wait without a callback: the result is in the token, and stays
 struct waiter {
     imgdl_token *token;
     imgdl_downloader *downloader;
-    imgdl_status result;
     struct flag started;
 };
 
@@ -43,7 +42,8 @@ static void *wait_for_token(void *argument)
 {
     struct waiter *waiter = argument;
     raise_flag(&waiter->started);
-    waiter->result = imgdl_token_wait(waiter->token, -1);
+    imgdl_status result = imgdl_token_wait(waiter->token, -1);
+    CHECK_CODE(result, IMGDL_OK);
     return NULL;
 }
 
@@ -51,7 +51,8 @@ static void *wait_for_idle(void *argument)
 {
     struct waiter *waiter = argument;
     raise_flag(&waiter->started);
-    waiter->result = imgdl_downloader_wait_idle(waiter->downloader, -1);
+    imgdl_status result = imgdl_downloader_wait_idle(waiter->downloader, -1);
+    CHECK_CODE(result, IMGDL_OK);
     return NULL;
 }
 
@@ -68,7 +69,6 @@ TEST("many threads may wait for one token and one downloader, and a cancel wakes
     CHECK_CODE(imgdl_token_cancel(waiter.token), IMGDL_OK);
     for (int i = 0; i < 6; i++)
         pthread_join(threads[i], NULL);
-    CHECK_CODE(waiter.result, IMGDL_OK);
     imgdl_result result;
     imgdl_result_init(&result, sizeof result);
     CHECK_CODE(imgdl_token_result(waiter.token, &result), IMGDL_OK);
@@ -138,7 +138,6 @@ TEST("waiting on the thread of a pumped executor for its own callbacks is WOULD_
     if (!await_end(&recorder, executor))
         harness_abandon();
     pthread_join(thread, NULL);
-    CHECK_CODE(waiter.result, IMGDL_OK);
     CHECK_NUMBER(recorder.terminals, 1);
     /* Nothing is outstanding any more: there is nothing to wait for. */
     CHECK_CODE(imgdl_token_wait(waiter.token, -1), IMGDL_OK);

@@ -163,12 +163,13 @@ final class Engine: TransportEvents {
         switch notice {
         case .started: subscription.post(.started)
         case .response:
-            if let response = transfer.response { subscription.post(.response(response, expected: transfer.expected)) }
+            if let response = transfer.response { subscription.post(.response(response, transfer.progress)) }
         case .header(let variant):
-            if let header = transfer.variants[variant].header { subscription.post(.header(header)) }
-        case .progress(let received, let expected): subscription.post(.progress(received: received, expected: expected))
+            if let header = transfer.variants[variant].header { subscription.post(.header(header, transfer.progress)) }
+        case .progress(let received, let expected): 
+            subscription.post(.progress(Progress(received: received, expected: expected)))
         case .partial(let variant):
-            if let image = transfer.variants[variant].image { subscription.post(.partial(image)) }
+            if let image = transfer.variants[variant].image { subscription.post(.partial(image, transfer.progress)) }
         }
     }
 
@@ -192,6 +193,7 @@ final class Engine: TransportEvents {
             result = DownloadResult(failure: failure, message: "", response: transfer?.response)
             if let salvaged { result.image = transfer?.variants[salvaged].image }
         }
+        if let transfer { result.progress = transfer.progress }
         if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
         subscription.post(.terminal(result))
     }
