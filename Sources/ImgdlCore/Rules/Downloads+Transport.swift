@@ -35,11 +35,9 @@ extension Downloads {
             enforceBodyLimits(id, now)
             guard transfers.contains(id) else { return startWaiting(now) }
         }
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
-        for variant in transfers[id].variants.indices {
-            transfers[id].variants[variant].hasNewBytes = true
-            stepDecoder(id, variant, now)
-        }
+        stepDecoders(id, now)
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
