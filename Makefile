@@ -127,7 +127,7 @@ build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 
 # The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
 # clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
-SWIFT_HOME = $(patsubst %/bin/swift,%,$(realpath $(shell command -v swift)))
+SWIFT_HOME = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
 SWIFT_RUNTIME = $(SWIFT_HOME)/lib/swift/linux
 SANITIZER_thread_LIBS = -ldispatch -lBlocksRuntime
 

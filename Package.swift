@@ -32,10 +32,10 @@ let package = Package(
         .target(
             name: "COriginTLS", path: "Tests/Origin/COriginTLS",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
-        .target(name: "OriginNginx", path: "Tests/Origin/OriginNginx"),
         .target(
             name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
+        .target(name: "OriginNginx", dependencies: ["OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
         .target(
@@ -50,9 +50,10 @@ let package = Package(
             dependencies: [
                 "ImgdlTransport", "ImgdlCore", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
             ]),
-        .testTarget(name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "TestPictures"]),
+        .testTarget(
+            name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
-        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "TestPictures"]),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )

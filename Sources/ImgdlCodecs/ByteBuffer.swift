@@ -34,7 +34,15 @@ final class ByteBuffer {
         memmove(memory, memory.advanced(by: removed), count)
     }
 
+    /// Keeps the memory for what comes next.
     func removeAll() { count = 0 }
+
+    func release() {
+        free(memory)
+        memory = nil
+        capacity = 0
+        count = 0
+    }
 
     private static let outOfMemory = Failure(.outOfMemory, "no memory for the body of a picture")
 }

@@ -146,7 +146,6 @@ final class JPEGDecoder: ImageDecoder {
             throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
         default:
             hasBrokenSession = true
-            if codec_jpeg_has_ended(session) != 0 { throw truncated() }
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
             throw Failure(codec_jpeg_is_too_large(session) != 0 ? .pixelLimit : .badImageData, words())
         }
@@ -165,19 +164,18 @@ final class JPEGDecoder: ImageDecoder {
     // MARK: Pictures out
 
     private func image(isComplete: Bool) -> DecodedImage? {
-        image(rows: hasMultipleScans ? layout?.storedHeight ?? 0 : codec_jpeg_rows_out(session), isComplete: isComplete)
+        guard hasMultipleScans else { return image(rows: codec_jpeg_rows_out(session), isComplete: isComplete) }
+        return image(rows: layout?.storedHeight ?? 0, pass: codec_jpeg_scan(session), isComplete: isComplete)
     }
 
-    private func image(rows: Int, isComplete: Bool) -> DecodedImage? {
-        guard let canvas else { return nil }
-        return image(on: canvas, rows: rows, isComplete: isComplete)
+    private func image(rows: Int, pass: Int32 = 1, isComplete: Bool) -> DecodedImage? {
+        canvas.flatMap { image(on: $0, rows: rows, pass: pass, isComplete: isComplete) }
     }
 
-    private func image(on pixels: PixelBuffer, rows: Int, isComplete: Bool) -> DecodedImage? {
+    private func image(on pixels: PixelBuffer, rows: Int, pass: Int32, isComplete: Bool) -> DecodedImage? {
         guard let header, let layout, rows > 0 else { return nil }
         return DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete,
-            pass: hasMultipleScans ? max(1, Int(codec_jpeg_scan(session))) : 1)
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: Int(pass))
     }
 
     private func putOutLastScan() throws(Failure) {
@@ -193,14 +191,13 @@ final class JPEGDecoder: ImageDecoder {
     /// The scans before the one that is being read: with that one, libjpeg would wait for its end.
     private func partialScan() -> DecodedImage? {
         let scan = codec_jpeg_scan(session) - 1
-        guard scan > shownScan, !hasBrokenSession, let header, let layout, let pixels = try? unusedSnapshot(layout),
-            codec_jpeg_output(session, scan, layout.placement(on: pixels), layout.storedHeight) == CODEC_DONE
-        else { return nil }
+        guard scan > shownScan, !hasBrokenSession, let layout, let pixels = try? unusedSnapshot(layout) else { return nil }
+        guard codec_jpeg_output(session, scan, layout.placement(on: pixels), layout.storedHeight) == CODEC_DONE else {
+            return nil
+        }
         shownScan = scan
         snapshot = pixels
-        return DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
-            pass: Int(scan))
+        return image(on: pixels, rows: layout.storedHeight, pass: scan, isComplete: false)
     }
 
     private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
@@ -212,21 +209,24 @@ final class JPEGDecoder: ImageDecoder {
     private func salvagedScans() -> DecodedImage? {
         guard let layout else { return nil }
         if stage == .complete { return image(isComplete: false) }
+        // libjpeg cannot be asked for anything after an error: a second frame header, say, has changed its dimensions.
+        if hasBrokenSession {
+            return snapshot.flatMap { image(on: $0, rows: layout.storedHeight, pass: shownScan, isComplete: false) }
+        }
         var scan = codec_jpeg_scan(session)
         var rows = layout.storedHeight
-        let isRead = codec_jpeg_scan_is_read(session) != 0
-        if !isRead, hasBrokenSession || scan > PictureLimits.scans {
+        if scan > PictureLimits.scans {
             scan -= 1
         } else {
             if scan == 1 { rows = codec_jpeg_scan_rows(session) }
-            if !isRead { lend(pending.bytes) }
-            codec_jpeg_end(session)
+            if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
+            codec_jpeg_give_up(session)
             _ = codec_jpeg_consume(session, .max)
             guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
         }
         guard scan > 0, rows > 0, let pixels = try? layout.makeCanvas(options.pixelFormat),
             codec_jpeg_output(session, scan, layout.placement(on: pixels), rows) == CODEC_DONE
         else { return nil }
-        return image(on: pixels, rows: rows, isComplete: false)
+        return image(on: pixels, rows: rows, pass: scan, isComplete: false)
     }
 }

@@ -3,7 +3,7 @@ import ImgdlCore
 
 /// WebP through libwebp. Owned by one worker at a time.
 ///
-/// The body is kept until it has been decoded: libwebp reads it in place and looks back. Where EXIF is announced but
+/// The body is kept until all of it has been decoded: libwebp reads it in place and looks back. Where EXIF is announced but
 /// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
 /// is no header and no partial image, since both would be wrong.
 final class WebPDecoder: ImageDecoder {
@@ -12,6 +12,7 @@ final class WebPDecoder: ImageDecoder {
 
     private let options: DecodeOptions
     private let body = ByteBuffer()
+    private var received = 0
     private var container = WebPContainer()
     private var features: WebPBitstreamFeatures?
     private var still: WebPStill?
@@ -26,7 +27,9 @@ final class WebPDecoder: ImageDecoder {
     init(_ options: DecodeOptions) { self.options = options }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        let room = container.length.map { max(0, $0 - body.count) } ?? bytes.count
+        let room = container.length.map { max(0, $0 - received) } ?? bytes.count
+        received += min(room, bytes.count)
+        if let still, still.isComplete, layout != nil { return body.release() }
         try body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
         container.walk(body.bytes)
         try readFeatures()
@@ -35,8 +38,8 @@ final class WebPDecoder: ImageDecoder {
     }
 
     func finish() throws(Failure) -> DecodedImage {
-        guard let features, let length = container.length, body.count >= length else {
-            throw Failure(.truncated, "the WebP ends after \(body.count) of \(container.length ?? 12) bytes")
+        guard let features, let length = container.length, received >= length else {
+            throw Failure(.truncated, "the WebP ends after \(received) of \(container.length ?? 12) bytes")
         }
         if features.has_animation != 0 { return try firstFrame(features) }
         guard let still else { throw Failure(.badImageData, "the WebP has no picture in it") }
@@ -110,7 +113,7 @@ final class WebPDecoder: ImageDecoder {
         if still == nil {
             still = try WebPStill(features, isLossless: container.isLossless, options.pixelFormat)
         }
-        let isWhole = container.length.map { body.count >= $0 } ?? false
+        let isWhole = container.length.map { received >= $0 } ?? false
         try still?.offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
         try placeRows()
     }

@@ -7,6 +7,8 @@ final class WebPStill {
     /// Rows that are final.
     private(set) var rows = 0
     private(set) var isComplete = false
+    /// How often libwebp was given data: what the work of a lossless picture depends on.
+    private(set) var updates = 0
 
     private let decoder: OpaquePointer
     private let height: Int
@@ -43,6 +45,7 @@ final class WebPStill {
     func update(_ body: UnsafeRawBufferPointer) throws(Failure) {
         guard !isComplete, body.count > offered else { return }
         offered = body.count
+        updates += 1
         let status = WebPIUpdate(decoder, body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count)
         var last: Int32 = 0
         if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { reached(Int(last)) }

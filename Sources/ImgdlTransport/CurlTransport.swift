@@ -148,8 +148,7 @@ package final class CurlTransport: Transport {
         transfer.handle = nil
         if isAdded { multi?.remove(handle) }
         if isAdded, transfer.isAbandoned { flushConnection(of: transfer) }
-        handle.reset()
-        if spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
+        if handle.reset(), spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.

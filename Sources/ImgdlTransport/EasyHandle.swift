@@ -16,6 +16,7 @@ final class EasyHandle {
         self.easy = easy
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        setBufferSize()
     }
 
     deinit {
@@ -24,11 +25,15 @@ final class EasyHandle {
         errorBuffer.deallocate()
     }
 
-    func reset() {
+    /// False when it cannot be used again: after a stream whose connection others still use, curl 7.88 keeps the receive
+    /// buffer, and refuses to be told its size.
+    func reset() -> Bool {
         curl_easy_reset(easy)
         freeLists()
         errorBuffer.pointee = 0
         status = CURLE_OK
+        setBufferSize()
+        return status == CURLE_OK
     }
 
     var errorMessage: String { String(cString: errorBuffer) }
@@ -80,6 +85,8 @@ final class EasyHandle {
         let code: ErrorCode = status == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internal
         throw Failure(code, "libcurl refuses an option: \(String(cString: curl_easy_strerror(status)))")
     }
+
+    private func setBufferSize() { set(CURLOPT_BUFFERSIZE, 64 * 1024) }
 
     private func note(_ code: CURLcode) {
         if status == CURLE_OK { status = code }

@@ -36,7 +36,6 @@ struct RequestOptions {
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
         handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        handle.set(CURLOPT_BUFFERSIZE, 64 * 1024)
         handle.set(CURLOPT_ACCEPT_ENCODING, "")
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         // Time limits are the engine's. Zero would mean curl's own five minutes.

@@ -26,33 +26,29 @@ final class CallbackSink: EventSink, @unchecked Sendable {
     func deliver(_ event: DownloadEvent) {
         switch event {
         case .started:
-            send(IMGDL_EVENT_STARTED) { $0.expected = -1 }
-        case .response(let response, let expected):
+            send(IMGDL_EVENT_STARTED, Progress()) { _ in }
+        case .response(let response, let progress):
             ResponseStruct(response).withPointer { pointer in
-                send(IMGDL_EVENT_RESPONSE) {
+                send(IMGDL_EVENT_RESPONSE, progress) {
                     $0.response = pointer
-                    $0.expected = expected
                     $0.http_status = response.head.status
                 }
             }
-        case .header(let header):
+        case .header(let header, let progress):
             withUnsafePointer(to: imageInfo(header)) { info in
-                send(IMGDL_EVENT_HEADER) { $0.info = info }
+                send(IMGDL_EVENT_HEADER, progress) { $0.info = info }
             }
-        case .progress(let received, let expected):
-            send(IMGDL_EVENT_PROGRESS) {
-                $0.received = received
-                $0.expected = expected
-            }
-        case .partial(let image):
+        case .progress(let progress):
+            send(IMGDL_EVENT_PROGRESS, progress) { _ in }
+        case .partial(let image, let progress):
             let handle = ImageObject.handle(image)
-            send(IMGDL_EVENT_PARTIAL) { $0.image = handle }
+            send(IMGDL_EVENT_PARTIAL, progress) { $0.image = handle }
             _ = HandleTable.shared.release(handle, .image)
         case .terminal(let result):
             let image = result.image.flatMap { ImageObject.handle($0) }
             let data = result.body.flatMap { DataObject.handle($0) }
             result.message.withCString { message in
-                send(IMGDL_EVENT_TERMINAL) {
+                send(IMGDL_EVENT_TERMINAL, result.progress) {
                     $0.code = result.code.rawValue
                     $0.http_status = result.status
                     $0.message = message
@@ -65,12 +61,13 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         }
     }
 
-    private func send(_ kind: some BinaryInteger, _ fill: (inout imgdl_event) -> Void) {
+    private func send(_ kind: some BinaryInteger, _ progress: Progress, _ fill: (inout imgdl_event) -> Void) {
         var event = imgdl_event()
         event.struct_size = UInt32(MemoryLayout<imgdl_event>.stride)
         event.kind = UInt32(kind)
         event.token = token
-        event.expected = -1
+        event.received = progress.received
+        event.expected = progress.expected
         fill(&event)
         withUnsafePointer(to: event) { callback($0, userData) }
     }

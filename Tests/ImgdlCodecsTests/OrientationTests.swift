@@ -60,6 +60,16 @@ final class OrientationTests: XCTestCase {
         }
     }
 
+    /// Two EXIF segments that disagree: the first decides.
+    func testFirstEXIFSegmentDecides() {
+        let bytes = Picture("a", PICTURE_JPEG_BASELINE, width: 37, height: 21, orientation: 6).encoded()
+        let payload = Array("Exif\0\0".utf8) + block([entry(value: [3, 0, 0, 0])])
+        let segment = [0xFF, 0xE1, 0, UInt8(payload.count + 2)] + payload
+        XCTAssertEqual(decode(bytes[..<2] + segment + bytes[2...]).header?.orientation, 3)
+        guard let table = bytes.indices.first(where: { bytes[$0...].starts(with: [0xFF, 0xDB]) }) else { return XCTFail() }
+        XCTAssertEqual(decode(bytes[..<table] + segment + bytes[table...]).header?.orientation, 6)
+    }
+
     /// EXIF after the pixels of a WebP: nothing is said about its size that would be wrong later.
     func testLateEXIFOfWebPWithholdsTheHeader() throws {
         let bytes = Picture("a", PICTURE_WEBP_LOSSY, orientation: 6).encoded()

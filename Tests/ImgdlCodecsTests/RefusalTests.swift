@@ -53,7 +53,7 @@ final class RefusalTests: XCTestCase {
     }
 
     /// B10: gigapixels in a few hundred bytes cost nothing.
-    func testHugeDimensionsInTinyFiles() {
+    func testHugeDimensionsInTinyFiles() throws {
         var jpeg = Picture("a", PICTURE_JPEG_BASELINE, width: 8, height: 8).encoded()
         var progressive = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 8, height: 8).encoded()
         for (bytes, frame) in [(jpeg, UInt8(0xC0)), (progressive, 0xC2)] {
@@ -68,12 +68,34 @@ final class RefusalTests: XCTestCase {
         webp.replaceSubrange(24..<30, with: [0xFF, 0xFF, 0x00, 0xFE, 0xFF, 0x00])
         var png = Picture("a", PICTURE_PNG_RGB, width: 8, height: 8).encoded()
         png.replaceSubrange(16..<24, with: [0x7F, 0xFF, 0xFF, 0xFF, 0x7F, 0xFF, 0xFF, 0xFF])
-        png.replaceSubrange(29..<33, with: [0xCD, 0x7D, 0x7E, 0x2A])
-        for bytes in [jpeg, progressive, webp] {
+        png.replaceSubrange(29..<33, with: checksum(png[12..<29]))
+        for bytes in [jpeg, progressive, webp, png] {
             let failure = decode(bytes).failure
             XCTAssertEqual(failure?.code, .pixelLimit, "\(String(describing: failure))")
         }
-        XCTAssertNotNil(decode(png).failure)
+        // Beyond what libjpeg itself can do it is a limit all the same.
+        let at = try XCTUnwrap(jpeg.indices.first { jpeg[$0...].starts(with: [0xFF, 0xDC, 0xFF, 0xDC]) })
+        jpeg.replaceSubrange(at..<at + 4, with: [0xFF, 0xFF, 0xFF, 0xFF])
+        XCTAssertEqual(
+            decode(jpeg).failure, Failure(.pixelLimit, "libjpeg: Maximum supported image dimension is 65500 pixels"))
+    }
+
+    /// A tall narrow picture within the limit is no reason to refuse it.
+    func testLongStrips() {
+        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_PNG_ADAM7] {
+            XCTAssertNil(decode(Picture("a", kind, width: 3, height: 60_000).encoded()).failure)
+            XCTAssertNil(decode(Picture("a", kind, width: 60_000, height: 2).encoded()).failure)
+        }
+        XCTAssertNil(decode(Picture("a", PICTURE_PNG_RGB, width: 1_100_000, height: 1).encoded()).failure)
+    }
+
+    private func checksum(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+        var sum = UInt32.max
+        for byte in bytes {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum & 1 == 0 ? sum >> 1 : sum >> 1 ^ 0xEDB8_8320 }
+        }
+        return stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: ~sum >> UInt32($0)) }
     }
 
     /// B10: every scan costs a walk over the picture, however few bytes it has.

@@ -52,6 +52,19 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(origin.log.requests[0].headers["Accept"], "image/*,*/*;q=0.8")
     }
 
+    /// curl leaves a handle in another state when other streams still use its connection.
+    func testStreamsThatEndBeforeTheirSibling() throws {
+        try begin()
+        routeHeld("/sibling.jpg")
+        origin.route("/short.jpg") { try $0.respond(body: Pictures.bytes("rgba.png")) }
+        let sibling = start("/sibling.jpg")
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        for _ in 0..<4 { assertEnds(start("/short.jpg"), "IMGDL_OK") }
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
     func testB2_CancelResetsOneStreamAndLeavesItsSiblings() throws {
         try begin()
         routeHeld("/a.jpg", gate: "never")
@@ -112,14 +125,5 @@ final class HTTP2Tests: XCTestCase {
         let download = start("/a.jpg")
         assertEnds(download, "IMGDL_ERROR_TLS_CERTIFICATE")
         XCTAssertTrue(download.record.message.contains("https://127.0.0.1"), download.record.message)
-    }
-}
-
-extension String? {
-    fileprivate func withCString<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
-        switch self {
-        case .some(let text): text.withCString { body($0) }
-        case .none: body(nil)
-        }
     }
 }

@@ -7,7 +7,7 @@ import XCTest
 final class SharingTests: DownloaderTestCase {
     func testT20_CancelOfOneLeavesTheOther() {
         let gate = origin.gate("go")
-        let url = picture("baseline.jpg", "hold_after=100&gate=go")
+        let url = picture("baseline.jpg", "hold_after=2000&gate=go")
         let first = start(url)
         let second = start(url)
         first.waitFor(IMGDL_EVENT_PROGRESS)
@@ -21,7 +21,7 @@ final class SharingTests: DownloaderTestCase {
     }
 
     func testT21_RequestAgainAfterCancel() {
-        let url = picture("baseline.jpg", "stall_after=100&n=1")
+        let url = picture("baseline.jpg", "stall_after=2000&n=1")
         let stalled = start(url)
         stalled.waitFor(IMGDL_EVENT_PROGRESS)
         stalled.cancel()
@@ -45,7 +45,7 @@ final class SharingTests: DownloaderTestCase {
         first.onEvent = { event in
             if event.kind == UInt32(IMGDL_EVENT_TERMINAL) { again.start(downloader, url) }
         }
-        first.start(downloader, picture("baseline.jpg", "stall_after=100"))
+        first.start(downloader, picture("baseline.jpg", "stall_after=2000"))
         first.waitFor(IMGDL_EVENT_PROGRESS)
         first.cancel()
         assertEnds(first, "IMGDL_ERROR_CANCELLED")
@@ -55,7 +55,7 @@ final class SharingTests: DownloaderTestCase {
     func testD3_CancelQueuedAndRequestTwiceIsOneTransfer() {
         replaceDownloader { $0.max_concurrent = 1 }
         let gate = origin.gate("go")
-        let blocker = start(picture("baseline.jpg", "hold_after=100&gate=go"))
+        let blocker = start(picture("baseline.jpg", "hold_after=2000&gate=go"))
         blocker.waitFor(IMGDL_EVENT_RESPONSE)
         let url = picture("rgba.png")
         let queued = start(url)
@@ -143,7 +143,7 @@ final class SharingTests: DownloaderTestCase {
 
     func testT31_ManyRequestsForOneURLAreAllCalledBack() {
         let gate = origin.gate("go")
-        let url = picture("baseline.jpg", "hold_after=100&gate=go")
+        let url = picture("baseline.jpg", "hold_after=2000&gate=go")
         let downloads = (0..<200).map { _ in start(url, events: 0) }
         gate.open()
         let late = (0..<200).map { _ in start(url, events: 0) }

@@ -22,8 +22,12 @@ class TransportTestCase: XCTestCase {
     override func tearDown() {
         transport?.close()
         XCTAssertEqual(loop?.watched, [])
+        // XCTest keeps its cases; a test's closures may hold the transport.
         transport = nil
+        recorder = nil
+        loop = nil
         origin?.stop()
+        origin = nil
     }
 
     func makeTransport(

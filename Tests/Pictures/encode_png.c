@@ -59,6 +59,7 @@ uint8_t *picture_encode_png(const struct picture_spec *spec, size_t *size)
         abort();
     struct picture_bytes file = {0};
     png_set_write_fn(png, &file, append, flush);
+    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_IHDR(
         png, info, (png_uint_32)spec->width, (png_uint_32)spec->height, spec->kind == PICTURE_PNG_GRAY16 ? 16 : 8, type,
         interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);

@@ -288,6 +288,40 @@ TEST("references are counted, and retain gives the same handle")
         uint64_t tomorrow[4];                                                                                          \
     }
 
+/* The sizes of version 1.0, which programs have compiled in. */
+_Static_assert(sizeof(imgdl_rectangle) == 16, "imgdl_rectangle");
+_Static_assert(sizeof(imgdl_decode_options) == 24, "imgdl_decode_options");
+_Static_assert(sizeof(imgdl_image_info) == 32, "imgdl_image_info");
+_Static_assert(sizeof(imgdl_header) == 2 * sizeof(void *), "imgdl_header");
+#if UINTPTR_MAX == UINT64_MAX
+_Static_assert(sizeof(imgdl_response) == 48, "imgdl_response");
+_Static_assert(sizeof(imgdl_event) == 80, "imgdl_event");
+_Static_assert(sizeof(imgdl_request) == 120, "imgdl_request");
+_Static_assert(sizeof(imgdl_config) == 56, "imgdl_config");
+_Static_assert(sizeof(imgdl_result) == 48, "imgdl_result");
+#endif
+
+TEST("an init does nothing for a struct smaller than that of 1.0")
+{
+    unsigned char bytes[256];
+    memset(bytes, 0xAA, sizeof bytes);
+    imgdl_request_init((imgdl_request *)(void *)bytes, sizeof(imgdl_request) - 1);
+    imgdl_config_init((imgdl_config *)(void *)bytes, sizeof(imgdl_config) - 1);
+    imgdl_decode_options_init((imgdl_decode_options *)(void *)bytes, sizeof(imgdl_decode_options) - 1);
+    imgdl_image_info_init((imgdl_image_info *)(void *)bytes, sizeof(imgdl_image_info) - 1);
+    imgdl_result_init((imgdl_result *)(void *)bytes, sizeof(imgdl_result) - 1);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        if (bytes[i] != 0xAA) {
+            FAIL("byte %zu was written", i);
+            break;
+        }
+    imgdl_request_init(NULL, sizeof(imgdl_request));
+    imgdl_config_init(NULL, sizeof(imgdl_config));
+    imgdl_decode_options_init(NULL, sizeof(imgdl_decode_options));
+    imgdl_image_info_init(NULL, sizeof(imgdl_image_info));
+    imgdl_result_init(NULL, sizeof(imgdl_result));
+}
+
 TEST("a request's struct_size: too small, today's, newer with nothing new set, newer with something set")
 {
     imgdl_downloader *downloader = new_downloader();
@@ -417,9 +451,9 @@ TEST("the structs of decoding and results, too")
     imgdl_image_info_init(&info.today, sizeof info.today);
     CHECK(info.tomorrow[0] == 0xAAAAAAAAAAAAAAAA);
     CHECK_CODE(imgdl_decoder_info(decoder, &info.today), IMGDL_ERROR_NOT_READY);
-    CHECK_CODE(imgdl_decoder_info(decoder, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
     CHECK_CODE(imgdl_decoder_partial(decoder, &image), IMGDL_ERROR_NOT_READY);
     CHECK_CODE(imgdl_decoder_feed(decoder, bytes, size), IMGDL_OK);
+    CHECK_CODE(imgdl_decoder_info(decoder, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
     CHECK_CODE(imgdl_decoder_info(decoder, &info.today), IMGDL_OK);
     CHECK_NUMBER(info.today.width, 24);
     CHECK_NUMBER(info.today.height, 16);
@@ -445,13 +479,13 @@ TEST("the structs of decoding and results, too")
     CHECK_NUMBER(result.struct_size, 0xAAAAAAAA);
     imgdl_result_init(&result, sizeof result);
     CHECK_CODE(imgdl_token_result(token, &result), IMGDL_ERROR_NOT_READY);
-    CHECK_CODE(imgdl_token_result(token, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
-    result.struct_size = 8;
-    CHECK_CODE(imgdl_token_result(token, &result), IMGDL_ERROR_UNSUPPORTED_OPTION);
     CHECK_CODE(imgdl_token_wait(token, 0), IMGDL_ERROR_WAIT_TIMEOUT);
     CHECK_CODE(imgdl_token_set_priority(token, 5), IMGDL_ERROR_INVALID_ARGUMENT);
     open_gate("results");
     CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
+    CHECK_CODE(imgdl_token_result(token, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
+    result.struct_size = 8;
+    CHECK_CODE(imgdl_token_result(token, &result), IMGDL_ERROR_UNSUPPORTED_OPTION);
     result.struct_size = sizeof result;
     CHECK_CODE(imgdl_token_result(token, &result), IMGDL_OK);
     CHECK_CODE(result.code, IMGDL_OK);
@@ -474,7 +508,7 @@ TEST("a request that is refused writes no token and calls its destructor once, b
 {
     imgdl_downloader *downloader = new_downloader();
     const struct refusal refusals[] = {
-        {NULL, IMGDL_ERROR_INVALID_ARGUMENT, "IMGDL_ERROR_INVALID_ARGUMENT"},
+        {NULL, IMGDL_ERROR_INVALID_URL, "IMGDL_ERROR_INVALID_URL"},
         {"", IMGDL_ERROR_INVALID_URL, "IMGDL_ERROR_INVALID_URL"},
         {"http://", IMGDL_ERROR_INVALID_URL, "IMGDL_ERROR_INVALID_URL"},
         {"not a url", IMGDL_ERROR_INVALID_URL, "IMGDL_ERROR_INVALID_URL"},

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,10 +20,20 @@ void harness_register(struct test *test)
     last = &test->next;
 }
 
-void harness_fail(const char *file, int line, const char *what)
+void harness_fail(const char *file, int line, const char *format, ...)
 {
     __atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);
-    fprintf(stderr, "    %s:%d: %s\n", file, line, what);
+    char text[4096];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    fprintf(stderr, "    %s:%d: %s\n", file, line, text);
+}
+
+int harness_failures(void)
+{
+    return failures;
 }
 
 _Noreturn void harness_abandon(void)

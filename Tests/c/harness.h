@@ -19,7 +19,8 @@ struct test {
 };
 
 void harness_register(struct test *test);
-void harness_fail(const char *file, int line, const char *what);
+void harness_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int harness_failures(void); /* so far: for processes that a test forks */
 _Noreturn void harness_abandon(void);
 _Noreturn void harness_skip(const char *why);
 const char *harness_argument(const char *name, const char *otherwise); /* --name VALUE */
@@ -35,23 +36,18 @@ const char *harness_argument(const char *name, const char *otherwise); /* --name
     __attribute__((constructor)) static void JOIN(register_, id)(void) { harness_register(&JOIN(entry_of_, id)); }     \
     static void id(void)
 
-#define FAIL(...)                                                                                                      \
-    do {                                                                                                               \
-        char text_[1024];                                                                                              \
-        snprintf(text_, sizeof text_, __VA_ARGS__);                                                                    \
-        harness_fail(__FILE__, __LINE__, text_);                                                                       \
-    } while (0)
+#define FAIL(...) harness_fail(__FILE__, __LINE__, __VA_ARGS__)
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (!(condition))                                                                                              \
-            harness_fail(__FILE__, __LINE__, #condition);                                                              \
+            harness_fail(__FILE__, __LINE__, "%s", #condition);                                                              \
     } while (0)
 
 #define REQUIRE(condition)                                                                                             \
     do {                                                                                                               \
         if (!(condition)) {                                                                                            \
-            harness_fail(__FILE__, __LINE__, #condition);                                                              \
+            harness_fail(__FILE__, __LINE__, "%s", #condition);                                                              \
             harness_abandon();                                                                                         \
         }                                                                                                              \
     } while (0)
@@ -79,6 +75,17 @@ const char *harness_argument(const char *name, const char *otherwise); /* --name
             harness_abandon();                                                                                         \
         }                                                                                                              \
     } while (0)
+
+/* What was allocated and can no longer be reached, by AddressSanitizer: 0 where it is not there. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+int __lsan_do_recoverable_leak_check(void);
+#define HAS_LEAKS() (__lsan_do_recoverable_leak_check() != 0)
+#endif
+#endif
+#ifndef HAS_LEAKS
+#define HAS_LEAKS() 0
+#endif
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNDER_SANITIZER 1

@@ -262,7 +262,7 @@ void on_recorded_event(const imgdl_event *event, void *user_data)
         recorder->late++;
     struct record record = {
         .kind = event->kind, .received = event->received, .expected = event->expected, .code = event->code,
-        .http_status = event->http_status, .token = event->token, .thread = (pid_t)syscall(SYS_gettid),
+        .http_status = event->http_status, .has_response = event->response != NULL, .token = event->token, .thread = (pid_t)syscall(SYS_gettid),
     };
     if (event->kind == IMGDL_EVENT_HEADER) {
         record.width = event->info->width;

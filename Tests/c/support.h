@@ -43,6 +43,7 @@ struct record {
     int32_t http_status;
     uint32_t width, height, pass;
     int32_t is_complete;
+    int32_t has_response;
     imgdl_token *token;
     pid_t thread;
 };

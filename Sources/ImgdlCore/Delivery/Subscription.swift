@@ -63,7 +63,7 @@ package final class Subscription: @unchecked Sendable {
         if isCancelled, result.code != .cancelled {
             result = DownloadResult(
                 failure: Failure(.cancelled, "cancelled", status: result.status),
-                message: "\(request.url.redacted): cancelled")
+                message: "\(request.url.redacted): cancelled", progress: result.progress)
         }
         sink?.deliver(.terminal(result))
         complete(result)
@@ -92,21 +92,21 @@ package final class Subscription: @unchecked Sendable {
 /// place of older ones. A slow subscriber never makes a queue grow.
 struct PendingEvents {
     private var isStarted = false
-    private var response: (Response, Int64)?
-    private var header: ImageHeader?
-    private var progress: (Int64, Int64)?
-    private var partial: DecodedImage?
-    private var terminal: DownloadResult?
+    private var response: DownloadEvent?
+    private var header: DownloadEvent?
+    private var progress: DownloadEvent?
+    private var partial: DownloadEvent?
+    private var terminal: DownloadEvent?
 
     mutating func add(_ event: DownloadEvent) {
         switch event {
         case .started: isStarted = true
-        case .response(let response, let expected): self.response = (response, expected)
-        case .header(let header): self.header = header
-        case .progress(let received, let expected): progress = (received, expected)
-        case .partial(let image): partial = image
-        case .terminal(let result):
-            terminal = result
+        case .response: response = event
+        case .header: header = event
+        case .progress: progress = event
+        case .partial: partial = event
+        case .terminal:
+            terminal = event
             // The final picture takes the place of a partial one.
             partial = nil
         }
@@ -123,26 +123,6 @@ struct PendingEvents {
             isStarted = false
             return .started
         }
-        if let (first, expected) = response {
-            response = nil
-            return .response(first, expected: expected)
-        }
-        if let first = header {
-            header = nil
-            return .header(first)
-        }
-        if let (received, expected) = progress {
-            progress = nil
-            return .progress(received: received, expected: expected)
-        }
-        if let first = partial {
-            partial = nil
-            return .partial(first)
-        }
-        if let first = terminal {
-            terminal = nil
-            return .terminal(first)
-        }
-        return nil
+        return response.take() ?? header.take() ?? progress.take() ?? partial.take() ?? terminal.take()
     }
 }

@@ -16,6 +16,8 @@ final class ActiveTransfer {
         url = request.url
     }
 
+    var progress: Progress { Progress(received: Int64(body?.count ?? 0), expected: expected) }
+
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if body == nil { body = Body(expected: expected) }

@@ -15,6 +15,7 @@ final class Engine: TransportEvents {
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
     private var isShuttingDown = false
+    private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
     private let endLock = Lock()
     private let ended: Condition
@@ -55,8 +56,7 @@ final class Engine: TransportEvents {
     /// The thread's body: until shut down and empty.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
-            // Commands first: what a caller said before a byte was seen comes before what that byte leads to.
-            for command in mailbox.takeAll() { perform(command) }
+            performCommands()
             loop.forEachReady { [transport] descriptor, readable, writable in
                 transport?.descriptorReady(descriptor, readable: readable, writable: writable)
             }
@@ -77,6 +77,14 @@ final class Engine: TransportEvents {
             hasEnded = true
             ended.broadcast()
         }
+    }
+
+    /// Commands come before what bytes lead to: what a caller said before a transfer ended decides what starts next.
+    private func performCommands() {
+        guard !isPerformingCommands else { return }
+        isPerformingCommands = true
+        for command in mailbox.takeAll() { perform(command) }
+        isPerformingCommands = false
     }
 
     private func perform(_ command: Command) {
@@ -155,12 +163,13 @@ final class Engine: TransportEvents {
         switch notice {
         case .started: subscription.post(.started)
         case .response:
-            if let response = transfer.response { subscription.post(.response(response, expected: transfer.expected)) }
+            if let response = transfer.response { subscription.post(.response(response, transfer.progress)) }
         case .header(let variant):
-            if let header = transfer.variants[variant].header { subscription.post(.header(header)) }
-        case .progress(let received, let expected): subscription.post(.progress(received: received, expected: expected))
+            if let header = transfer.variants[variant].header { subscription.post(.header(header, transfer.progress)) }
+        case .progress(let received, let expected): 
+            subscription.post(.progress(Progress(received: received, expected: expected)))
         case .partial(let variant):
-            if let image = transfer.variants[variant].image { subscription.post(.partial(image)) }
+            if let image = transfer.variants[variant].image { subscription.post(.partial(image, transfer.progress)) }
         }
     }
 
@@ -184,6 +193,7 @@ final class Engine: TransportEvents {
             result = DownloadResult(failure: failure, message: "", response: transfer?.response)
             if let salvaged { result.image = transfer?.variants[salvaged].image }
         }
+        if let transfer { result.progress = transfer.progress }
         if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
         subscription.post(.terminal(result))
     }
@@ -245,11 +255,13 @@ final class Engine: TransportEvents {
     }
 
     func transferFinished(_ id: TransferID) {
+        performCommands()
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure) {
+        performCommands()
         downloads.failed(id, failure, clock.now())
         performActions()
     }

@@ -11,6 +11,18 @@ package final class Response: Sendable {
     }
 }
 
+/// Body bytes, Content-Encoding undone.
+package struct Progress: Equatable, Sendable {
+    package var received: Int64 = 0
+    /// -1 while unknown.
+    package var expected: Int64 = -1
+
+    package init(received: Int64 = 0, expected: Int64 = -1) {
+        self.received = received
+        self.expected = expected
+    }
+}
+
 /// How a download ended.
 package struct DownloadResult: Sendable {
     /// nil for success.
@@ -20,15 +32,18 @@ package struct DownloadResult: Sendable {
     package var image: DecodedImage?
     package var body: BodySlice?
     package var response: Response?
+    package var progress = Progress()
 
     package init(
-        failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil, response: Response? = nil
+        failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil,
+        response: Response? = nil, progress: Progress = Progress()
     ) {
         self.failure = failure
         self.message = message
         self.image = image
         self.body = body
         self.response = response
+        self.progress = progress
     }
 
     package var code: ErrorCode { failure?.code ?? .ok }
@@ -38,9 +53,9 @@ package struct DownloadResult: Sendable {
 /// What a subscriber is told, in this order (DESIGN section 2, promise 2).
 package enum DownloadEvent: Sendable {
     case started
-    case response(Response, expected: Int64)
-    case header(ImageHeader)
-    case progress(received: Int64, expected: Int64)
-    case partial(DecodedImage)
+    case response(Response, Progress)
+    case header(ImageHeader, Progress)
+    case progress(Progress)
+    case partial(DecodedImage, Progress)
     case terminal(DownloadResult)
 }

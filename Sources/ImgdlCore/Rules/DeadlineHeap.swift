@@ -1,14 +1,21 @@
 /// Deadlines in order of time. An entry is not taken out when its owner goes: whoever pops it asks whether it still
-/// means something. `compact` keeps such leftovers from piling up.
+/// means something. Now and then `insert` throws such leftovers out, so that at most half of a large heap are some.
 package struct DeadlineHeap<Owner> {
+    private static var fewest: Int { 64 }
     private var entries: [(instant: Instant, owner: Owner)] = []
+    private var compactsAt = fewest
 
     package init() {}
 
     package var count: Int { entries.count }
     package var earliest: Instant? { entries.first?.instant }
 
-    package mutating func insert(_ instant: Instant, _ owner: Owner) {
+    /// O(log n), the throwing out shared among the insertions.
+    package mutating func insert(_ instant: Instant, _ owner: Owner, keeping isLive: (Owner) -> Bool) {
+        if entries.count >= compactsAt {
+            compact(keeping: isLive)
+            compactsAt = max(Self.fewest, 2 * entries.count)
+        }
         entries.append((instant, owner))
         var child = entries.count - 1
         while child > 0 {
@@ -28,7 +35,9 @@ package struct DeadlineHeap<Owner> {
         return first.owner
     }
 
-    package mutating func compact(keeping isLive: (Owner) -> Bool) {
+    package mutating func removeAll() { entries.removeAll(keepingCapacity: entries.capacity <= Self.fewest) }
+
+    private mutating func compact(keeping isLive: (Owner) -> Bool) {
         entries.removeAll { !isLive($0.owner) }
         for parent in stride(from: entries.count / 2 - 1, through: 0, by: -1) { siftDown(parent) }
     }

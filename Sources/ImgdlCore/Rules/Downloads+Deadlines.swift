@@ -1,52 +1,76 @@
 /// Three timeouts, each with a code of its own (features B16), and the pace of partial images.
+///
+/// A running transfer has one reminder in the heap, not one for each byte: when its time comes it looks at when
+/// something was last heard, and sets the next. So a byte costs nothing, and a deadline O(log n).
 extension Downloads {
     /// When `deadlineReached` wants to be called; nil for never. May be earlier than anything is due.
-    package var nextDeadline: Instant? {
-        let running = running.isEmpty ? nil : earliestRunningDeadline
-        guard let earliest = deadlines.earliest else { return running }
-        return running.map { min($0, earliest) } ?? earliest
-    }
+    package var nextDeadline: Instant? { deadlines.earliest }
 
     package mutating func deadlineReached(_ now: Instant) {
         while let owner = deadlines.popDue(now) {
             switch owner {
-            case .totalTimeout(let subscriber):
-                guard let timed = subscribers.get(subscriber), let deadline = timed.deadline, deadline <= now else { continue }
-                let message = "not complete within its total timeout of \(timed.options.totalTimeout) ms"
-                let status = transfers[timed.transfer.rawValue].status
-                end(subscriber, .failure(Failure(.totalTimeout, message, status: status)), now)
-            case .partial(let id, let variant):
-                guard transfers.contains(id.rawValue) else { continue }
-                transfers[id.rawValue].variants[variant].isTimerSet = false
-                stepDecoder(id, variant, now)
+            case .transfer(let id): expireTransfer(id, now)
+            case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
+            case .partial(let id, let variant): showPartial(id, variant, now)
+            case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             }
         }
-        if deadlines.count > 2 * (subscribers.count + transfers.count) + 64 { compactDeadlines() }
-        expireRunning(now)
         startWaiting(now)
     }
 
-    private mutating func expireRunning(_ now: Instant) {
-        guard let earliest = earliestRunningDeadline, earliest <= now else { return }
-        for id in running {
-            guard let transfer = transfers.get(id.rawValue), let deadline = transfer.deadline(limits), deadline <= now else {
-                continue
-            }
-            let failure = transfer.phase == .connecting
-                ? Failure(.connectTimeout, "no connection within \(limits.connectTimeout) ms")
-                : Failure(.idleTimeout, "the server sent nothing for \(limits.idleTimeout) ms")
-            actions.append(.stop(id))
-            failed(id, failure, now)
-        }
-        earliestRunningDeadline = running.lazy.compactMap { [self] in transfers.get($0.rawValue)?.deadline(limits) }.min()
+    /// Something was heard of it: its time begins anew.
+    mutating func touch(_ id: TransferID, _ now: Instant) {
+        transfers[id].lastActivity = now
+        watch(id)
     }
 
-    private mutating func compactDeadlines() {
-        deadlines.compact { [subscribers, transfers] owner in
+    /// A reminder stands that is not too late for the transfer's deadline.
+    private mutating func watch(_ id: TransferID) {
+        guard let deadline = transfers[id].deadline(limits) else { return }
+        if let reminder = transfers[id].reminder, reminder <= deadline { return }
+        transfers[id].reminder = deadline
+        remind(deadline, .transfer(id))
+    }
+
+    mutating func remind(_ instant: Instant, _ owner: DeadlineOwner) {
+        deadlines.insert(instant, owner) { [subscribers, transfers] owner in
             switch owner {
-            case .totalTimeout(let subscriber): subscribers.contains(subscriber)
-            case .partial(let id, _): transfers.contains(id.rawValue)
+            case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
+            case .transfer(let id), .partial(let id, _): transfers.contains(id)
             }
         }
+    }
+
+    private mutating func expireTransfer(_ id: TransferID, _ now: Instant) {
+        // A reminder that an earlier one has replaced is still in the heap: it has nothing to say.
+        guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return }
+        transfers[id].reminder = nil
+        guard let deadline = transfers[id].deadline(limits), deadline <= now else { return watch(id) }
+        let failure = transfers[id].phase == .connecting
+            ? Failure(.connectTimeout, "no connection within \(limits.connectTimeout) ms")
+            : Failure(.idleTimeout, "the server sent nothing for \(limits.idleTimeout) ms")
+        actions.append(.stop(id))
+        failed(id, failure, now)
+    }
+
+    private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
+        guard subscribers.contains(subscriber) else { return }
+        let id = subscribers[subscriber].transfer
+        let timeout = subscribers[subscriber].options.totalTimeout
+        let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")
+        // What it was to fail with anyway says more.
+        end(subscriber, .failure(transfers[id].doom ?? transfers[id].failure ?? failure), now)
+    }
+
+    private mutating func showPartial(_ id: TransferID, _ variant: Int, _ now: Instant) {
+        guard transfers.contains(id) else { return }
+        transfers[id].variants[variant].isTimerSet = false
+        stepDecoder(id, variant, now)
+    }
+
+    private mutating func showHeldPartial(_ subscriber: SubscriberID, _ now: Instant) {
+        guard subscribers.contains(subscriber) else { return }
+        subscribers[subscriber].isPartialTimerSet = false
+        if subscribers[subscriber].isPartialHeld { offerPartial(subscriber, now) }
     }
 }

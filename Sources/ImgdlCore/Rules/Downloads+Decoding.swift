@@ -1,71 +1,84 @@
-/// When a decoder does what: begun early when somebody wants to see something or the body is large, at most one step in
-/// flight, partial images paced by time, the newest bytes winning (features B6, R26, R27).
+/// When a decoder does what: begun early when somebody wants to see something or the body is large, at most one step
+/// in flight, partial images paced by time, the newest bytes winning (features B6, R26, R27).
 extension Downloads {
     /// A worker has done the step. `hasHeader` and `hasPartial`: what the step brought.
     package mutating func decodeStepped(
         _ id: TransferID, variant: Int, _ verdict: DecodeVerdict, hasHeader: Bool, hasPartial: Bool, _ now: Instant
     ) {
-        guard let transfer = transfers.get(id.rawValue), variant < transfer.variants.count else { return }
-        if hasHeader, !transfer.variants[variant].hasHeader {
-            transfers[id.rawValue].variants[variant].hasHeader = true
-            forEachSubscriber(of: variant, id) { $0.emit($1, .header(variant: variant), needs: .header) }
+        guard transfers.contains(id), variant < transfers[id].variants.count else { return }
+        if hasHeader, !transfers[id].variants[variant].hasHeader {
+            transfers[id].variants[variant].hasHeader = true
+            forEachSubscriber(of: variant, id) { $0.emitHeader($1, variant) }
         }
         if hasPartial {
-            transfers[id.rawValue].variants[variant].hasPartial = true
-            transfers[id.rawValue].variants[variant].lastPartial = now
-            forEachSubscriber(of: variant, id) { $0.emit($1, .partial(variant: variant), needs: .partial) }
+            transfers[id].variants[variant].hasPartial = true
+            transfers[id].variants[variant].lastPartial = now
+            forEachSubscriber(of: variant, id) { $0.offerPartial($1, now) }
         }
+        let failure = transfers[id].failure
         switch verdict {
         case .fed:
-            if transfer.variants[variant].phase == .busy { transfers[id.rawValue].variants[variant].phase = .open }
+            if transfers[id].variants[variant].phase == .busy { transfers[id].variants[variant].phase = .open }
             stepDecoder(id, variant, now)
         case .finished:
-            endVariant(id, variant, transfer.failure.map { .failure($0, salvaged: variant) } ?? .success(variant: variant), now)
-        case .failed(var failure):
-            if failure.status == 0 { failure.status = transfer.status }
-            endVariant(id, variant, .failure(transfer.failure ?? failure, salvaged: variant), now)
+            endVariant(id, variant, failure.map { .failure($0, salvaged: variant) } ?? .success(variant: variant), now)
+        case .failed(let own):
+            endVariant(id, variant, .failure(failure ?? own, salvaged: variant), now)
         }
+    }
+
+    mutating func stepDecoders(_ id: TransferID, _ now: Instant) {
+        guard transfers.contains(id) else { return }
+        for variant in transfers[id].variants.indices { stepDecoder(id, variant, now) }
     }
 
     /// Has the decoder do what is due, unless a worker has it.
     mutating func stepDecoder(_ id: TransferID, _ variant: Int, _ now: Instant) {
-        guard let transfer = transfers.get(id.rawValue) else { return }
-        var state = transfer.variants[variant]
-        guard state.phase == .unopened || state.phase == .open, state.subscriberCount > 0 else { return }
-
-        if transfer.phase == .decoding {
-            state.phase = .finishing
-            actions.append(.decode(id, variant: variant, transfer.failure == nil ? .finish : .salvage))
-        } else {
-            let isEarly = state.phase == .open || state.wantsEarly || transfer.received >= limits.earlyDecodeBytes
-            guard isEarly, state.hasNewBytes || state.hasUnshown else { return }
-            let shows = state.mayShow(now)
-            if state.hasNewBytes || shows {
-                state.phase = .busy
-                state.hasNewBytes = false
-                state.hasUnshown = !shows
-                actions.append(.decode(id, variant: variant, .feed(showing: shows)))
-            } else if state.partialCount > 0, !state.isTimerSet, let last = state.lastPartial {
-                state.isTimerSet = true
-                deadlines.insert(
-                    last.advanced(byMilliseconds: state.partialInterval), .partial(id, variant: variant))
-            }
+        let state = transfers[id].variants[variant]
+        guard state.isIdle, state.subscriberCount > 0 else { return }
+        if transfers[id].phase == .decoding {
+            transfers[id].variants[variant].phase = .finishing
+            actions.append(.decode(id, variant: variant, transfers[id].hasWholeBody ? .finish : .salvage))
+            return
         }
-        transfers[id.rawValue].variants[variant] = state
+        let isEarly = state.phase == .open || state.wantsEarly || transfers[id].received >= limits.earlyDecodeBytes
+        guard isEarly, state.hasNewBytes || state.hasUnshown else { return }
+        let shows = state.mayShow(now)
+        if state.hasNewBytes || shows {
+            transfers[id].variants[variant].phase = .busy
+            transfers[id].variants[variant].hasNewBytes = false
+            transfers[id].variants[variant].hasUnshown = !shows
+            actions.append(.decode(id, variant: variant, .feed(showing: shows)))
+        } else if state.partialCount > 0, !state.isTimerSet, let next = state.nextPartial {
+            transfers[id].variants[variant].isTimerSet = true
+            remind(next, .partial(id, variant: variant))
+        }
     }
 
-    private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
-        transfers[id.rawValue].variants[variant].phase = .done
-        // A joiner would be told the end of a picture that may be gone by then: it starts anew.
-        unshare(id, transfers[id.rawValue].request)
-        forEachSubscriber(of: variant, id) { downloads, subscriber in
-            var outcome = outcome
-            if case .failure(let failure, _) = outcome, !downloads.subscribers[subscriber].options.salvages {
-                outcome = .failure(failure)
-            }
-            downloads.end(subscriber, outcome, now)
+    // MARK: Telling
+
+    /// Progress has waited for it.
+    private mutating func emitHeader(_ subscriber: SubscriberID, _ variant: Int) {
+        guard subscribers[subscriber].options.events.contains(.header) else { return }
+        actions.append(.emit(subscriber, .header(variant: variant)))
+        if transfers[subscribers[subscriber].transfer].received > 0 { emitProgress(subscriber) }
+    }
+
+    /// Each at its own pace; the decoder goes at that of the fastest. Too early, the newest waits for its time.
+    mutating func offerPartial(_ subscriber: SubscriberID, _ now: Instant) {
+        let offered = subscribers[subscriber]
+        guard offered.options.events.contains(.partial), let variant = offered.variant else { return }
+        let due = offered.lastPartial?.advanced(byMilliseconds: offered.options.partialInterval) ?? now
+        if due <= now {
+            subscribers[subscriber].lastPartial = now
+            subscribers[subscriber].isPartialHeld = false
+            actions.append(.emit(subscriber, .partial(variant: variant)))
+        } else {
+            subscribers[subscriber].isPartialHeld = true
+            guard !offered.isPartialTimerSet else { return }
+            subscribers[subscriber].isPartialTimerSet = true
+            remind(due, .heldPartial(subscriber))
         }
-        startWaiting(now)
     }
 
     private mutating func forEachSubscriber(
@@ -74,5 +87,23 @@ extension Downloads {
         forEachSubscriber(id) { downloads, subscriber in
             if downloads.subscribers[subscriber].variant == variant { body(&downloads, subscriber) }
         }
+    }
+
+    // MARK: Ending
+
+    private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
+        // Who waited for a header that never came is still owed the final progress.
+        let owesProgress = transfers[id].variants[variant].owesHeader && transfers[id].hasWholeBody
+        transfers[id].variants[variant].phase = .done
+        // Other bytes may make a better picture.
+        if case .failure = outcome { unshare(id) }
+        forEachSubscriber(of: variant, id) { downloads, subscriber in
+            let options = downloads.subscribers[subscriber].options
+            if owesProgress, options.events.contains(.header) { downloads.emitProgress(subscriber) }
+            var outcome = outcome
+            if case .failure(let failure, _) = outcome, !options.salvages { outcome = .failure(failure) }
+            downloads.end(subscriber, outcome, now)
+        }
+        startWaiting(now)
     }
 }

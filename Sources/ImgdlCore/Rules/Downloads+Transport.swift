@@ -1,8 +1,8 @@
 /// What the transport reports, and what follows from it. Reports of transfers that are over are ignored.
 extension Downloads {
     package mutating func connected(_ id: TransferID, _ now: Instant) {
-        guard transfers.get(id.rawValue)?.phase == .connecting else { return }
-        transfers[id.rawValue].phase = .receiving
+        guard isRunning(id), transfers[id].phase == .connecting else { return }
+        transfers[id].phase = .receiving
         touch(id, now)
     }
 
@@ -10,154 +10,150 @@ extension Downloads {
     package mutating func headReceived(
         _ id: TransferID, _ head: ResponseHead, location: Result<ParsedURL, Failure>?, _ now: Instant
     ) -> BodyDisposition {
-        guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return .discard }
-        transfers[id.rawValue].phase = .receiving
-        transfers[id.rawValue].status = head.status
-        touch(id, now)
-
-        if transfer.request.followsRedirects {
-            let decision = RedirectRules.decide(
-                status: head.status, location: location, hops: transfer.hops.isEmpty ? [transfer.request.url] : transfer.hops,
-                method: transfer.method, sendsBody: transfer.sendsBody, maximum: limits.maximumRedirects,
-                allowsDowngrade: transfer.request.allowsDowngrade)
-            switch decision {
-            case .none: break
-            case .follow(let redirect):
-                transfers[id.rawValue].redirect = redirect
-                touch(id, now)
-                return .discard
-            case .refuse(let failure):
-                return condemn(id, failure, now)
-            }
+        guard isRunning(id) else { return .discard }
+        transfers[id].phase = .receiving
+        transfers[id].status = head.status
+        switch redirect(id, head.status, location) {
+        case .none: break
+        case .follow(let redirect): transfers[id].redirect = redirect
+        case .refuse(let failure): condemn(id, failure)
         }
-
-        transfers[id.rawValue].hasHead = true
-        transfers[id.rawValue].expected = ResponseRules.expectedBytes(head)
-        forEachSubscriber(id) { $0.emit($1, .response, needs: .response) }
-        if let failure = ResponseRules.failure(status: head.status, request: transfer.request) {
-            let disposition = refuseStatus(id, failure, now)
-            if disposition == .discard { return .discard }
-        }
-        let expected = transfers.get(id.rawValue)?.expected ?? -1
-        if transfer.method != "HEAD" {
-            forEachSubscriber(id) { downloads, subscriber in
-                let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
-                if expected > limit {
-                    downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: expected)), now)
-                }
-            }
-        }
+        if !transfers[id].isDraining { answered(id, head, now) }
+        // A drain has less time than a body.
+        if transfers.contains(id) { touch(id, now) }
         startWaiting(now)
-        return transfers.contains(id.rawValue) ? .receive : .discard
+        return transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
     }
 
     /// `count` more bytes; they are in the engine's hands already.
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
-        guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return }
         // A drip of bytes does not prolong a drain.
-        guard !transfer.isDraining else { return }
+        guard isRunning(id), !transfers[id].isDraining else { return }
         touch(id, now)
-        let received = transfer.received + Int64(count)
-        transfers[id.rawValue].received = received
-        if received > transfer.bodyLimit {
-            forEachSubscriber(id) { downloads, subscriber in
-                let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
-                if received > limit {
-                    downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)
-                }
-            }
-            guard transfers.contains(id.rawValue) else { return startWaiting(now) }
+        transfers[id].received += Int64(count)
+        if transfers[id].received > transfers[id].bodyLimit {
+            enforceBodyLimits(id, now)
+            guard transfers.contains(id) else { return startWaiting(now) }
         }
-        if transfer.progressCount > 0 {
-            forEachSubscriber(id) {
-                $0.emit($1, .progress(received: received, expected: transfer.expected), needs: .progress)
-            }
-        }
-        for variant in transfer.variants.indices {
-            transfers[id.rawValue].variants[variant].hasNewBytes = true
+        if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
+        for variant in transfers[id].variants.indices {
+            transfers[id].variants[variant].hasNewBytes = true
             stepDecoder(id, variant, now)
         }
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
-        guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return }
-        if let redirect = transfer.redirect { return follow(id, redirect, now) }
-        if let doom = transfer.doom { return failed(id, doom, now) }
-        releaseSlot(id)
-        transfers[id.rawValue].phase = .decoding
-        if transfer.received != transfer.expected || transfer.received == 0 {
-            forEachSubscriber(id) {
-                $0.emit($1, .progress(received: transfer.received, expected: transfer.received), needs: .progress)
-            }
+        guard isRunning(id) else { return }
+        if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
+        if let doom = transfers[id].doom { return failed(id, doom, now) }
+        runningCount -= 1
+        transfers[id].phase = .decoding
+        if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
+            forEachSubscriber(id) { $0.emitProgress($1) }
         }
         forEachSubscriber(id) { downloads, subscriber in
             if downloads.subscribers[subscriber].variant == nil {
                 downloads.end(subscriber, .success(variant: nil), now)
             }
         }
-        for variant in transfer.variants.indices { stepDecoder(id, variant, now) }
+        stepDecoders(id, now)
         startWaiting(now)
     }
 
     package mutating func failed(_ id: TransferID, _ failure: Failure, _ now: Instant) {
-        guard let transfer = transfers.get(id.rawValue), transfer.isRunning else { return }
+        guard isRunning(id) else { return }
         // What the body of a redirect or of an error page comes to does not matter.
-        if let redirect = transfer.redirect { return follow(id, redirect, now) }
-        var failure = transfer.doom ?? failure
-        if failure.status == 0 { failure.status = transfer.status }
-        unshare(id, transfer.request)
-        releaseSlot(id)
-        transfers[id.rawValue].phase = .decoding
-        transfers[id.rawValue].failure = failure
-        let hasPixels = transfer.received > 0 && transfer.doom == nil
+        if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
+        let failure = transfers[id].doom ?? failure
+        unshare(id)
+        runningCount -= 1
+        transfers[id].phase = .decoding
+        transfers[id].failure = failure
+        let hasPixels = transfers[id].received > 0
         forEachSubscriber(id) { downloads, subscriber in
-            let options = downloads.subscribers[subscriber].options
-            if !(hasPixels && options.salvages && options.decode != nil) {
-                downloads.end(subscriber, .failure(failure), now)
-            }
+            let isSalvaging = downloads.subscribers[subscriber].options.salvages
+                && downloads.subscribers[subscriber].variant != nil && hasPixels
+            if !isSalvaging { downloads.end(subscriber, .failure(failure), now) }
         }
-        for variant in transfer.variants.indices { stepDecoder(id, variant, now) }
+        stepDecoders(id, now)
         startWaiting(now)
     }
 
-    /// Something was heard of it: its time begins anew.
-    mutating func touch(_ id: TransferID, _ now: Instant) {
-        transfers[id.rawValue].lastActivity = now
-        guard let deadline = transfers[id.rawValue].deadline(limits) else { return }
-        earliestRunningDeadline = earliestRunningDeadline.map { min($0, deadline) } ?? deadline
+    private func isRunning(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].isRunning }
+
+    // MARK: Redirects
+
+    private func redirect(
+        _ id: TransferID, _ status: Int32, _ location: Result<ParsedURL, Failure>?
+    ) -> RedirectRules.Decision {
+        guard RedirectRules.isRedirect(status), transfers[id].request.followsRedirects else { return .none }
+        return RedirectRules.decide(
+            status: status, location: location, hops: transfers[id].hops, method: transfers[id].method,
+            sendsBody: transfers[id].sendsBody, maximum: limits.maximumRedirects,
+            allowsDowngrade: transfers[id].request.allowsDowngrade)
     }
 
     private mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {
-        let transfer = transfers[id.rawValue]
-        transfers[id.rawValue].hops = (transfer.hops.isEmpty ? [transfer.request.url] : transfer.hops) + [redirect.url]
-        transfers[id.rawValue].method = redirect.method
-        transfers[id.rawValue].sendsBody = redirect.sendsBody
-        transfers[id.rawValue].redirect = nil
-        transfers[id.rawValue].phase = .connecting
+        transfers[id].laterHops.append(redirect.url)
+        transfers[id].method = redirect.method
+        transfers[id].sendsBody = redirect.sendsBody
+        transfers[id].redirect = nil
+        transfers[id].phase = .connecting
         actions.append(.follow(id, redirect))
         touch(id, now)
     }
 
-    /// It will end in this failure, once a short rest of the body has been read: the connection can be used again.
-    /// Later requests do not join it.
-    private mutating func condemn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> BodyDisposition {
-        transfers[id.rawValue].doom = failure
-        touch(id, now)
-        unshare(id, transfers[id.rawValue].request)
-        return .discard
+    // MARK: Refusals
+
+    /// The final response is there: who does not want it, or not so much of it, ends.
+    private mutating func answered(_ id: TransferID, _ head: ResponseHead, _ now: Instant) {
+        transfers[id].hasHead = true
+        transfers[id].expected = ResponseRules.expectedBytes(head)
+        forEachSubscriber(id) { $0.emit($1, .response, needs: .response) }
+        if let failure = ResponseRules.failure(status: head.status, request: transfers[id].request) {
+            refuseStatus(id, failure, now)
+            if transfers[id].isDraining { return }
+        }
+        guard let announced = transfers[id].announcedBody, announced > transfers[id].bodyLimit else { return }
+        forEachSubscriber(id) { downloads, subscriber in
+            let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
+            if announced > limit {
+                downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
+            }
+        }
     }
 
     /// The body of such a response is never decoded for those who did not ask for it (features T10).
-    private mutating func refuseStatus(_ id: TransferID, _ failure: Failure, _ now: Instant) -> BodyDisposition {
-        var accepting = 0
-        forEachSubscriber(id) { if $0.subscribers[$1].options.acceptsAnyStatus { accepting += 1 } }
-        guard accepting > 0 else { return condemn(id, failure, now) }
-        unshare(id, transfers[id.rawValue].request)
+    private mutating func refuseStatus(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        var isAccepted = false
+        forEachSubscriber(id) { if $0.subscribers[$1].options.acceptsAnyStatus { isAccepted = true } }
+        guard isAccepted else { return condemn(id, failure) }
+        unshare(id)
         forEachSubscriber(id) { downloads, subscriber in
             if !downloads.subscribers[subscriber].options.acceptsAnyStatus {
                 downloads.end(subscriber, .failure(failure), now)
             }
         }
-        return .receive
+    }
+
+    /// It will end in this failure, once a short rest of the body has been read: the connection can be used again.
+    /// Later requests do not join it.
+    private mutating func condemn(_ id: TransferID, _ failure: Failure) {
+        transfers[id].doom = failure
+        unshare(id)
+    }
+
+    /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
+    private mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
+        let received = transfers[id].received
+        transfers[id].bodyLimit = .max
+        forEachSubscriber(id) { downloads, subscriber in
+            let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
+            if received > limit {
+                downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)
+            } else {
+                downloads.transfers[id].bodyLimit = min(downloads.transfers[id].bodyLimit, limit)
+            }
+        }
     }
 }

@@ -8,7 +8,10 @@ package enum RedirectRules {
     }
 
     package static func isRedirect(_ status: Int32) -> Bool {
-        [301, 302, 303, 307, 308].contains(status)
+        switch status {
+        case 301, 302, 303, 307, 308: true
+        default: false
+        }
     }
 
     /// `location` is the Location field resolved against `hops.last`, or why it could not be; nil when there is none.
@@ -17,32 +20,30 @@ package enum RedirectRules {
         status: Int32, location: Result<ParsedURL, Failure>?, hops: [ParsedURL], method: String, sendsBody: Bool,
         maximum: Int, allowsDowngrade: Bool
     ) -> Decision {
-        guard isRedirect(status), let last = hops.last else { return .none }
-        guard let location else {
-            return .refuse(Failure(.redirectRefused, "the server answered \(status) without a Location", status: status))
+        guard isRedirect(status), let first = hops.first, let last = hops.last else { return .none }
+        func refuse(_ code: ErrorCode, _ message: String) -> Decision {
+            .refuse(Failure(code, message, status: status))
         }
+        guard let location else { return refuse(.redirectRefused, "the server answered \(status) without a Location") }
         let target: ParsedURL
         switch location {
         case .success(let url): target = url
         case .failure(let failure):
-            let reason = failure.code == .unsupportedScheme ? failure.message : "its Location is malformed: \(failure.message)"
-            return .refuse(Failure(.redirectRefused, "a redirect is not followed: \(reason)", status: status))
+            let isMalformed = failure.code != .unsupportedScheme
+            let reason = isMalformed ? "its Location is malformed: \(failure.message)" : failure.message
+            return refuse(.redirectRefused, "a redirect is not followed: \(reason)")
         }
         if last.scheme == "https", target.scheme == "http", !allowsDowngrade {
-            return .refuse(
-                Failure(.redirectRefused, "a redirect from https to http (\(target.redacted)) is not followed", status: status))
+            return refuse(.redirectRefused, "a redirect from https to http (\(target.redacted)) is not followed")
         }
-        guard hops.count <= maximum else {
-            return .refuse(Failure(.tooManyRedirects, "more than \(maximum) redirects", status: status))
-        }
+        guard hops.count <= maximum else { return refuse(.tooManyRedirects, "more than \(maximum) redirects") }
         let nextMethod = methodAfter(status, method)
         if nextMethod == method, hops.contains(target) {
-            return .refuse(Failure(.tooManyRedirects, "a redirect loop: \(target.redacted) leads back to itself", status: status))
+            return refuse(.tooManyRedirects, "a redirect loop: \(target.redacted) leads back to itself")
         }
-        let first = hops[0]
         let leavesOrigin = target.scheme != first.scheme || target.host != first.host || target.port != first.port
-        return .follow(
-            Redirect(url: target, method: nextMethod, sendsBody: sendsBody && nextMethod == method, leavesOrigin: leavesOrigin))
+        let keepsBody = sendsBody && nextMethod == method
+        return .follow(Redirect(url: target, method: nextMethod, sendsBody: keepsBody, leavesOrigin: leavesOrigin))
     }
 
     /// 303 asks for a GET; 301 and 302 turn a POST into one, as all clients do; 307 and 308 keep the method.
@@ -56,13 +57,11 @@ package enum RedirectRules {
 
     /// What is sent to the next hop. Another origin does not see what was meant for the first (features I24), and a
     /// request without body says nothing about one.
-    package static func request(for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int) -> TransportRequest {
-        let fields = first.fields.filter { field in
-            let isSecret = ["authorization", "cookie", "host", "proxy-authorization"].contains { equalIgnoringCase($0, field.name) }
-            let isAboutBody = ["content-type", "content-length", "content-encoding", "content-language", "content-location"]
-                .contains { equalIgnoringCase($0, field.name) }
-            return !(redirect.leavesOrigin && isSecret) && (redirect.sendsBody || !isAboutBody)
-        }
+    package static func request(
+        for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int
+    ) -> TransportRequest {
+        let dropped = (redirect.leavesOrigin ? secretFields : []) + (redirect.sendsBody ? [] : bodyFields)
+        let fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
         var url = redirect.url
         if !redirect.leavesOrigin, url.user == nil {
             url = ParsedURL(
@@ -73,4 +72,9 @@ package enum RedirectRules {
             url: url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
             maximumHeaderBytes: maximumHeaderBytes)
     }
+
+    private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]
+    private static let bodyFields = [
+        "content-type", "content-length", "content-encoding", "content-language", "content-location",
+    ]
 }

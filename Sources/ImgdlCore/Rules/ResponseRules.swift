@@ -1,6 +1,7 @@
 /// Which responses are an answer to the question for a picture.
 package enum ResponseRules {
-    /// nil for 200 to 299, and for a redirect that the caller wants to see. A 304 to a request that carried a validator is `notModified` (features B18, D8).
+    /// nil for 200 to 299, and for a redirect that the caller wants to see. A 304 to a request that carried a validator
+    /// is `notModified` (features B18, D8).
     package static func failure(status: Int32, request: TransferRequest) -> Failure? {
         if (200...299).contains(status) { return nil }
         if RedirectRules.isRedirect(status), !request.followsRedirects { return nil }

@@ -12,24 +12,29 @@ struct Transfer {
 
     let request: TransferRequest
     var phase = Phase.waiting
+    /// The ends of the list of its subscribers; 0 for none.
     var firstSubscriber: SubscriberID = 0
     var lastSubscriber: SubscriberID = 0
-    var subscriberCount = 0
     /// Live subscribers of each priority: the transfer has the highest that is not 0.
-    var priorityCounts: (Int32, Int32, Int32) = (0, 0, 0)
-    var progressCount = 0
+    private var priorityCounts: (Int32, Int32, Int32) = (0, 0, 0)
+    private(set) var progressCount = 0
+    /// The lowest of its subscribers, or lower: looked at anew when it is passed.
     var bodyLimit = Int64.max
 
     /// Start of the hop, then the moment of the last byte.
     var lastActivity = Instant(nanoseconds: 0)
-    /// URLs asked, the first included; empty while there was no redirect.
-    var hops: [ParsedURL] = []
+    /// When its own deadline is looked at; nil when no reminder stands.
+    var reminder: Instant?
+    /// URLs asked after the first.
+    var laterHops: [ParsedURL] = []
     var method: String
     var sendsBody: Bool
+    /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 
-    /// Of the final response, 0 before it.
+    /// Of the last response, a redirect's too; 0 before the first.
     var status: Int32 = 0
+    /// The response is there that is no redirect to follow.
     var hasHead = false
     var received: Int64 = 0
     var expected: Int64 = -1
@@ -51,8 +56,29 @@ struct Transfer {
     /// What is left of the body is read only to use the connection again.
     var isDraining: Bool { redirect != nil || doom != nil }
 
+    var hasWholeBody: Bool { phase == .decoding && failure == nil }
+
+    /// URLs asked, the first included.
+    var hops: [ParsedURL] { [request.url] + laterHops }
+
     /// Only safe methods are shared: two POSTs are two.
     var isShareable: Bool { request.method == "GET" || request.method == "HEAD" }
+
+    /// How many bytes the server says will come; the length that answers a HEAD is not that of a body.
+    var announcedBody: Int64? { expected < 0 || method == "HEAD" ? nil : expected }
+
+    /// When it is too late for the next byte.
+    func deadline(_ limits: Limits) -> Instant? {
+        switch phase {
+        case .connecting: lastActivity.advanced(byMilliseconds: limits.connectTimeout)
+        case .receiving where isDraining:
+            lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, limits.idleTimeout))
+        case .receiving: lastActivity.advanced(byMilliseconds: limits.idleTimeout)
+        case .waiting, .decoding: nil
+        }
+    }
+
+    // MARK: Subscribers
 
     var priority: Priority {
         if priorityCounts.2 > 0 { return .high }
@@ -67,14 +93,24 @@ struct Transfer {
         }
     }
 
-    /// When it is too late for the next byte.
-    func deadline(_ limits: Limits) -> Instant? {
-        switch phase {
-        case .connecting: lastActivity.advanced(byMilliseconds: limits.connectTimeout)
-        case .receiving:
-            lastActivity.advanced(byMilliseconds: isDraining ? min(limits.drainTimeout, limits.idleTimeout) : limits.idleTimeout)
-        case .waiting, .decoding: nil
-        }
+    mutating func join(_ options: SubscriberOptions, _ variant: Int?) {
+        count(options.priority, 1)
+        bodyLimit = min(bodyLimit, options.maximumBodyBytes)
+        if options.events.contains(.progress) { progressCount += 1 }
+        if let variant { variants[variant].join(options) }
+    }
+
+    mutating func leave(_ options: SubscriberOptions, _ variant: Int?) {
+        count(options.priority, -1)
+        if options.events.contains(.progress) { progressCount -= 1 }
+        if let variant { variants[variant].leave(options) }
+    }
+
+    /// The one that decodes so, made when there is none.
+    mutating func variant(_ options: DecodeOptions) -> Int {
+        if let known = variants.firstIndex(where: { $0.options == options }) { return known }
+        variants.append(Variant(options: options, hasNewBytes: received > 0))
+        return variants.count - 1
     }
 }
 
@@ -83,7 +119,28 @@ struct Subscriber {
     var options: SubscriberOptions
     let transfer: TransferID
     let variant: Int?
-    var previous: SubscriberID = 0
+    var previous: SubscriberID
     var next: SubscriberID = 0
-    var deadline: Instant?
+    var lastPartial: Instant?
+    /// There is a newer partial image, too early for this one.
+    var isPartialHeld = false
+    var isPartialTimerSet = false
+
+    init(options: SubscriberOptions, transfer: TransferID, variant: Int?, previous: SubscriberID) {
+        self.options = options
+        self.transfer = transfer
+        self.variant = variant
+        self.previous = previous
+    }
+}
+
+extension SlotTable<Transfer> {
+    subscript(_ id: TransferID) -> Transfer {
+        _read { yield self[id.rawValue] }
+        _modify { yield &self[id.rawValue] }
+    }
+
+    func contains(_ id: TransferID) -> Bool { contains(id.rawValue) }
+
+    static func slot(_ id: TransferID) -> Int { slot(id.rawValue) }
 }

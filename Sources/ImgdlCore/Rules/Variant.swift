@@ -9,46 +9,57 @@ struct Variant {
         case busy
         /// A worker has it for the last time.
         case finishing
+        /// The picture is there for who still asks, or it failed and nobody joins any more.
         case done
     }
 
     let options: DecodeOptions
     var phase = Phase.unopened
-    var subscriberCount = 0
-    var headerCount = 0
-    var partialCount = 0
-    var salvageCount = 0
+    private(set) var subscriberCount = 0
+    private(set) var headerCount = 0
+    private(set) var partialCount = 0
     /// Bytes have come that the decoder has not had.
-    var hasNewBytes = false
+    var hasNewBytes: Bool
     /// The decoder has had bytes since it last showed a picture.
     var hasUnshown = false
     var hasHeader = false
     var hasPartial = false
     var lastPartial: Instant?
-    /// Milliseconds, the least that a subscriber asked for.
-    var partialInterval: Int64
+    /// Milliseconds, the least that anybody asked for since there was nobody.
+    private var partialInterval: Int64 = 0
     var isTimerSet = false
+
+    init(options: DecodeOptions, hasNewBytes: Bool) {
+        self.options = options
+        self.hasNewBytes = hasNewBytes
+    }
+
+    /// No worker has it, and there is more to come.
+    var isIdle: Bool { phase == .unopened || phase == .open }
+
+    /// Its header may still come.
+    var owesHeader: Bool { !hasHeader && phase != .done }
 
     var wantsEarly: Bool { headerCount > 0 || partialCount > 0 }
 
-    func mayShow(_ now: Instant) -> Bool {
-        partialCount > 0 && lastPartial.map { $0.advanced(byMilliseconds: partialInterval) <= now } ?? true
-    }
+    /// When it may show the next picture; nil for at once.
+    var nextPartial: Instant? { lastPartial?.advanced(byMilliseconds: partialInterval) }
+
+    func mayShow(_ now: Instant) -> Bool { partialCount > 0 && nextPartial.map { $0 <= now } ?? true }
 
     mutating func join(_ options: SubscriberOptions) {
         subscriberCount += 1
         if options.events.contains(.header) { headerCount += 1 }
         if options.events.contains(.partial) {
-            partialInterval = partialCount == 0 ? options.partialInterval : min(partialInterval, options.partialInterval)
+            let interval = options.partialInterval
+            partialInterval = partialCount == 0 ? interval : min(partialInterval, interval)
             partialCount += 1
         }
-        if options.salvages { salvageCount += 1 }
     }
 
     mutating func leave(_ options: SubscriberOptions) {
         subscriberCount -= 1
         if options.events.contains(.header) { headerCount -= 1 }
         if options.events.contains(.partial) { partialCount -= 1 }
-        if options.salvages { salvageCount -= 1 }
     }
 }

@@ -31,6 +31,7 @@ final class Download: @unchecked Sendable {
         var responseURL = ""
         var responseFields: [String: String] = [:]
         var redirects: UInt32 = 0
+        var httpVersion: Int32 = 0
     }
 
     let monitor = Monitor(Record())
@@ -124,6 +125,7 @@ final class Download: @unchecked Sendable {
             if let response = event.response {
                 seen.status = response.pointee.status
                 record.responseURL = String(cString: response.pointee.url)
+                record.httpVersion = response.pointee.http_version
                 record.redirects = response.pointee.redirect_count
                 for index in 0..<response.pointee.header_count {
                     let field = response.pointee.headers[index]

@@ -102,3 +102,21 @@ extension XCTestCase {
         XCTAssertEqual(download.name, name, download.record.message, file: file, line: line)
     }
 }
+
+extension String? {
+    func withCString<Result>(_ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+        switch self {
+        case .some(let text): text.withCString { body($0) }
+        case .none: body(nil)
+        }
+    }
+}
+
+/// What imgdl_decode makes of these bytes.
+func decodedPixels(_ bytes: [UInt8]) -> [UInt8]? {
+    var image: OpaquePointer?
+    guard imgdl_decode(bytes, bytes.count, nil, &image) == 0 else { return nil }
+    defer { imgdl_image_release(image) }
+    let size = imgdl_image_stride(image) * Int(imgdl_image_height(image))
+    return imgdl_image_pixels(image).map { [UInt8](UnsafeRawBufferPointer(start: $0, count: size)) }
+}

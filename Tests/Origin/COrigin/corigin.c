@@ -51,3 +51,7 @@ int corigin_watch_take(int watch, uint64_t *numbers, int capacity) {
     for (int i = 0; i < count; i++) numbers[i] = events[i].data.u64;
     return count < 0 ? 0 : count;
 }
+
+int corigin_close_from(posix_spawn_file_actions_t *actions, int first) {
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}

@@ -81,8 +81,10 @@ corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kin
     if (tls == NULL || authority_key == NULL || key == NULL) goto end;
     authority = certify(authority_key, "test origin authority", NULL, NULL, -10 * day, 10 * day);
     if (authority == NULL) goto end;
-    certificate = certify(key, kind == CORIGIN_CERTIFICATE_WRONG_HOST ? "elsewhere.invalid" : "localhost", authority,
-                          authority_key, -5 * day, kind == CORIGIN_CERTIFICATE_EXPIRED ? -day : 5 * day);
+    certificate = kind == CORIGIN_CERTIFICATE_SELF_SIGNED
+                      ? certify(key, "localhost", NULL, NULL, -5 * day, 5 * day)
+                      : certify(key, kind == CORIGIN_CERTIFICATE_WRONG_HOST ? "elsewhere.invalid" : "localhost",
+                                authority, authority_key, -5 * day, kind == CORIGIN_CERTIFICATE_EXPIRED ? -day : 5 * day);
     tls->context = SSL_CTX_new(TLS_server_method());
     if (certificate == NULL || tls->context == NULL) goto end;
     SSL_CTX_set_alpn_select_cb(tls->context, choose_h2, NULL);
@@ -108,6 +110,16 @@ void corigin_tls_free(corigin_tls *tls) {
     if (tls == NULL) return;
     SSL_CTX_free(tls->context);
     free(tls);
+}
+
+int corigin_tls_write_files(const corigin_tls *tls, const char *certificate_path, const char *key_path) {
+    FILE *certificate = fopen(certificate_path, "w"), *key = fopen(key_path, "w");
+    int done = certificate != NULL && key != NULL &&
+               PEM_write_X509(certificate, SSL_CTX_get0_certificate(tls->context)) &&
+               PEM_write_PrivateKey(key, SSL_CTX_get0_privatekey(tls->context), NULL, NULL, 0, NULL, NULL);
+    if (certificate != NULL && fclose(certificate) != 0) done = 0;
+    if (key != NULL && fclose(key) != 0) done = 0;
+    return done;
 }
 
 corigin_tls_session *corigin_tls_session_new(corigin_tls *tls) {

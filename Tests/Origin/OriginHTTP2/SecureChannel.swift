@@ -3,15 +3,15 @@ import Glibc
 import Origin
 
 /// What the server's certificate is worth to a client that trusts the authority.
-package enum Certificate: Equatable, Sendable { case valid, expired, wrongHost }
+package enum Certificate: Equatable, Sendable { case valid, expired, wrongHost, selfSigned }
 
 /// An authority made for one origin, in a file for the client to trust, and a server certificate signed by it.
-final class Authority: @unchecked Sendable {
-    let file: String
+package final class Authority: @unchecked Sendable {
+    package let file: String
     private let directory: String
     fileprivate let tls: OpaquePointer
 
-    init(_ certificate: Certificate) throws {
+    package init(_ certificate: Certificate) throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/origin-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SystemError(call: "mkdtemp") }
@@ -22,6 +22,7 @@ final class Authority: @unchecked Sendable {
             case .valid: CORIGIN_CERTIFICATE_VALID
             case .expired: CORIGIN_CERTIFICATE_EXPIRED
             case .wrongHost: CORIGIN_CERTIFICATE_WRONG_HOST
+            case .selfSigned: CORIGIN_CERTIFICATE_SELF_SIGNED
             }
         guard let tls = corigin_tls_new(file, kind) else {
             rmdir(directory)
@@ -35,7 +36,12 @@ final class Authority: @unchecked Sendable {
         corigin_tls_free(tls)
     }
 
-    func removeFile() {
+    /// The server's certificate and key, for a server that is another program.
+    package func writeServer(certificate: String, key: String) throws {
+        guard corigin_tls_write_files(tls, certificate, key) == 1 else { throw SystemError(call: "certificate", code: EIO) }
+    }
+
+    package func removeFile() {
         unlink(file)
         rmdir(directory)
     }

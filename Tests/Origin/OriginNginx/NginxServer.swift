@@ -1,121 +1,214 @@
+import COrigin
 import Foundation
 import Glibc
+import OriginHTTP2
 
-/// nginx as a child process: a server that nobody scripted, over TLS on 127.0.0.1, with a folder of its own.
-/// Its certificate is made by the openssl command and is its own authority: trust `caFile`.
+/// nginx as a child process: a server that nobody scripted, on 127.0.0.1, with a folder, certificates and a document
+/// root of its own. It speaks HTTP/1.1 on one port, HTTP/1.1 over TLS on another and HTTP/2 over TLS on a third.
 ///
-/// The listening socket is ours and inherited by nginx, so the port is never lost to another and clients may connect at
-/// once: they wait in the socket's queue until nginx runs.
+/// The listening sockets are ours and inherited by nginx, so that no port is lost to another process.
+///
+/// What it serves on each port: its files at `/`, the same at `/slow/` with `slowRate` bytes per second for each
+/// answer; text files compressed where the client takes that; redirects from `/to-plain/x`, `/to-http1/x`, `/to-http2/x`
+/// to `/x` on that port. Every answer tells its connection in the field X-Connection.
 package final class NginxServer {
-    package struct Unavailable: Error { package var reason: String }
+    package enum Port: Int, CaseIterable, Sendable {
+        case plain, http1, http2
+    }
 
-    package let port: UInt16
-    package var caFile: String { folder + "/certificate.pem" }
+    package struct NotInstalled: Error, CustomStringConvertible {
+        package var description: String { "nginx is not installed" }
+    }
+
+    package struct Unavailable: Error, CustomStringConvertible {
+        package var description: String
+    }
+
+    package var caFile: String { authority.file }
+    private let authority: Authority
     private let folder: String
+    private let ports: [UInt16]
     private var child: pid_t = 0
 
-    package func url(_ path: String) -> String { "https://127.0.0.1:\(port)\(path)" }
+    package func port(_ port: Port) -> UInt16 { ports[port.rawValue] }
 
-    package init(files: [String: [UInt8]], http2: Bool = true) throws {
-        var template = Array("/tmp/origin-nginx-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw Unavailable(reason: "mkdtemp: errno \(errno)") }
-        folder = String(cString: template)
-        let listener = try Self.listen()
-        defer { Glibc.close(listener.descriptor) }
-        port = listener.port
-        mkdir(folder + "/files", 0o755)
-        // Workers may run as another user.
-        chmod(folder, 0o755)
-        for (name, bytes) in files { try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/files/\(name)")) }
-        try Data(configuration(http2: http2).utf8).write(to: URL(fileURLWithPath: folder + "/nginx.conf"))
-        try makeCertificate()
-        let log = folder + "/error.log"
-        child = try Self.spawn(
-            ["nginx", "-p", folder, "-e", log, "-c", folder + "/nginx.conf"], inheriting: listener.descriptor,
-            environment: ["NGINX=3;"])
+    package func url(_ path: String, _ port: Port = .http2) -> String {
+        "\(port == .plain ? "http" : "https")://127.0.0.1:\(self.port(port))\(path)"
+    }
+
+    /// `directives`: of nginx's, for all three servers.
+    package init(
+        files: [String: [UInt8]], certificate: Certificate = .valid, slowRate: Int = 0, directives: String = ""
+    ) throws {
+        authority = try Authority(certificate)
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/nginx-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Unavailable(description: "mkdtemp: errno \(errno)") }
+        folder = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+        let listeners = try Port.allCases.map { _ in try Self.listen() }
+        ports = listeners.map(\.port)
+        do {
+            // Whoever connects while nginx ends for a mistake in its configuration must not wait.
+            defer { for listener in listeners { close(listener.descriptor) } }
+            mkdir(folder + "/files", 0o700)
+            for (name, bytes) in files { try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/files/\(name)")) }
+            try authority.writeServer(certificate: folder + "/certificate.pem", key: folder + "/key.pem")
+            let text = configuration(slowRate: slowRate, directives: directives)
+            try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/nginx.conf"))
+            child = try Self.spawn(
+                ["nginx", "-p", folder, "-e", folder + "/error.log", "-c", folder + "/nginx.conf"],
+                inheriting: listeners.map(\.descriptor))
+        }
+        guard answers() else {
+            kill()
+            let log = (try? String(contentsOfFile: folder + "/error.log", encoding: .utf8)) ?? ""
+            stop()
+            throw Unavailable(description: "nginx does not answer: \(log)")
+        }
     }
 
     deinit { stop() }
 
+    /// Ends it in order, and waits for that.
     package func stop() {
-        if child > 0 {
-            // The master process takes its worker along.
-            kill(child, SIGTERM)
-            var status: Int32 = 0
-            waitpid(child, &status, 0)
-            child = 0
-        }
+        end(by: SIGQUIT)
+        authority.removeFile()
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    private func configuration(http2: Bool) -> String {
-        """
-        daemon off;
-        worker_processes 1;
-        pid \(folder)/pid;
-        events { worker_connections 256; }
-        http {
-            access_log off;
-            client_body_temp_path \(folder)/body;
-            proxy_temp_path \(folder)/proxy;
-            fastcgi_temp_path \(folder)/fastcgi;
-            uwsgi_temp_path \(folder)/uwsgi;
-            scgi_temp_path \(folder)/scgi;
-            server {
-                listen 127.0.0.1:\(port) ssl\(http2 ? " http2" : "");
-                ssl_certificate \(folder)/certificate.pem;
-                ssl_certificate_key \(folder)/key.pem;
-                root \(folder)/files;
-            }
-        }
-        """
+    /// Ends it at once: the kernel closes its connections.
+    package func kill() { end(by: SIGKILL, group: true) }
+
+    /// The master process takes its worker along, unless it is killed.
+    private func end(by signal: Int32, group: Bool = false) {
+        guard child > 0 else { return }
+        Glibc.kill(group ? -child : child, signal)
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        child = 0
     }
 
-    private func makeCertificate() throws {
-        let openssl = try Self.spawn([
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-            "-keyout", folder + "/key.pem", "-out", caFile, "-days", "2", "-subj", "/CN=origin",
-            "-addext", "subjectAltName=IP:127.0.0.1",
-        ])
-        var status: Int32 = 0
-        waitpid(openssl, &status, 0)
-        guard status == 0 else { throw Unavailable(reason: "openssl failed") }
+    /// With a master process: nginx 1.22 alone (`master_process off`) crashes over sockets it inherits.
+    private func configuration(slowRate: Int, directives: String) -> String {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(folder)/\($0);" }
+        let redirects = Port.allCases
+            .map { "location ~ ^/to-\($0)(/.*)$ { return 302 \(url("", $0))$1; }" }
+        let servers = Port.allCases.map { port in
+            """
+            server {
+                listen 127.0.0.1:\(self.port(port))\(["", " ssl", " ssl http2"][port.rawValue]);
+                root \(folder)/files;
+                location = /ready { return 204; }
+                location /slow/ { alias \(folder)/files/; limit_rate \(slowRate); }
+                \(redirects.joined(separator: "\n    "))
+            }
+            """
+        }
+        return """
+            daemon off;
+            worker_processes 1;
+            worker_shutdown_timeout 1s;
+            \(geteuid() == 0 ? "user root;" : "")
+            pid \(folder)/pid;
+            events { worker_connections 512; }
+            http {
+            access_log off;
+            \(temporary.joined(separator: "\n"))
+            types { image/jpeg jpg; image/png png; image/webp webp; text/plain txt; }
+            default_type application/octet-stream;
+            ssl_certificate \(folder)/certificate.pem;
+            ssl_certificate_key \(folder)/key.pem;
+            add_header X-Connection $connection always;
+            gzip on;
+            gzip_types text/plain;
+            gzip_static on;
+            \(directives)
+            \(servers.joined(separator: "\n"))
+            }
+            """
+    }
+
+    /// Asks for a first answer. The connection waits in the socket's queue until nginx runs; it is reset if that never
+    /// comes about.
+    private func answers() -> Bool {
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        defer { close(client) }
+        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var address = Self.loopback(port(.plain))
+        let isConnected = Self.withAddress(&address) { connect(client, $0, $1) == 0 }
+        let question = "GET /ready HTTP/1.0\r\n\r\n"
+        guard isConnected, send(client, question, question.utf8.count, Int32(MSG_NOSIGNAL)) > 0 else { return false }
+        var byte: UInt8 = 0
+        return recv(client, &byte, 1, 0) == 1
     }
 
     private static func listen() throws -> (descriptor: Int32, port: UInt16) {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && Glibc.listen(descriptor, 128) == 0
-                    && getsockname(descriptor, $0, &length) == 0
-            }
+        // nginx expects of a socket it inherits that it does not block.
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        let low = socket(AF_INET, kind, 0)
+        // Out of the way of the numbers that the child has them under.
+        let descriptor = fcntl(low, F_DUPFD_CLOEXEC, 64)
+        close(low)
+        var address = loopback(0)
+        let isListening = withAddress(&address) { pointer, length in
+            var length = length
+            return bind(descriptor, pointer, length) == 0 && Glibc.listen(descriptor, 511) == 0
+                && getsockname(descriptor, pointer, &length) == 0
         }
-        guard status else { throw Unavailable(reason: "no socket: errno \(errno)") }
+        guard isListening else { throw Unavailable(description: "no socket: errno \(errno)") }
         return (descriptor, UInt16(bigEndian: address.sin_port))
     }
 
-    /// Starts a program found in PATH or /usr/sbin, its output thrown away, with one descriptor as its number 3.
-    private static func spawn(
-        _ arguments: [String], inheriting descriptor: Int32? = nil, environment: [String] = []
-    ) throws -> pid_t {
+    private static func loopback(_ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = port.bigEndian
+        return address
+    }
+
+    private static func withAddress<Result>(
+        _ address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+    }
+
+    /// Starts a program in a process group of its own, its output thrown away, with these descriptors as its numbers
+    /// 3, 4, …, and with no others.
+    private static func spawn(_ arguments: [String], inheriting descriptors: [Int32]) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         for output in [STDOUT_FILENO, STDERR_FILENO] {
             posix_spawn_file_actions_addopen(&actions, output, "/dev/null", O_WRONLY, 0)
         }
-        if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
-        var argv = arguments.map { strdup($0) } + [nil]
-        var envp = (environment + ["PATH=/usr/sbin:/usr/bin:/bin"]).map { strdup($0) } + [nil]
-        defer { (argv + envp).forEach { free($0) } }
-        for folder in ["/usr/sbin/", "/usr/bin/", "/usr/local/bin/"] {
-            var child: pid_t = 0
-            if posix_spawn(&child, folder + arguments[0], &actions, nil, &argv, &envp) == 0 { return child }
+        for (index, descriptor) in descriptors.enumerated() {
+            posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(3 + index))
         }
-        throw Unavailable(reason: "\(arguments[0]) is not installed")
+        corigin_close_from(&actions, Int32(3 + descriptors.count))
+        // The calling thread may block signals that the child has to hear.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+        let inherited = descriptors.indices.map { "\(3 + $0);" }.joined()
+        var argv = arguments.map { strdup($0) } + [nil]
+        var envp = [strdup("NGINX=\(inherited)"), nil]
+        defer { for text in argv + envp { free(text) } }
+        for folder in ["/usr/sbin/", "/usr/bin/", "/usr/local/sbin/", "/usr/local/bin/"] {
+            var child: pid_t = 0
+            if posix_spawn(&child, folder + arguments[0], &actions, &attributes, &argv, &envp) == 0 { return child }
+        }
+        throw NotInstalled()
     }
 }

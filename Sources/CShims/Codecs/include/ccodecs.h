@@ -14,7 +14,7 @@ enum codec_status {
     CODEC_SUSPENDED, /* wants more bytes */
     CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
     CODEC_LIMIT,     /* more scans than allowed */
-    CODEC_FAILED,    /* see the message; only destroy, and codec_jpeg_output of an earlier scan, may follow */
+    CODEC_FAILED,    /* see the message; nothing but destroy may follow: the codec's state is not to be trusted */
 };
 typedef enum codec_status codec_status;
 
@@ -48,7 +48,6 @@ codec_jpeg *codec_jpeg_create(void);
 void codec_jpeg_destroy(codec_jpeg *session);
 /* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
 const char *codec_jpeg_message(const codec_jpeg *session);
-int codec_jpeg_has_ended(const codec_jpeg *session);
 int codec_jpeg_is_damaged(const codec_jpeg *session);
 int codec_jpeg_is_out_of_memory(const codec_jpeg *session);
 int codec_jpeg_is_too_large(const codec_jpeg *session);
@@ -56,8 +55,11 @@ int codec_jpeg_is_too_large(const codec_jpeg *session);
 /* Lends bytes for the next calls; those not used (codec_jpeg_left) have to be given again, more behind them. */
 void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size);
 size_t codec_jpeg_left(const codec_jpeg *session);
-/* Nothing follows the bytes given from now on. Between two scans it means that no scan follows. */
+/* Nothing follows the bytes given from now on: decoding stops with CODEC_ENDED within a scan, CODEC_SUSPENDED elsewhere. */
 void codec_jpeg_end(codec_jpeg *session);
+/* The file counts as ended where its bytes end, so that codec_jpeg_consume and then codec_jpeg_output can show what is
+ * there. A segment that was begun is forgotten. */
+void codec_jpeg_give_up(codec_jpeg *session);
 
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header);
 /* The first EXIF segment, without its name; NULL if there is none. Lives as long as the session. */

@@ -2,11 +2,13 @@
 #ifndef CORIGIN_H
 #define CORIGIN_H
 
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 
 int corigin_accept(int listener);          /* the new descriptor closes on exec, so no spawned client inherits it */
 int corigin_unsent(int descriptor);        /* bytes in the send queue that the kernel has not yet put on the wire */
+int corigin_close_from(posix_spawn_file_actions_t *actions, int first);  /* in the child, all from this one up */
 int corigin_wake_new(void);
 void corigin_wake(int descriptor);
 void corigin_wake_clear(int descriptor);

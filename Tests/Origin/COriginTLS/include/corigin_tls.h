@@ -13,11 +13,14 @@ typedef enum {
     CORIGIN_CERTIFICATE_VALID = 0,    /* for 127.0.0.1 and localhost */
     CORIGIN_CERTIFICATE_EXPIRED = 1,
     CORIGIN_CERTIFICATE_WRONG_HOST = 2,
+    CORIGIN_CERTIFICATE_SELF_SIGNED = 3, /* for localhost, and the authority has nothing to do with it */
 } corigin_certificate;
 
 /* Makes an authority, writes its certificate (PEM) to the path, and a server certificate signed by it. */
 corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kind);
 void corigin_tls_free(corigin_tls *tls);
+/* The server's certificate and key as PEM files, for a server that is another program. 0 on failure. */
+int corigin_tls_write_files(const corigin_tls *tls, const char *certificate_path, const char *key_path);
 
 corigin_tls_session *corigin_tls_session_new(corigin_tls *tls);
 void corigin_tls_session_free(corigin_tls_session *session);

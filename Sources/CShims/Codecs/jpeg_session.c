@@ -1,0 +1,155 @@
+/* A JPEG session's life, its errors and warnings, and the bytes it is lent. */
+#include "jpeg_session.h"
+
+#include <jerror.h>
+#include <stdlib.h>
+
+/* Some encoders pad. Many stray bytes mean that the decoder lost its way; and libjpeg's count of them depends a little on
+ * how far it could look ahead, so the fewer are tolerated, the less a verdict can depend on the pieces. */
+enum { TOLERATED_BYTES_BEFORE_END = 4 };
+
+/* Errors and warnings */
+
+static void keep_message(struct codec_jpeg *session)
+{
+    session->errors.format_message((j_common_ptr)&session->jpeg, session->message);
+}
+
+static void trap_error(j_common_ptr jpeg)
+{
+    struct codec_jpeg *session = jpeg->client_data;
+    session->failure = jpeg->err->msg_code;
+    keep_message(session);
+    longjmp(session->trap, 1);
+}
+
+/* Libjpeg goes on after damage and says so only here. Stray bytes between the segments of the header, and a few behind
+ * the last coefficients, cost no pixel; decoders agree on such files. */
+static int costs_pixels(const struct codec_jpeg *session)
+{
+    const struct jpeg_error_mgr *errors = &session->errors;
+    switch (errors->msg_code) {
+    case JWRN_JPEG_EOF:
+    case JWRN_JFIF_MAJOR:
+        return 0;
+    case JWRN_EXTRANEOUS_DATA:
+        if (session->jpeg.input_scan_number == 0)
+            return 0;
+        return errors->msg_parm.i[1] != JPEG_EOI || errors->msg_parm.i[0] > TOLERATED_BYTES_BEFORE_END;
+    default:
+        return 1;
+    }
+}
+
+static void note_message(j_common_ptr jpeg, int level)
+{
+    struct codec_jpeg *session = jpeg->client_data;
+    if (level >= 0 || session->is_damaged || session->has_ended_early || !costs_pixels(session))
+        return;
+    session->is_damaged = 1;
+    /* Their number depends on how far libjpeg could look ahead, so on the pieces the file came in: left out. */
+    if (session->errors.msg_code == JWRN_EXTRANEOUS_DATA)
+        snprintf(
+            session->message, sizeof session->message, "Corrupt JPEG data: extraneous bytes before marker 0x%02x",
+            (unsigned)session->errors.msg_parm.i[1]);
+    else
+        keep_message(session);
+}
+
+static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
+
+/* Bytes */
+
+static void no_source_work(j_decompress_ptr jpeg) { (void)jpeg; }
+
+static boolean fill_input_buffer(j_decompress_ptr jpeg)
+{
+    static const JOCTET end[2] = {0xFF, JPEG_EOI};
+    struct codec_jpeg *session = jpeg->client_data;
+    /* Within a segment two made-up bytes would be taken for its contents. */
+    if (!session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
+        return FALSE;
+    session->has_ended_early = 1;
+    session->source.next_input_byte = end;
+    session->source.bytes_in_buffer = sizeof end;
+    return TRUE;
+}
+
+static void skip_input_data(j_decompress_ptr jpeg, long count)
+{
+    struct codec_jpeg *session = jpeg->client_data;
+    size_t wanted = count > 0 ? (size_t)count : 0, here = session->source.bytes_in_buffer;
+    size_t now = wanted < here ? wanted : here;
+    session->source.next_input_byte += now;
+    session->source.bytes_in_buffer -= now;
+    session->to_skip += wanted - now;
+}
+
+void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
+{
+    session->source.next_input_byte = bytes;
+    session->source.bytes_in_buffer = size;
+    size_t wanted = session->to_skip;
+    session->to_skip = 0;
+    skip_input_data(&session->jpeg, (long)wanted);
+}
+
+size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer; }
+
+void codec_jpeg_end(codec_jpeg *session) { session->is_ending = 1; }
+
+void codec_jpeg_give_up(codec_jpeg *session)
+{
+    session->is_ending = 1;
+    session->is_given_up = 1;
+    if (codec_jpeg_scan_is_read(session)) {
+        session->jpeg.unread_marker = 0;
+        session->to_skip = 0;
+        codec_jpeg_give(session, NULL, 0);
+    }
+}
+
+/* Life */
+
+codec_jpeg *codec_jpeg_create(void)
+{
+    codec_jpeg *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->jpeg.err = jpeg_std_error(&session->errors);
+    session->jpeg.client_data = session;
+    session->errors.error_exit = trap_error;
+    session->errors.emit_message = note_message;
+    session->errors.output_message = print_nothing;
+    if (setjmp(session->trap)) {
+        jpeg_destroy_decompress(&session->jpeg);
+        free(session);
+        return NULL;
+    }
+    jpeg_create_decompress(&session->jpeg);
+    session->source.init_source = no_source_work;
+    session->source.fill_input_buffer = fill_input_buffer;
+    session->source.skip_input_data = skip_input_data;
+    session->source.resync_to_restart = jpeg_resync_to_restart;
+    session->source.term_source = no_source_work;
+    session->jpeg.src = &session->source;
+    jpeg_save_markers(&session->jpeg, JPEG_APP0 + 1, 0xFFFF);
+    return session;
+}
+
+void codec_jpeg_destroy(codec_jpeg *session)
+{
+    if (!session)
+        return;
+    jpeg_destroy_decompress(&session->jpeg);
+    free(session->strip);
+    free(session);
+}
+
+const char *codec_jpeg_message(const codec_jpeg *session) { return session->message[0] ? session->message : NULL; }
+int codec_jpeg_is_damaged(const codec_jpeg *session) { return session->is_damaged; }
+int codec_jpeg_is_out_of_memory(const codec_jpeg *session)
+{
+    return session->failure == JERR_OUT_OF_MEMORY || session->failure == JERR_NO_BACKING_STORE;
+}
+int codec_jpeg_is_too_large(const codec_jpeg *session) { return session->failure == JERR_IMAGE_TOO_BIG; }

@@ -1,0 +1,128 @@
+/// How a subscriber comes, what it is told, and how it goes.
+extension Downloads {
+    mutating func join(_ id: TransferID, _ options: SubscriberOptions) -> SubscriberID {
+        let variant = options.decode.map { transfers[id].variant($0) }
+        let before = transfers[id].priority
+        let last = transfers[id].lastSubscriber
+        let new = subscribers.insert(Subscriber(options: options, transfer: id, variant: variant, previous: last))
+        if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }
+        transfers[id].lastSubscriber = new
+        transfers[id].join(options, variant)
+        if last != 0 { requeue(id, before) }
+        return new
+    }
+
+    /// One that joined a running transfer learns at once what it has missed (features K14, B15).
+    mutating func catchUp(_ subscriber: SubscriberID, _ now: Instant) {
+        let id = subscribers[subscriber].transfer
+        startClock(subscriber, now)
+        emit(subscriber, .started, needs: .started)
+        guard transfers[id].hasHead else { return }
+        emit(subscriber, .response, needs: .response)
+
+        let limit = subscribers[subscriber].options.maximumBodyBytes
+        if let announced = transfers[id].announcedBody, announced > limit {
+            return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
+        }
+        if transfers[id].received > limit {
+            return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)
+        }
+
+        guard let variant = subscribers[subscriber].variant else {
+            if transfers[id].received > 0 { emitProgress(subscriber) }
+            if transfers[id].phase == .decoding { end(subscriber, .success(variant: nil), now) }
+            return
+        }
+        let state = transfers[id].variants[variant]
+        if state.hasHeader { emit(subscriber, .header(variant: variant), needs: .header) }
+        if transfers[id].received > 0 { emitProgress(subscriber) }
+        if state.phase == .done { return end(subscriber, .success(variant: variant), now) }
+        if state.hasPartial { offerPartial(subscriber, now) }
+        stepDecoder(id, variant, now)
+    }
+
+    /// The clock of a total timeout starts with the transfer, not in the queue (features I32).
+    mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
+        let timeout = subscribers[subscriber].options.totalTimeout
+        if timeout > 0 { remind(now.advanced(byMilliseconds: timeout), .totalTimeout(subscriber)) }
+    }
+
+    // MARK: Telling
+
+    mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
+        if subscribers[subscriber].options.events.contains(event) { actions.append(.emit(subscriber, notice)) }
+    }
+
+    /// One that wants the header too learns of it first (DESIGN section 2, promise 2): until then its progress waits.
+    mutating func emitProgress(_ subscriber: SubscriberID) {
+        let id = subscribers[subscriber].transfer
+        if subscribers[subscriber].options.events.contains(.header), let variant = subscribers[subscriber].variant,
+            transfers[id].variants[variant].owesHeader
+        {
+            return
+        }
+        let received = transfers[id].received
+        let expected = transfers[id].hasWholeBody ? received : transfers[id].expected
+        emit(subscriber, .progress(received: received, expected: expected), needs: .progress)
+    }
+
+    /// In the order in which they came; `body` may end the one it is given.
+    mutating func forEachSubscriber(_ id: TransferID, _ body: (inout Downloads, SubscriberID) -> Void) {
+        var next = transfers[id].firstSubscriber
+        while next != 0 {
+            let current = next
+            next = subscribers[current].next
+            body(&self, current)
+        }
+    }
+
+    // MARK: Ending
+
+    /// The one way a subscriber ends; does nothing for one that has. With the last one its transfer ends too.
+    mutating func end(_ subscriber: SubscriberID, _ outcome: Outcome, _ now: Instant) {
+        guard let ended = subscribers.remove(subscriber) else { return }
+        let id = ended.transfer
+        var outcome = outcome
+        if case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
+            failure.status = transfers[id].status
+            outcome = .failure(failure, salvaged: salvaged)
+        }
+        actions.append(.end(subscriber, outcome))
+
+        let before = transfers[id].priority
+        if ended.previous == 0 {
+            transfers[id].firstSubscriber = ended.next
+        } else {
+            subscribers[ended.previous].next = ended.next
+        }
+        if ended.next == 0 {
+            transfers[id].lastSubscriber = ended.previous
+        } else {
+            subscribers[ended.next].previous = ended.previous
+        }
+        transfers[id].leave(ended.options, ended.variant)
+        if transfers[id].firstSubscriber == 0 { endTransfer(id) } else { requeue(id, before) }
+    }
+
+    private mutating func endTransfer(_ id: TransferID) {
+        unshare(id)
+        switch transfers[id].phase {
+        case .waiting:
+            waiting.remove(SlotTable<Transfer>.slot(id))
+        case .connecting, .receiving:
+            runningCount -= 1
+            actions.append(.stop(id))
+        case .decoding:
+            break
+        }
+        transfers.remove(id.rawValue)
+        actions.append(.forget(id))
+        if transfers.count == 0 { deadlines.removeAll() }
+    }
+
+    /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).
+    mutating func unshare(_ id: TransferID) {
+        let request = transfers[id].request
+        if joinable[request] == id { joinable[request] = nil }
+    }
+}

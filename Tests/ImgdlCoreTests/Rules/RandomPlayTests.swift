@@ -1,0 +1,21 @@
+import Foundation
+import XCTest
+
+/// Whatever happens in whatever order, the promises hold (features B1–B3, B12, B13, B16). IMGDL_SEEDS: how many
+/// sequences; IMGDL_SEED: the one to look at.
+final class RandomPlayTests: XCTestCase {
+    func testPromisesHoldForAnySequenceOfEvents() {
+        let environment = ProcessInfo.processInfo.environment
+        let count = environment["IMGDL_SEEDS"].flatMap(UInt64.init) ?? 300
+        let only = environment["IMGDL_SEED"].flatMap(UInt64.init)
+        for seed in only.map({ $0...$0 }) ?? 1...max(1, count) {
+            var play = RandomPlay(seed: seed)
+            do {
+                try play.run(steps: 300)
+            } catch {
+                XCTFail("seed \(seed): \(error)\n" + play.transcript.suffix(80).joined(separator: "\n"))
+                return
+            }
+        }
+    }
+}

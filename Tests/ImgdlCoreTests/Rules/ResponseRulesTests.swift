@@ -1,0 +1,63 @@
+import XCTest
+
+@testable import ImgdlCore
+
+final class ResponseRulesTests: XCTestCase {
+    private func failure(
+        _ status: Int32, _ fields: [HeaderField] = [], followsRedirects: Bool = true
+    ) -> Failure? {
+        let request = TransferRequest(
+            url: testURL("https://a.example/1"), fields: fields, followsRedirects: followsRedirects)
+        return ResponseRules.failure(status: status, request: request)
+    }
+
+    func testSuccess() {
+        for status: Int32 in [200, 201, 203, 204, 206, 299] { XCTAssertNil(failure(status)) }
+    }
+
+    func testFailures() {
+        XCTAssertEqual(failure(404), Failure(.invalidStatus, "the server answered 404 (not found)", status: 404))
+        XCTAssertEqual(failure(599), Failure(.invalidStatus, "the server answered 599", status: 599))
+        for status: Int32 in [0, 199, 300, 304, 400, 401, 403, 410, 416, 429, 500, 502, 503, 504, 999] {
+            XCTAssertEqual(failure(status)?.code, .invalidStatus, "\(status)")
+            XCTAssertEqual(failure(status)?.status, status)
+        }
+    }
+
+    /// Features B18, D8.
+    func testNotModifiedIsTheAnswerToAValidator() {
+        XCTAssertEqual(failure(304, [HeaderField("if-none-match", "\"1\"")])?.code, .notModified)
+        XCTAssertEqual(failure(304, [HeaderField("If-Modified-Since", "today")])?.code, .notModified)
+        XCTAssertEqual(failure(304, [HeaderField("If-Match", "\"1\"")])?.code, .invalidStatus)
+        XCTAssertNil(failure(200, [HeaderField("If-None-Match", "\"1\"")]))
+    }
+
+    func testARedirectThatIsNotFollowedIsAnAnswer() {
+        for status: Int32 in [301, 302, 303, 307, 308] {
+            XCTAssertNil(failure(status, followsRedirects: false))
+            XCTAssertEqual(failure(status)?.code, .invalidStatus)
+        }
+        XCTAssertEqual(failure(300, followsRedirects: false)?.code, .invalidStatus)
+    }
+
+    /// Features I17.
+    func testExpectedBytes() {
+        func expected(_ length: Int64?, isEncoded: Bool) -> Int64 {
+            ResponseRules.expectedBytes(
+                ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: length, isEncoded: isEncoded))
+        }
+        XCTAssertEqual(expected(5, isEncoded: false), 5)
+        XCTAssertEqual(expected(0, isEncoded: false), 0)
+        XCTAssertEqual(expected(nil, isEncoded: false), -1)
+        XCTAssertEqual(expected(5, isEncoded: true), -1)
+    }
+
+    func testTheBodyLimitSaysWhatWasHit() {
+        XCTAssertEqual(
+            ResponseRules.bodyLimit(9, announced: 10),
+            Failure(.bodyLimit, "the server announces 10 bytes, the limit is 9 bytes"))
+        XCTAssertEqual(
+            ResponseRules.bodyLimit(9, announced: nil),
+            Failure(.bodyLimit, "the body is larger, the limit is 9 bytes"))
+    }
+}

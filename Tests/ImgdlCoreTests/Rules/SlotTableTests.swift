@@ -1,0 +1,57 @@
+import XCTest
+
+@testable import ImgdlCore
+
+final class SlotTableTests: XCTestCase {
+    func testKeysFindTheirValues() {
+        var table = SlotTable<String>()
+        let a = table.insert("a")
+        let b = table.insert("b")
+        XCTAssertNotEqual(a, b)
+        XCTAssertEqual(table.get(a), "a")
+        XCTAssertEqual(table[b], "b")
+        table[a] += "!"
+        XCTAssertEqual(table.get(a), "a!")
+        XCTAssertEqual(table.count, 2)
+        XCTAssertEqual(table.keys, [a, b])
+    }
+
+    func testARemovedKeyIsNeverValidAgain() {
+        var table = SlotTable<Int>()
+        var old: [UInt64] = []
+        for value in 0..<100 {
+            let key = table.insert(value)
+            XCTAssertFalse(old.contains(key))
+            for stale in old {
+                XCTAssertFalse(table.contains(stale))
+                XCTAssertNil(table.get(stale))
+                XCTAssertNil(table.remove(stale))
+            }
+            XCTAssertEqual(table.remove(key), value)
+            old.append(key)
+        }
+        XCTAssertEqual(table.count, 0)
+        XCTAssertEqual(table.keys, [])
+        XCTAssertEqual(Set(old.map(SlotTable<Int>.slot)), [0], "the slot is used again")
+    }
+
+    func testNoKeyIsZeroAndForeignKeysAreUnknown() {
+        var table = SlotTable<Int>()
+        XCTAssertNotEqual(table.insert(1), 0)
+        for foreign: UInt64 in [0, 1, .max, 1 << 32 | 1, 2 << 32] { XCTAssertFalse(table.contains(foreign)) }
+    }
+
+    func testASlotWithoutGenerationsLeftIsNotUsedAgain() {
+        var table = SlotTable<Int>(firstGeneration: .max - 1)
+        let first = table.insert(1)
+        table.remove(first)
+        let last = table.insert(2)
+        XCTAssertEqual(SlotTable<Int>.slot(first), SlotTable<Int>.slot(last))
+        table.remove(last)
+        let next = table.insert(3)
+        XCTAssertNotEqual(SlotTable<Int>.slot(last), SlotTable<Int>.slot(next))
+        XCTAssertFalse(table.contains(first) || table.contains(last))
+        XCTAssertNil(table.remove(last))
+        XCTAssertEqual(table.keys, [next])
+    }
+}

@@ -1,0 +1,240 @@
+@testable import ImgdlCore
+
+/// Watches what the rules do and knows what they must never do. It decides nothing by itself: what it holds follows
+/// from the events and from the actions alone.
+struct Witness {
+    struct Violation: Error { let text: String }
+
+    struct SubscriberRecord {
+        let options: SubscriberOptions
+        let transfer: TransferID
+        var priority: Priority
+        var wasCancelled = false
+        var hasEnded = false
+        /// started, response, header, then progress and partial images.
+        var lastRank = -1
+        var received: Int64 = 0
+        var hasFinalProgress = false
+        var clockStart: Instant?
+        var lastPartial: Instant?
+    }
+
+    enum Transport: Equatable {
+        case waiting, connecting, receiving, ended
+    }
+
+    struct TransferRecord {
+        var transport = Transport.waiting
+        var isForgotten = false
+        var hasHead = false
+        var isDraining = false
+        var lastStatus: Int32 = 0
+        var received: Int64 = 0
+        /// nil while it may still come to a good end.
+        var failed = false
+        var finished = false
+        /// The clock that runs: of the hop, of the drain, or since the last byte.
+        var since = Instant(nanoseconds: 0)
+        var stepsInFlight: [Int: DecodeStep] = [:]
+        var headers: Set<Int> = []
+        var endedVariants: Set<Int> = []
+        /// Refused, or with a broken picture: nobody may join.
+        var isClosed = false
+        var isJoinable: Bool { !isForgotten && !failed && !isClosed }
+    }
+
+    var limits: Limits
+    var isSuspended = false
+    var now = Instant(nanoseconds: 0)
+    var subscribers: [SubscriberID: SubscriberRecord] = [:]
+    var transfers: [TransferID: TransferRecord] = [:]
+
+    init(_ limits: Limits) { self.limits = limits }
+
+    /// Oldest first.
+    private(set) var liveSubscribers: [SubscriberID] = []
+    private(set) var liveTransfers: [TransferID] = []
+    var running: [TransferID] { liveTransfers.filter { isRunning($0) } }
+    func isRunning(_ id: TransferID) -> Bool { [.connecting, .receiving].contains(transfers[id]?.transport) }
+
+    func priority(_ id: TransferID) -> Priority {
+        liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.priority).max() ?? .low
+    }
+
+    mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord) {
+        if transfers[record.transfer] == nil {
+            transfers[record.transfer] = TransferRecord()
+            liveTransfers.append(record.transfer)
+        }
+        subscribers[subscriber] = record
+        if transfers[record.transfer]!.transport != .waiting { subscribers[subscriber]!.clockStart = now }
+        liveSubscribers.append(subscriber)
+    }
+
+    private func require(_ condition: Bool, _ text: @autoclosure () -> String) throws {
+        if !condition { throw Violation(text: text()) }
+    }
+
+    // MARK: Actions
+
+    mutating func see(_ action: Action) throws {
+        switch action {
+        case .start(let id):
+            try require(transfers[id]?.transport == .waiting, "started what did not wait")
+            try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
+            let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
+            try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+            transfers[id]!.transport = .connecting
+            transfers[id]!.since = now
+            for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+                subscribers[subscriber]!.clockStart = now
+            }
+        case .follow(let id, _):
+            try live(id)
+            try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "followed no redirect")
+            transfers[id]!.transport = .connecting
+            transfers[id]!.isDraining = false
+            transfers[id]!.finished = false
+            transfers[id]!.failed = false
+            transfers[id]!.since = now
+        case .stop(let id):
+            try live(id)
+            try require(isRunning(id), "stopped what is not at the transport")
+            transfers[id]!.transport = .ended
+            transfers[id]!.failed = true
+        case .forget(let id):
+            try live(id)
+            try require(!isRunning(id), "forgotten at the transport")
+            try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
+            transfers[id]!.isForgotten = true
+            liveTransfers.removeAll { $0 == id }
+        case .decode(let id, let variant, let step):
+            try live(id)
+            let transfer = transfers[id]!
+            try require(transfer.stepsInFlight[variant] == nil, "a second step in flight")
+            try require(!transfer.endedVariants.contains(variant), "a step after the last")
+            try require(!transfer.isDraining && transfer.hasHead, "a decode of no answer")
+            switch step {
+            case .feed(let isShowing):
+                let isWatched = liveSubscribers.map { subscribers[$0]! }.contains {
+                    $0.transfer == id && $0.options.decode != nil && $0.options.events.contains(.partial)
+                }
+                try require(isWatched || !isShowing, "a picture shown to nobody")
+                try require(transfer.transport == .receiving && transfer.received > 0, "a feed without bytes")
+            case .finish: try require(transfer.finished && !transfer.failed, "finish without an end")
+            case .salvage: try require(transfer.failed, "salvage without a failure")
+            }
+            transfers[id]!.stepsInFlight[variant] = step
+        case .emit(let subscriber, let notice): try see(subscriber, notice)
+        case .end(let subscriber, let outcome): try see(subscriber, outcome)
+        }
+    }
+
+    private func live(_ id: TransferID) throws {
+        try require(transfers[id].map { !$0.isForgotten } ?? false, "an action after forget")
+    }
+
+    private mutating func see(_ id: SubscriberID, _ notice: Notice) throws {
+        guard var subscriber = subscribers[id] else { throw Violation(text: "told nobody") }
+        let transfer = transfers[subscriber.transfer]!
+        try require(!subscriber.hasEnded, "told after its end")
+        let (rank, event): (Int, EventMask) =
+            switch notice {
+            case .started: (0, .started)
+            case .response: (1, .response)
+            case .header: (2, .header)
+            case .progress: (3, .progress)
+            case .partial: (3, .partial)
+            }
+        try require(subscriber.options.events.contains(event), "told what it did not ask for")
+        let isRepeatable = rank == 3 && subscriber.lastRank == 3
+        try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
+        subscriber.lastRank = rank
+        switch notice {
+        case .started: try require(transfer.transport != .waiting, "started in the queue")
+        case .response: try require(transfer.hasHead, "a response before its head")
+        case .header(let variant): try require(transfer.headers.contains(variant), "a header nobody has read")
+        case .progress(let received, let expected):
+            try require(received == transfer.received && received >= subscriber.received, "progress that is not")
+            try require(!transfer.isDraining, "progress of a drain")
+            try require(!subscriber.hasFinalProgress, "progress after the final one")
+            subscriber.received = received
+            subscriber.hasFinalProgress = transfer.finished && received == expected
+        case .partial:
+            if let last = subscriber.lastPartial {
+                try require(
+                    now.milliseconds(since: last) >= subscriber.options.partialInterval, "partial images too fast")
+            }
+            subscriber.lastPartial = now
+        }
+        subscribers[id] = subscriber
+    }
+
+    private mutating func see(_ id: SubscriberID, _ outcome: Outcome) throws {
+        guard let subscriber = subscribers[id] else { throw Violation(text: "ended nobody") }
+        let transfer = transfers[subscriber.transfer]!
+        try require(!subscriber.hasEnded, "ended twice")
+        subscribers[id]!.hasEnded = true
+        liveSubscribers.removeAll { $0 == id }
+        switch outcome {
+        case .success(let variant):
+            try require(transfer.finished && !transfer.failed && !transfer.isDraining, "success of a failure")
+            try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
+            if let variant { try require(transfer.endedVariants.contains(variant), "a picture that is not there") }
+            if subscriber.options.events.contains(.progress) {
+                try require(subscriber.received == transfer.received, "success without the final progress")
+            }
+        case .failure(let failure, let salvaged):
+            try require(failure.status == transfer.lastStatus, "status \(failure.status) of \(transfer.lastStatus)")
+            try require(salvaged == nil || subscriber.options.salvages, "pixels for who wanted none")
+            switch failure.code {
+            case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
+            case .totalTimeout: try require(isLate(subscriber), "timed out too early")
+            case .bodyLimit: break
+            default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
+            }
+        }
+    }
+
+    private func isLate(_ subscriber: SubscriberRecord) -> Bool {
+        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0 else { return false }
+        return start.advanced(byMilliseconds: subscriber.options.totalTimeout) <= now
+    }
+
+    // MARK: States
+
+    /// What holds whenever an event has been dealt with.
+    func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+        let live = liveTransfers
+        try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
+        try require(downloads.transferCount == live.count, "transfers not counted right")
+        try require(downloads.runningCount == running.count, "running not counted right")
+        let waiting = live.filter { transfers[$0]!.transport == .waiting }
+        try require(downloads.waitingCount == waiting.count, "waiting not counted right")
+        if !isSuspended, running.count < limits.maximumConcurrent {
+            try require(waiting.isEmpty, "a place is free and somebody waits")
+        }
+        let wanted = Set(liveSubscribers.map { subscribers[$0]!.transfer })
+        for id in live {
+            try require(wanted.contains(id), "a transfer nobody wants")
+            try require(downloads.priority(id) == priority(id), "not the priority of its subscribers")
+        }
+        if let earliest = running.compactMap({ deadline($0) }).min() {
+            guard let next = downloads.nextDeadline else { throw Violation(text: "no deadline for what runs") }
+            try require(next <= earliest, "would be woken too late for a transfer")
+            try require(!afterDeadlines || earliest > now, "over its time and still running")
+        }
+        for subscriber in liveSubscribers where afterDeadlines {
+            try require(!isLate(subscribers[subscriber]!), "over its total time and still there")
+        }
+    }
+
+    private func deadline(_ id: TransferID) -> Instant? {
+        let transfer = transfers[id]!
+        let milliseconds =
+            transfer.transport == .connecting
+            ? limits.connectTimeout
+            : transfer.isDraining ? min(limits.drainTimeout, limits.idleTimeout) : limits.idleTimeout
+        return transfer.since.advanced(byMilliseconds: milliseconds)
+    }
+}

@@ -1,0 +1,396 @@
+"""include/imgdl.h for ctypes, and nothing else: every constant, struct and function under the name it has there.
+
+tests/test_header.py holds this file against the header. Handles are plain integers here (0 or None for NULL).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import CFUNCTYPE, POINTER, Structure
+from ctypes import c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any, Callable
+
+# 1  Conventions: imgdl_status and every handle
+
+imgdl_status = c_int32
+imgdl_downloader = c_void_p
+imgdl_token = c_void_p
+imgdl_executor = c_void_p
+imgdl_decoder = c_void_p
+imgdl_image = c_void_p
+imgdl_data = c_void_p
+
+# 2  Version
+
+IMGDL_VERSION_MAJOR = 1
+IMGDL_VERSION_MINOR = 0
+IMGDL_VERSION_PATCH = 0
+IMGDL_VERSION_NUMBER = IMGDL_VERSION_MAJOR * 1000000 + IMGDL_VERSION_MINOR * 1000 + IMGDL_VERSION_PATCH
+IMGDL_VERSION_STRING = b"1.0.0"
+
+# 3  Errors
+
+IMGDL_OK = 0
+IMGDL_ERROR_INVALID_URL = 1000
+IMGDL_ERROR_BAD_IMAGE_DATA = 1001
+IMGDL_ERROR_NOT_MODIFIED = 1002
+IMGDL_ERROR_INVALID_OPERATION = 2000
+IMGDL_ERROR_INVALID_STATUS = 2001
+IMGDL_ERROR_CANCELLED = 2002
+IMGDL_ERROR_INVALID_RESPONSE = 2003
+IMGDL_ERROR_INVALID_CONTENT_TYPE = 2004
+IMGDL_ERROR_INVALID_ARGUMENT = 2100
+IMGDL_ERROR_INVALID_HANDLE = 2101
+IMGDL_ERROR_UNSUPPORTED_OPTION = 2102
+IMGDL_ERROR_WOULD_DEADLOCK = 2103
+IMGDL_ERROR_SHUT_DOWN = 2104
+IMGDL_ERROR_FORKED = 2105
+IMGDL_ERROR_OUT_OF_MEMORY = 2106
+IMGDL_ERROR_WAIT_TIMEOUT = 2107
+IMGDL_ERROR_NOT_READY = 2108
+IMGDL_ERROR_INTERNAL = 2109
+IMGDL_ERROR_INVALID_HEADER = 2110
+IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111
+IMGDL_ERROR_RESOLVE_FAILED = 2200
+IMGDL_ERROR_CONNECT_FAILED = 2201
+IMGDL_ERROR_CONNECTION_LOST = 2202
+IMGDL_ERROR_TLS_FAILED = 2203
+IMGDL_ERROR_TLS_CERTIFICATE = 2204
+IMGDL_ERROR_PROTOCOL = 2205
+IMGDL_ERROR_TRUNCATED = 2206
+IMGDL_ERROR_CONNECT_TIMEOUT = 2207
+IMGDL_ERROR_IDLE_TIMEOUT = 2208
+IMGDL_ERROR_TOTAL_TIMEOUT = 2209
+IMGDL_ERROR_PROXY_FAILED = 2210
+IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211
+IMGDL_ERROR_REDIRECT_REFUSED = 2212
+IMGDL_ERROR_CONTENT_ENCODING = 2213
+IMGDL_ERROR_BODY_LIMIT = 2300
+IMGDL_ERROR_HEADER_LIMIT = 2301
+IMGDL_ERROR_PIXEL_LIMIT = 2302
+IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
+
+# 4  Images and bodies
+
+imgdl_format = c_uint32
+IMGDL_FORMAT_UNKNOWN = 0
+IMGDL_FORMAT_JPEG = 1
+IMGDL_FORMAT_PNG = 2
+IMGDL_FORMAT_WEBP = 3
+IMGDL_FORMAT_GIF = 4
+IMGDL_FORMAT_FORCE32 = 0x7FFFFFFF
+
+imgdl_pixel_format = c_uint32
+IMGDL_PIXEL_FORMAT_DEFAULT = 0
+IMGDL_PIXEL_FORMAT_RGBA8 = 1
+IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED = 2
+IMGDL_PIXEL_FORMAT_BGRA8 = 3
+IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4
+IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
+
+
+class imgdl_rectangle(Structure):
+    _fields_ = [("x", c_uint32), ("y", c_uint32), ("width", c_uint32), ("height", c_uint32)]
+
+
+# 5  Decoding
+
+imgdl_decode_flags = c_uint32
+IMGDL_DECODE_IGNORE_ORIENTATION = 1 << 0
+IMGDL_DECODE_SALVAGE = 1 << 1
+IMGDL_DEFAULT_MAX_PIXELS = 100000000
+
+
+class imgdl_decode_options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("pixel_format", imgdl_pixel_format),
+        ("flags", imgdl_decode_flags),
+        ("reserved", c_uint32),
+        ("max_pixels", c_uint64),
+    ]
+
+
+class imgdl_image_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("format", imgdl_format),
+        ("width", c_uint32),
+        ("height", c_uint32),
+        ("orientation", c_uint32),
+        ("frame_count", c_uint32),
+        ("has_alpha", c_int32),
+        ("is_progressive", c_int32),
+    ]
+
+
+# 6  Executors
+
+IMGDL_EXECUTOR_INLINE = 1
+
+# 7  Events
+
+imgdl_event_mask = c_uint32
+IMGDL_EVENT_STARTED = 1 << 0
+IMGDL_EVENT_RESPONSE = 1 << 1
+IMGDL_EVENT_HEADER = 1 << 2
+IMGDL_EVENT_PROGRESS = 1 << 3
+IMGDL_EVENT_PARTIAL = 1 << 4
+IMGDL_EVENT_TERMINAL = 1 << 5
+IMGDL_EVENT_ALL = (1 << 6) - 1
+
+
+class imgdl_header(Structure):
+    _fields_ = [("name", c_char_p), ("value", c_char_p)]
+
+
+class imgdl_response(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("status", c_int32),
+        ("http_version", c_int32),
+        ("redirect_count", c_uint32),
+        ("content_length", c_int64),
+        ("url", c_char_p),
+        ("headers", POINTER(imgdl_header)),
+        ("header_count", c_size_t),
+    ]
+
+
+class imgdl_event(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("token", imgdl_token),
+        ("received", c_int64),
+        ("expected", c_int64),
+        ("response", POINTER(imgdl_response)),
+        ("info", POINTER(imgdl_image_info)),
+        ("image", imgdl_image),
+        ("data", imgdl_data),
+        ("code", imgdl_status),
+        ("http_status", c_int32),
+        ("message", c_char_p),
+    ]
+
+
+imgdl_event_callback = CFUNCTYPE(None, POINTER(imgdl_event), c_void_p)
+imgdl_destructor = CFUNCTYPE(None, c_void_p)
+
+# 8  Requests
+
+imgdl_priority = c_int32
+IMGDL_PRIORITY_LOW = -1
+IMGDL_PRIORITY_NORMAL = 0
+IMGDL_PRIORITY_HIGH = 1
+
+imgdl_request_flags = c_uint32
+IMGDL_REQUEST_BODY = 1 << 0
+IMGDL_REQUEST_DECODE = 1 << 1
+IMGDL_REQUEST_NO_REDIRECTS = 1 << 2
+IMGDL_REQUEST_ALLOW_DOWNGRADE = 1 << 3
+IMGDL_REQUEST_ANY_STATUS = 1 << 4
+IMGDL_DEFAULT_MAX_BODY_BYTES = 268435456
+
+
+class imgdl_request(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("priority", imgdl_priority),
+        ("flags", imgdl_request_flags),
+        ("event_mask", imgdl_event_mask),
+        ("url", c_char_p),
+        ("method", c_char_p),
+        ("headers", POINTER(imgdl_header)),
+        ("header_count", c_size_t),
+        ("body", c_void_p),
+        ("body_length", c_size_t),
+        ("max_body_bytes", c_uint64),
+        ("total_timeout_ms", c_uint32),
+        ("partial_interval_ms", c_uint32),
+        ("decode", POINTER(imgdl_decode_options)),
+        ("executor", imgdl_executor),
+        ("callback", imgdl_event_callback),
+        ("destructor", imgdl_destructor),
+        ("user_data", c_void_p),
+    ]
+
+
+# 9  The downloader
+
+imgdl_order = c_uint32
+IMGDL_ORDER_FIFO = 0
+IMGDL_ORDER_LIFO = 1
+IMGDL_DEFAULT_MAX_CONCURRENT = 6
+IMGDL_MAX_CONCURRENT_LIMIT = 10000
+
+
+class imgdl_config(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_concurrent", c_uint32),
+        ("order", imgdl_order),
+        ("decode_threads", c_uint32),
+        ("connect_timeout_ms", c_uint32),
+        ("idle_timeout_ms", c_uint32),
+        ("max_redirects", c_uint32),
+        ("reserved", c_uint32),
+        ("user_agent", c_char_p),
+        ("ca_file", c_char_p),
+        ("executor", imgdl_executor),
+    ]
+
+
+imgdl_shutdown_mode = c_uint32
+IMGDL_SHUTDOWN_FINISH = 0
+IMGDL_SHUTDOWN_CANCEL = 1
+
+# 10  Downloads and tokens
+
+
+class imgdl_result(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("code", imgdl_status),
+        ("http_status", c_int32),
+        ("reserved", c_uint32),
+        ("message", c_char_p),
+        ("image", imgdl_image),
+        ("data", imgdl_data),
+        ("response", POINTER(imgdl_response)),
+    ]
+
+
+# The library, and its functions
+
+
+def _find_library() -> str:
+    given = os.environ.get("IMGDL_LIBRARY")
+    if given:
+        return given
+    built = Path(__file__).resolve().parents[3] / "build" / "lib" / "libimgdl.so"
+    return str(built) if built.exists() else "libimgdl.so.1"
+
+
+library_path = _find_library()
+# Calls that may take their time let other Python threads run meanwhile. All others keep them waiting: letting go of the
+# interpreter and taking it back costs more than the call itself, up to a whole switch interval when Python is busy.
+# Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same.
+try:
+    _waiting = ctypes.CDLL(library_path)
+    _quick = ctypes.PyDLL(library_path)
+except OSError as problem:
+    raise ImportError(f"cannot load the library of imgdl ({problem}); IMGDL_LIBRARY may say where it is") from None
+
+functions: dict[str, Callable[..., Any]] = {}
+
+
+def _declare(library: ctypes.CDLL, name: str, result: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    function: Any = getattr(library, name)
+    function.restype = result
+    function.argtypes = arguments
+    functions[name] = function
+    return functions[name]
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    return _declare(_quick, name, result, arguments)
+
+
+def _waits(name: str, result: Any, *arguments: Any) -> Callable[..., Any]:
+    return _declare(_waiting, name, result, arguments)
+
+
+imgdl_version = _function("imgdl_version", c_uint32)
+imgdl_version_string = _function("imgdl_version_string", c_char_p)
+
+imgdl_error_name = _function("imgdl_error_name", c_char_p, imgdl_status)
+imgdl_error_message = _function("imgdl_error_message", c_char_p, imgdl_status)
+imgdl_last_error = _function("imgdl_last_error", c_char_p)
+
+imgdl_image_width = _function("imgdl_image_width", c_uint32, imgdl_image)
+imgdl_image_height = _function("imgdl_image_height", c_uint32, imgdl_image)
+imgdl_image_stride = _function("imgdl_image_stride", c_size_t, imgdl_image)
+imgdl_image_format = _function("imgdl_image_format", imgdl_format, imgdl_image)
+imgdl_image_pixel_format = _function("imgdl_image_pixel_format", imgdl_pixel_format, imgdl_image)
+imgdl_image_pixels = _function("imgdl_image_pixels", c_void_p, imgdl_image)
+imgdl_image_frame_count = _function("imgdl_image_frame_count", c_uint32, imgdl_image)
+imgdl_image_orientation = _function("imgdl_image_orientation", c_uint32, imgdl_image)
+imgdl_image_is_complete = _function("imgdl_image_is_complete", c_int32, imgdl_image)
+imgdl_image_pass = _function("imgdl_image_pass", c_uint32, imgdl_image)
+imgdl_image_ready = _function("imgdl_image_ready", imgdl_rectangle, imgdl_image)
+imgdl_image_retain = _function("imgdl_image_retain", imgdl_image, imgdl_image)
+imgdl_image_release = _waits("imgdl_image_release", None, imgdl_image)
+
+imgdl_data_bytes = _function("imgdl_data_bytes", c_void_p, imgdl_data)
+imgdl_data_length = _function("imgdl_data_length", c_size_t, imgdl_data)
+imgdl_data_retain = _function("imgdl_data_retain", imgdl_data, imgdl_data)
+imgdl_data_release = _waits("imgdl_data_release", None, imgdl_data)
+
+imgdl_decode_options_init = _function("imgdl_decode_options_init", None, POINTER(imgdl_decode_options), c_size_t)
+imgdl_image_info_init = _function("imgdl_image_info_init", None, POINTER(imgdl_image_info), c_size_t)
+imgdl_decode = _waits(
+    "imgdl_decode", imgdl_status, c_void_p, c_size_t, POINTER(imgdl_decode_options), POINTER(imgdl_image)
+)
+imgdl_decoder_create = _function(
+    "imgdl_decoder_create", imgdl_status, POINTER(imgdl_decode_options), POINTER(imgdl_decoder)
+)
+imgdl_decoder_feed = _waits("imgdl_decoder_feed", imgdl_status, imgdl_decoder, c_void_p, c_size_t)
+imgdl_decoder_info = _function("imgdl_decoder_info", imgdl_status, imgdl_decoder, POINTER(imgdl_image_info))
+imgdl_decoder_partial = _waits("imgdl_decoder_partial", imgdl_status, imgdl_decoder, POINTER(imgdl_image))
+imgdl_decoder_finish = _waits("imgdl_decoder_finish", imgdl_status, imgdl_decoder, POINTER(imgdl_image))
+imgdl_decoder_destroy = _waits("imgdl_decoder_destroy", None, imgdl_decoder)
+
+imgdl_executor_create_pumped = _function("imgdl_executor_create_pumped", imgdl_status, POINTER(imgdl_executor))
+imgdl_executor_fd = _function("imgdl_executor_fd", c_int32, imgdl_executor)
+imgdl_executor_dispatch = _function(
+    "imgdl_executor_dispatch", imgdl_status, imgdl_executor, c_uint32, POINTER(c_uint32)
+)
+imgdl_executor_retain = _function("imgdl_executor_retain", imgdl_executor, imgdl_executor)
+imgdl_executor_release = _function("imgdl_executor_release", None, imgdl_executor)
+
+imgdl_request_init = _function("imgdl_request_init", None, POINTER(imgdl_request), c_size_t)
+
+imgdl_config_init = _function("imgdl_config_init", None, POINTER(imgdl_config), c_size_t)
+imgdl_downloader_create = _waits(
+    "imgdl_downloader_create", imgdl_status, POINTER(imgdl_config), POINTER(imgdl_downloader)
+)
+imgdl_downloader_shared = _waits("imgdl_downloader_shared", imgdl_status, POINTER(imgdl_downloader))
+imgdl_downloader_retain = _function("imgdl_downloader_retain", imgdl_downloader, imgdl_downloader)
+imgdl_downloader_release = _function("imgdl_downloader_release", None, imgdl_downloader)
+imgdl_downloader_set_header = _function(
+    "imgdl_downloader_set_header", imgdl_status, imgdl_downloader, c_char_p, c_char_p
+)
+imgdl_downloader_set_max_concurrent = _function(
+    "imgdl_downloader_set_max_concurrent", imgdl_status, imgdl_downloader, c_uint32
+)
+imgdl_downloader_set_order = _function("imgdl_downloader_set_order", imgdl_status, imgdl_downloader, imgdl_order)
+imgdl_downloader_set_suspended = _function(
+    "imgdl_downloader_set_suspended", imgdl_status, imgdl_downloader, c_int32
+)
+imgdl_downloader_cancel_all = _function("imgdl_downloader_cancel_all", imgdl_status, imgdl_downloader)
+imgdl_downloader_current_count = _function("imgdl_downloader_current_count", c_uint64, imgdl_downloader)
+imgdl_downloader_wait_idle = _waits("imgdl_downloader_wait_idle", imgdl_status, imgdl_downloader, c_int64)
+# Its third parameter is a callback of the same type as a destructor.
+imgdl_downloader_shutdown = _function(
+    "imgdl_downloader_shutdown", imgdl_status, imgdl_downloader, imgdl_shutdown_mode, imgdl_destructor, c_void_p
+)
+imgdl_downloader_destroy = _waits("imgdl_downloader_destroy", imgdl_status, imgdl_downloader)
+
+imgdl_download = _function(
+    "imgdl_download", imgdl_status, imgdl_downloader, POINTER(imgdl_request), POINTER(imgdl_token)
+)
+imgdl_token_cancel = _function("imgdl_token_cancel", imgdl_status, imgdl_token)
+imgdl_token_set_priority = _function("imgdl_token_set_priority", imgdl_status, imgdl_token, imgdl_priority)
+imgdl_token_wait = _waits("imgdl_token_wait", imgdl_status, imgdl_token, c_int64)
+imgdl_result_init = _function("imgdl_result_init", None, POINTER(imgdl_result), c_size_t)
+imgdl_token_result = _function("imgdl_token_result", imgdl_status, imgdl_token, POINTER(imgdl_result))
+imgdl_token_id = _function("imgdl_token_id", c_uint64, imgdl_token)
+imgdl_token_retain = _function("imgdl_token_retain", imgdl_token, imgdl_token)
+imgdl_token_release = _function("imgdl_token_release", None, imgdl_token)
+
+if imgdl_version() // 1000000 != IMGDL_VERSION_MAJOR:
+    found = imgdl_version_string().decode()
+    raise ImportError(f"{library_path} is imgdl {found}; this package needs {IMGDL_VERSION_MAJOR}.x")

@@ -1,0 +1,122 @@
+"""asyncio: callbacks on the loop, which watches an executor's descriptor. No thread takes part."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import threading
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _native
+from ._pump import Pump
+
+if TYPE_CHECKING:
+    from .downloader import State
+    from .token import Result, Token
+
+# Callbacks before the loop has its turn again.
+_BATCH = 64
+
+
+class LoopPump(Pump):
+    """Callbacks on one event loop. Made on its thread."""
+
+    def __init__(self, state: State, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(state)
+        self.loop = loop
+        self.thread = threading.get_ident()
+        self._ended = threading.Event()
+        try:
+            loop.add_reader(self.descriptor, self._on_readable)
+        except BaseException:
+            _native.imgdl_executor_release(self.executor)
+            raise
+
+    def _on_readable(self) -> None:
+        if self._ended.is_set():
+            return
+        # What is left keeps the descriptor readable.
+        self.dispatch(_BATCH)
+        if self.is_stopping and self.outstanding == 0:
+            self._retire()
+        interrupt, self.interrupt = self.interrupt, None
+        if interrupt is not None:
+            raise interrupt
+
+    def interrupted(self, exception: BaseException) -> None:
+        # C cannot carry it: the loop gets it when the dispatch is over.
+        self.interrupt = exception
+
+    def _retire(self) -> None:
+        if self._ended.is_set():
+            return
+        if not self.loop.is_closed():
+            self.loop.remove_reader(self.descriptor)
+        _native.imgdl_executor_release(self.executor)
+        self._ended.set()
+        self.state.pump_ended(self)
+
+    @property
+    def _runs_elsewhere(self) -> bool:
+        return not self.is_own_thread and self.loop.is_running()
+
+    def stop(self) -> None:
+        with self.state.lock:
+            if self.is_stopping:
+                return
+            self.is_stopping = True
+        if self._runs_elsewhere:
+            try:
+                self.loop.call_soon_threadsafe(self._on_readable)
+                return
+            except RuntimeError:
+                pass  # closed at this moment
+        if self.outstanding == 0 and not self.is_dispatching:
+            self._retire()
+
+    def join(self, timeout: Optional[float]) -> None:
+        if self._runs_elsewhere:
+            self._ended.wait(timeout)
+            return
+        # The loop does not run, or waits for this very call: this thread takes its place.
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        while self.outstanding:
+            poll.poll()
+            self.dispatch()
+        self._retire()
+
+
+async def wait(token: Token[Result]) -> Result:
+    """What `await token` does."""
+    loop = asyncio.get_running_loop()
+    try:
+        await _end_of(token, loop)
+    except asyncio.CancelledError:
+        if not token.done():
+            token.cancel()
+            # No callback runs any more when the task is over.
+            await _end_of(token, loop)
+        raise
+    return token._give()
+
+
+async def _end_of(token: Token[Any], loop: asyncio.AbstractEventLoop) -> None:
+    future = loop.create_future()
+
+    def settle() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    def hook(token: Token[Any]) -> None:
+        pump = token._pump
+        if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_own_thread:
+            settle()
+            return
+        try:
+            loop.call_soon_threadsafe(settle)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits
+
+    if token._when_done(hook):
+        await future

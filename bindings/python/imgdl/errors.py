@@ -1,0 +1,197 @@
+"""What can go wrong: `Error`, its subclasses, and the numbers of include/imgdl.h as `Code`."""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NoReturn, Optional
+
+from . import _native
+
+if TYPE_CHECKING:
+    from .image import Image
+
+
+class Code(IntEnum):
+    """The stable numbers. Treat one that is not here like INTERNAL."""
+
+    OK = _native.IMGDL_OK
+    INVALID_URL = _native.IMGDL_ERROR_INVALID_URL
+    BAD_IMAGE_DATA = _native.IMGDL_ERROR_BAD_IMAGE_DATA
+    NOT_MODIFIED = _native.IMGDL_ERROR_NOT_MODIFIED
+    INVALID_OPERATION = _native.IMGDL_ERROR_INVALID_OPERATION
+    INVALID_STATUS = _native.IMGDL_ERROR_INVALID_STATUS
+    CANCELLED = _native.IMGDL_ERROR_CANCELLED
+    INVALID_RESPONSE = _native.IMGDL_ERROR_INVALID_RESPONSE
+    INVALID_CONTENT_TYPE = _native.IMGDL_ERROR_INVALID_CONTENT_TYPE
+    INVALID_ARGUMENT = _native.IMGDL_ERROR_INVALID_ARGUMENT
+    INVALID_HANDLE = _native.IMGDL_ERROR_INVALID_HANDLE
+    UNSUPPORTED_OPTION = _native.IMGDL_ERROR_UNSUPPORTED_OPTION
+    WOULD_DEADLOCK = _native.IMGDL_ERROR_WOULD_DEADLOCK
+    SHUT_DOWN = _native.IMGDL_ERROR_SHUT_DOWN
+    FORKED = _native.IMGDL_ERROR_FORKED
+    OUT_OF_MEMORY = _native.IMGDL_ERROR_OUT_OF_MEMORY
+    WAIT_TIMEOUT = _native.IMGDL_ERROR_WAIT_TIMEOUT
+    NOT_READY = _native.IMGDL_ERROR_NOT_READY
+    INTERNAL = _native.IMGDL_ERROR_INTERNAL
+    INVALID_HEADER = _native.IMGDL_ERROR_INVALID_HEADER
+    UNSUPPORTED_SCHEME = _native.IMGDL_ERROR_UNSUPPORTED_SCHEME
+    RESOLVE_FAILED = _native.IMGDL_ERROR_RESOLVE_FAILED
+    CONNECT_FAILED = _native.IMGDL_ERROR_CONNECT_FAILED
+    CONNECTION_LOST = _native.IMGDL_ERROR_CONNECTION_LOST
+    TLS_FAILED = _native.IMGDL_ERROR_TLS_FAILED
+    TLS_CERTIFICATE = _native.IMGDL_ERROR_TLS_CERTIFICATE
+    PROTOCOL = _native.IMGDL_ERROR_PROTOCOL
+    TRUNCATED = _native.IMGDL_ERROR_TRUNCATED
+    CONNECT_TIMEOUT = _native.IMGDL_ERROR_CONNECT_TIMEOUT
+    IDLE_TIMEOUT = _native.IMGDL_ERROR_IDLE_TIMEOUT
+    TOTAL_TIMEOUT = _native.IMGDL_ERROR_TOTAL_TIMEOUT
+    PROXY_FAILED = _native.IMGDL_ERROR_PROXY_FAILED
+    TOO_MANY_REDIRECTS = _native.IMGDL_ERROR_TOO_MANY_REDIRECTS
+    REDIRECT_REFUSED = _native.IMGDL_ERROR_REDIRECT_REFUSED
+    CONTENT_ENCODING = _native.IMGDL_ERROR_CONTENT_ENCODING
+    BODY_LIMIT = _native.IMGDL_ERROR_BODY_LIMIT
+    HEADER_LIMIT = _native.IMGDL_ERROR_HEADER_LIMIT
+    PIXEL_LIMIT = _native.IMGDL_ERROR_PIXEL_LIMIT
+
+
+class Error(Exception):
+    """Everything that this package raises on its own account.
+
+    code         the number, as in `Code`
+    name         its symbolic name, such as "IMGDL_ERROR_INVALID_STATUS"
+    message      a sentence for a person
+    url          of the download, without user, password, query and fragment; None elsewhere
+    http_status  of the last response, 0 if there was none
+    image        what could be had of a cut or broken picture, where `salvage` was asked for
+    """
+
+    code: int
+    message: str
+    url: Optional[str]
+    http_status: int
+    image: Optional[Image]
+
+    def __init__(
+        self,
+        code: int,
+        message: Optional[str] = None,
+        *,
+        url: Optional[str] = None,
+        http_status: int = 0,
+        image: Optional[Image] = None,
+    ) -> None:
+        if not message:
+            message = _native.imgdl_error_message(code).decode("utf-8", "replace")
+        super().__init__(message)
+        self.code = int(code)
+        self.message = message
+        self.url = url
+        self.http_status = http_status
+        self.image = image
+
+    @property
+    def name(self) -> str:
+        return str(_native.imgdl_error_name(self.code).decode())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.message!r})"
+
+    def __reduce__(self) -> Any:
+        # To another process, where the salvaged pixels do not follow.
+        return _unpickled, (self.code, self.message, self.url, self.http_status)
+
+
+class Cancelled(Error):
+    """By `Token.cancel`, `Downloader.cancel_all` or `Downloader.close`."""
+
+
+class Timeout(Error, TimeoutError):
+    """The server took too long: connecting, between two bytes, or in all."""
+
+
+class WaitTimeout(Timeout):
+    """The time given to a wait is over. What was waited for goes on."""
+
+
+class InvalidArgument(Error, ValueError):
+    """A URL, header, option or value that no request can have."""
+
+
+class StatusError(Error):
+    """The server answered, with a status that is not 200 to 299: see `http_status`."""
+
+
+class NetworkError(Error):
+    """The name, the connection, TLS, a proxy, a redirect or the answer itself failed."""
+
+
+class ImageError(Error):
+    """The bytes are not a picture, or not a whole one."""
+
+
+class LimitError(Error):
+    """More body bytes, header bytes or pixels than allowed."""
+
+
+_TYPES = {
+    Code.CANCELLED: Cancelled,
+    Code.CONNECT_TIMEOUT: Timeout,
+    Code.IDLE_TIMEOUT: Timeout,
+    Code.TOTAL_TIMEOUT: Timeout,
+    Code.WAIT_TIMEOUT: WaitTimeout,
+    Code.INVALID_URL: InvalidArgument,
+    Code.INVALID_ARGUMENT: InvalidArgument,
+    Code.INVALID_HEADER: InvalidArgument,
+    Code.UNSUPPORTED_OPTION: InvalidArgument,
+    Code.UNSUPPORTED_SCHEME: InvalidArgument,
+    Code.INVALID_STATUS: StatusError,
+    Code.RESOLVE_FAILED: NetworkError,
+    Code.CONNECT_FAILED: NetworkError,
+    Code.CONNECTION_LOST: NetworkError,
+    Code.TLS_FAILED: NetworkError,
+    Code.TLS_CERTIFICATE: NetworkError,
+    Code.PROTOCOL: NetworkError,
+    Code.PROXY_FAILED: NetworkError,
+    Code.TOO_MANY_REDIRECTS: NetworkError,
+    Code.REDIRECT_REFUSED: NetworkError,
+    Code.CONTENT_ENCODING: NetworkError,
+    Code.BAD_IMAGE_DATA: ImageError,
+    Code.TRUNCATED: ImageError,
+    Code.BODY_LIMIT: LimitError,
+    Code.HEADER_LIMIT: LimitError,
+    Code.PIXEL_LIMIT: LimitError,
+}
+
+
+def error(code: int, message: Optional[str] = None, **details: Any) -> Error:
+    """The error for a code, of its own type."""
+    return _TYPES.get(code, Error)(code, message, **details)  # type: ignore[call-overload, no-any-return]
+
+
+def _unpickled(code: int, message: str, url: Optional[str], http_status: int) -> Error:
+    return error(code, message, url=url, http_status=http_status)
+
+
+def last_error(code: int, **details: Any) -> Error:
+    """The error for a call of the library that has just failed on this thread."""
+    return error(code, _native.imgdl_last_error().decode("utf-8", "replace"), **details)
+
+
+def check(code: int) -> None:
+    """Raises what a call of the library returned."""
+    if code:
+        raise last_error(code)
+
+
+# Called through C, where nobody is left to catch what it raises: the interpreter hands it to sys.unraisablehook.
+@ctypes.CFUNCTYPE(None, ctypes.py_object)  # type: ignore[untyped-decorator, unused-ignore]
+def _raise_unraisable(exception: BaseException) -> NoReturn:
+    raise exception
+
+
+def report(exception: BaseException) -> None:
+    """Shows an exception that has nobody to be raised to."""
+    traceback = exception.__traceback__
+    _raise_unraisable(exception)
+    exception.__traceback__ = traceback

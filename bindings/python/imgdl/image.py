@@ -1,0 +1,292 @@
+"""Pixels: `Image`; and what a server sent: `Body`."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from . import _native
+from .errors import Code, error
+
+if TYPE_CHECKING:
+    from .response import Response
+
+FORMATS = {
+    _native.IMGDL_FORMAT_JPEG: "jpeg",
+    _native.IMGDL_FORMAT_PNG: "png",
+    _native.IMGDL_FORMAT_WEBP: "webp",
+    _native.IMGDL_FORMAT_GIF: "gif",
+}
+PIXEL_FORMATS = {
+    _native.IMGDL_PIXEL_FORMAT_RGBA8: "rgba8",
+    _native.IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED: "rgba8_premultiplied",
+    _native.IMGDL_PIXEL_FORMAT_BGRA8: "bgra8",
+    _native.IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED: "bgra8_premultiplied",
+}
+
+
+class Rectangle(NamedTuple):
+    """A part of a picture, in pixels from its upper left corner."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class ImageInfo(NamedTuple):
+    """What the header of a picture tells."""
+
+    format: str
+    width: int
+    """Orientation applied, like `height`."""
+    height: int
+    orientation: int
+    """As stored, 1 to 8."""
+    frame_count: Optional[int]
+    """None while unknown."""
+    has_alpha: bool
+    is_progressive: bool
+    """Partial images cover the whole canvas."""
+
+
+def info_from(native: Any) -> ImageInfo:
+    return ImageInfo(
+        FORMATS.get(native.format, "unknown"),
+        native.width,
+        native.height,
+        native.orientation,
+        native.frame_count or None,
+        bool(native.has_alpha),
+        bool(native.is_progressive),
+    )
+
+
+class _Reference:
+    """One reference to an image or a body of the library. Views of its memory hold it."""
+
+    __slots__ = ("handle", "_release")
+
+    def __init__(self, handle: int, release: Any) -> None:
+        self.handle = handle
+        self._release = release
+
+    def __del__(self) -> None:
+        self._release(self.handle)
+
+    def view(self, address: Optional[int], size: int) -> memoryview:
+        """The memory, which lives as long as any view or slice of it."""
+        if not size or not address:
+            return memoryview(b"")
+        array = (ctypes.c_ubyte * size).from_address(address)
+        array.owner = self  # type: ignore[attr-defined]
+        return memoryview(array).cast("B").toreadonly()
+
+
+class Image:
+    """A decoded picture. Immutable; may be used from any thread.
+
+    Its memory goes back when the object and all views of it are gone; `close`, or a with statement, gives up this
+    object's part at once. Views that were taken before stay valid.
+    """
+
+    __slots__ = ("_reference", "_pixels", "__weakref__")
+
+    _reference: Optional[_Reference]
+    _pixels: Optional[bytes]
+
+    def __init__(self) -> None:
+        raise TypeError("images come from decode and from downloads")
+
+    @classmethod
+    def _adopt(cls, handle: int) -> Image:
+        """Takes over the reference."""
+        image = cls.__new__(cls)
+        image._reference = _Reference(handle, _native.imgdl_image_release)
+        image._pixels = None
+        return image
+
+    @property
+    def _handle(self) -> int:
+        reference = self._reference
+        if reference is None:
+            raise error(Code.INVALID_HANDLE, "the image is closed")
+        return reference.handle
+
+    @property
+    def width(self) -> int:
+        """In pixels, orientation applied."""
+        return int(_native.imgdl_image_width(self._handle))
+
+    @property
+    def height(self) -> int:
+        return int(_native.imgdl_image_height(self._handle))
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one row to the next in `view`."""
+        return int(_native.imgdl_image_stride(self._handle))
+
+    @property
+    def format(self) -> str:
+        """What the file is: "jpeg", "png", "webp", "gif" or "unknown"."""
+        return FORMATS.get(_native.imgdl_image_format(self._handle), "unknown")
+
+    @property
+    def pixel_format(self) -> str:
+        """How a pixel lies in memory: "rgba8", "rgba8_premultiplied", "bgra8" or "bgra8_premultiplied"."""
+        return PIXEL_FORMATS.get(_native.imgdl_image_pixel_format(self._handle), "unknown")
+
+    @property
+    def frame_count(self) -> int:
+        """Frames in the file; the image holds the first."""
+        return int(_native.imgdl_image_frame_count(self._handle))
+
+    @property
+    def orientation(self) -> int:
+        """The EXIF orientation as stored in the file, 1 to 8."""
+        return int(_native.imgdl_image_orientation(self._handle))
+
+    @property
+    def is_complete(self) -> bool:
+        """False for partial and salvaged pictures."""
+        return bool(_native.imgdl_image_is_complete(self._handle))
+
+    @property
+    def pass_(self) -> int:
+        """Which pass over the picture this is: the scan of a progressive JPEG, 1 otherwise."""
+        return int(_native.imgdl_image_pass(self._handle))
+
+    @property
+    def ready(self) -> Rectangle:
+        """The part that holds pixels: all of a complete image. The rest of a partial one is transparent at first, and
+        may be written while you look."""
+        native = _native.imgdl_image_ready(self._handle)
+        return Rectangle(native.x, native.y, native.width, native.height)
+
+    @property
+    def pixels(self) -> bytes:
+        """4 bytes for each pixel as `pixel_format` says (R, G, B, straight alpha by default), first row first, no
+        padding. A copy, made once."""
+        pixels = self._pixels
+        if pixels is None:
+            view, row, stride = self.view, 4 * self.width, self.stride
+            if row == stride:
+                pixels = bytes(view)
+            else:
+                pixels = b"".join(view[start : start + row] for start in range(0, len(view), stride))
+            self._pixels = pixels
+        return pixels
+
+    @property
+    def view(self) -> memoryview:
+        """The pixels themselves, read-only, not copied: `height` rows, `stride` bytes apart."""
+        handle = self._handle
+        size = _native.imgdl_image_stride(handle) * _native.imgdl_image_height(handle)
+        assert self._reference is not None
+        return self._reference.view(_native.imgdl_image_pixels(handle), size)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """For numpy.asarray(image): height × width × 4, read-only, not copied."""
+        return {
+            "version": 3,
+            "shape": (self.height, self.width, 4),
+            "typestr": "|u1",
+            "strides": (self.stride, 4, 1),
+            "data": self.view,
+        }
+
+    def __buffer__(self, flags: int) -> memoryview:
+        # Python 3.12 and later: bytes(image), memoryview(image).
+        return self.view
+
+    def close(self) -> None:
+        """Any number of times."""
+        self._reference = None
+        self._pixels = None
+
+    def __enter__(self) -> Image:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._reference is None:
+            return "<imgdl.Image closed>"
+        whole = "" if self.is_complete else " partial"
+        return f"<imgdl.Image {self.width}×{self.height} {self.format} {self.pixel_format}{whole}>"
+
+
+class Body:
+    """The body of a download made with `body=True`, with Content-Encoding undone. Lives as an `Image` does."""
+
+    __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
+
+    _reference: Optional[_Reference]
+    _data: Optional[bytes]
+    http_status: int
+    """Of the response; not always 200 to 299 with `any_status`."""
+    response: Optional[Response]
+    """What the server answered."""
+    image: Optional[Image]
+    """The picture, where `decode=True` was asked for too."""
+
+    def __init__(self) -> None:
+        raise TypeError("bodies come from downloads")
+
+    @classmethod
+    def _adopt(cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]) -> Body:
+        body = cls.__new__(cls)
+        body._reference = _Reference(handle, _native.imgdl_data_release) if handle else None
+        body._data = None if handle else b""
+        body.http_status = http_status
+        body.response = response
+        body.image = image
+        return body
+
+    @property
+    def data(self) -> bytes:
+        """A copy, made once."""
+        data = self._data
+        if data is None:
+            self._data = data = bytes(self.view)
+        return data
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes themselves, read-only, not copied."""
+        if self._reference is None:
+            if self._data is None:
+                raise error(Code.INVALID_HANDLE, "the body is closed")
+            return memoryview(b"")
+        handle = self._reference.handle
+        return self._reference.view(_native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self.view
+
+    def close(self) -> None:
+        """Any number of times."""
+        self._reference = None
+        self._data = None
+        if self.image is not None:
+            self.image.close()
+
+    def __enter__(self) -> Body:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._reference is None and self._data is None:
+            return "<imgdl.Body closed>"
+        return f"<imgdl.Body {len(self)} bytes, status {self.http_status}>"

@@ -1,0 +1,327 @@
+"""One accepted download: `Token`, and the two functions that the library calls.
+
+The way of an event: the library puts it on the executor of the download's pump; the pump's thread dispatches; C calls
+`_on_event` with a number, under which `_outstanding` has the token; the token calls the user. After the terminal event C
+calls `_on_end` once, and the number is forgotten.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union, cast
+from urllib.parse import urlsplit
+
+from . import _native, _options, _process
+from ._pump import Pump
+from .errors import Code, Error, check, error, report
+from .image import Body, Image, info_from
+from .response import Response, response_from
+
+if TYPE_CHECKING:
+    from .downloader import Downloader
+
+Result = TypeVar("Result", Image, Body)
+
+_outstanding: dict[int, Token[Any]] = {}
+_keys = itertools.count(1)
+_process.forget_in_child(_outstanding.clear)
+
+
+class _Outcome(NamedTuple):
+    code: int
+    message: str
+    http_status: int
+    image: Optional[Image]
+    body: Optional[Body]
+
+
+class Token(Generic[Result]):
+    """One download of one caller. `Downloader.download` makes it; letting it go does not cancel.
+
+    May be used from any thread. In a coroutine, `await token` is `result()` without blocking the loop; cancelling the
+    task cancels the download.
+    """
+
+    __slots__ = (
+        "_url",
+        "_pump",
+        "_downloader",
+        "_generation",
+        "_handle",
+        "_id",
+        "_wants_body",
+        "_callbacks",
+        "_response",
+        "_failure",
+        "_outcome",
+        "_hooks",
+        "__weakref__",
+    )
+
+    def __init__(
+        self, url: str, downloader: Downloader, pump: Pump, callbacks: dict[int, Callable[..., Any]], wants_body: bool
+    ) -> None:
+        self._url = url
+        self._pump = pump
+        self._generation = _process.generation
+        # Until the end: a downloader that nobody holds any more finishes what it has accepted.
+        self._downloader: Optional[Downloader] = downloader
+        self._callbacks: Optional[dict[int, Callable[..., Any]]] = callbacks
+        self._wants_body = wants_body
+        self._id = 0
+        # Guarded by the lock of the downloader's state, like the next three.
+        self._handle: Optional[int] = None
+        self._response: Optional[Response] = None
+        self._outcome: Optional[_Outcome] = None
+        self._hooks: list[Callable[[Token[Result]], object]] = []
+        # What a callback raised.
+        self._failure: Optional[BaseException] = None
+
+    @property
+    def url(self) -> str:
+        """As given."""
+        return self._url
+
+    @property
+    def id(self) -> int:
+        """A number that no other download of this process has or had: for logs."""
+        return self._id
+
+    @property
+    def response(self) -> Optional[Response]:
+        """What the server answered. Known once it has, to downloads with `on_response`, `body` or `any_status`."""
+        return self._response
+
+    def done(self) -> bool:
+        """Whether `result` would return, or raise, at once."""
+        return self._outcome is not None
+
+    def result(self, timeout: Optional[float] = None) -> Result:
+        """Waits for the end, `timeout` seconds at most: the picture, or with `body` the body.
+
+        Raises `Error`; `WaitTimeout` when the time is over and the download goes on; and what a callback raised.
+        """
+        if self._outcome is None:
+            self._wait(timeout)
+        return self._give()
+
+    def cancel(self) -> None:
+        """Any number of times, at any time, also inside a callback. Others that share the transfer go on."""
+        _process.check(self._generation)
+        with self._pump.state.lock:
+            if self._handle is not None:
+                check(_native.imgdl_token_cancel(self._handle))
+
+    def set_priority(self, priority: Union[str, int]) -> None:
+        """ "low", "normal" or "high"."""
+        value = _options.priority(priority)
+        _process.check(self._generation)
+        with self._pump.state.lock:
+            if self._handle is not None:
+                check(_native.imgdl_token_set_priority(self._handle, value))
+
+    def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
+        """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done."""
+        if not self._when_done(function):
+            function(self)
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        from . import aio
+
+        return aio.wait(self).__await__()
+
+    def __repr__(self) -> str:
+        outcome = self._outcome
+        state = "running" if outcome is None else "failed" if outcome.code or self._failure else "done"
+        return f"<imgdl.Token {self._id} {state} {redacted(self._url)}>"
+
+    # Waiting
+
+    def _when_done(self, hook: Callable[[Token[Result]], object]) -> bool:
+        """False if it is done already: the hook is not called."""
+        if self._outcome is None:
+            _process.check(self._generation)
+            with self._pump.state.lock:
+                if self._outcome is None:
+                    self._hooks.append(hook)
+                    return True
+        return False
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        _process.check(self._generation)
+        if self._pump.is_own_thread:
+            raise error(Code.WOULD_DEADLOCK, "this thread runs the callbacks of the download that it would wait for")
+        # In Python, not in the library: so that Ctrl-C ends the wait.
+        ended = threading.Lock()
+        ended.acquire()
+
+        def hook(token: Token[Result]) -> None:
+            ended.release()
+
+        if not self._when_done(hook):
+            return
+        seconds = -1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)
+        is_over = False
+        try:
+            is_over = ended.acquire(True, seconds)
+        finally:
+            if not is_over:
+                with self._pump.state.lock:
+                    if hook in self._hooks:
+                        self._hooks.remove(hook)
+        if not is_over and self._outcome is None:
+            raise error(Code.WAIT_TIMEOUT, f"not done within {timeout} s: {redacted(self._url)}")
+
+    def _give(self) -> Result:
+        try:
+            if self._failure is not None:
+                raise self._failure
+            outcome = self._outcome
+            assert outcome is not None
+            if outcome.code:
+                raise self._error(outcome)
+            return cast(Result, outcome.body if self._wants_body else outcome.image)
+        finally:
+            # The traceback of an exception that is kept would keep the token, which keeps the exception.
+            del self
+
+    def _error(self, outcome: _Outcome) -> Error:
+        return error(
+            outcome.code,
+            outcome.message,
+            url=redacted(self._url),
+            http_status=outcome.http_status,
+            image=outcome.image,
+        )
+
+    # The library's side
+
+    def _accepted(self, handle: int) -> None:
+        self._id = _native.imgdl_token_id(handle)
+        with self._pump.state.lock:
+            if self._outcome is None:
+                self._handle = handle
+                return
+        _native.imgdl_token_release(handle)
+
+    def _receive(self, event: Any) -> None:
+        kind = event.kind
+        if kind == _native.IMGDL_EVENT_TERMINAL:
+            self._finish(self._outcome_of(event))
+            return
+        if kind == _native.IMGDL_EVENT_RESPONSE:
+            self._response = response_from(event.response.contents)
+        callback = self._callbacks.get(kind) if self._callbacks else None
+        if callback is None:
+            return
+        if kind == _native.IMGDL_EVENT_PROGRESS:
+            callback(self, event.received, event.expected if event.expected >= 0 else None)
+        elif kind == _native.IMGDL_EVENT_PARTIAL:
+            callback(self, Image._adopt(_native.imgdl_image_retain(event.image)))
+        elif kind == _native.IMGDL_EVENT_HEADER:
+            callback(self, info_from(event.info.contents))
+        elif kind == _native.IMGDL_EVENT_RESPONSE:
+            callback(self, self._response)
+        elif kind == _native.IMGDL_EVENT_STARTED:
+            callback(self)
+
+    def _outcome_of(self, event: Any) -> _Outcome:
+        image = Image._adopt(_native.imgdl_image_retain(event.image)) if event.image else None
+        body = None
+        if self._wants_body and not event.code:
+            handle = _native.imgdl_data_retain(event.data) if event.data else None
+            body = Body._adopt(handle, event.http_status, self._response, image)
+        message = event.message.decode("utf-8", "replace") if event.code and event.message else ""
+        return _Outcome(event.code, message, event.http_status, image, body)
+
+    def _fail(self, exception: BaseException, handle: Optional[int]) -> None:
+        """What a callback raised, or an interrupt that hit one, takes the place of the result."""
+        if self._failure is None:
+            self._failure = exception
+        self._callbacks = None
+        if handle:
+            _native.imgdl_token_cancel(handle)
+        if not isinstance(exception, Exception):
+            self._pump.interrupted(exception)
+        report(exception)
+
+    def _finish(self, outcome: _Outcome) -> None:
+        # Before anybody can see that it is done: callbacks keep nothing alive after the end.
+        self._callbacks = None
+        downloader, self._downloader = self._downloader, None
+        with self._pump.state.lock:
+            self._outcome = outcome
+            handle, self._handle = self._handle, None
+            hooks, self._hooks = self._hooks, []
+        if handle is not None:
+            _native.imgdl_token_release(handle)
+        for hook in hooks:
+            try:
+                hook(self)
+            except BaseException as exception:
+                if not isinstance(exception, Exception):
+                    self._pump.interrupted(exception)
+                report(exception)
+        del downloader
+
+    def _end(self) -> None:
+        """Nothing will come any more."""
+        if self._outcome is None:
+            self._finish(_Outcome(Code.CANCELLED, "its end was never told", 0, None, None))
+        self._pump.state.release(self._pump)
+
+
+@_native.imgdl_event_callback  # type: ignore[untyped-decorator, unused-ignore]
+def _on_event(pointer: Any, key: int) -> None:
+    token = _outstanding.get(key)
+    if token is None:
+        return
+    event = pointer.contents
+    try:
+        token._receive(event)
+    except BaseException as exception:
+        token._fail(exception, event.token)
+
+
+@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+def _on_end(key: int) -> None:
+    token = _outstanding.pop(key, None)
+    if token is not None:
+        token._end()
+
+
+def submit(downloader: int, request: Any, token: Token[Any]) -> None:
+    """Asks the library for the download. One outstanding download is counted on the token's pump; it is taken back here
+    or by `_on_end`, whatever happens."""
+    key = next(_keys)
+    handle = _native.imgdl_token()
+    request.executor = token._pump.executor
+    request.callback = _on_event
+    request.destructor = _on_end
+    request.user_data = key
+    _outstanding[key] = token
+    try:
+        code = _native.imgdl_download(downloader, request, handle)
+        if code:
+            raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"), url=redacted(token._url))
+        assert handle.value
+        token._accepted(handle.value)
+    except BaseException:
+        if handle.value and token._handle is None and token._outcome is None:
+            # Interrupted after it was accepted, and nobody will get the token.
+            token._accepted(handle.value)
+            token.cancel()
+        elif not handle.value and _outstanding.pop(key, None) is not None:
+            token._pump.state.release(token._pump)
+        raise
+
+
+def redacted(url: str) -> Optional[str]:
+    """Without user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()

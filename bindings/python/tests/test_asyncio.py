@@ -1,0 +1,285 @@
+import asyncio
+import sys
+import threading
+import unittest
+from unittest import mock
+
+import imgdl
+from imgdl import Code
+from support import PATIENCE, OriginTests
+
+
+class AsyncioTests(OriginTests):
+    def run_loop(self, coroutine):
+        """Not blocked for ever when it fails."""
+
+        async def limited():
+            return await asyncio.wait_for(coroutine, PATIENCE)
+
+        return asyncio.run(limited())
+
+    async def reached(self, gate, count=1):
+        loop = asyncio.get_running_loop()
+        self.assertTrue(await loop.run_in_executor(None, gate.is_reached, count))
+
+    def test_get(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                image = await downloader.get(self.origin.picture("opaque.png"))
+                self.assertEqual(image.pixels, imgdl.decode(self.origin.bytes("opaque.png")).pixels)
+                body = await downloader.get(self.origin.picture("opaque.png"), body=True)
+                self.assertEqual(body.data, self.origin.bytes("opaque.png"))
+                with self.assertRaises(imgdl.StatusError):
+                    await downloader.get(self.origin.url("/nothing"))
+                with self.assertRaises(imgdl.InvalidArgument):
+                    await downloader.get("nonsense:")
+
+        self.run_loop(main())
+
+    def test_many_at_once_without_a_thread(self):
+        async def main():
+            before = threading.enumerate()
+            async with imgdl.Downloader() as downloader:
+                images = await asyncio.gather(
+                    *(downloader.get(self.origin.picture("palette.png", n=n)) for n in range(200))
+                )
+                self.assertEqual([image.width for image in images], [1200] * 200)
+                self.assertEqual(threading.enumerate(), before)
+
+        self.run_loop(main())
+        self.assertEqual(len(self.origin.log["requests"]), 200)
+
+    def test_callbacks_run_on_the_loop(self):
+        async def main():
+            threads, partials = set(), []
+
+            def record(token, *arguments):
+                self.assertIs(asyncio.get_running_loop(), loop)
+                threads.add(threading.get_ident())
+
+            loop = asyncio.get_running_loop()
+            gate = self.origin.gate()
+            url = self.origin.picture("progressive.jpg", hold_after=60_000, gate=gate.name)
+            partial = loop.create_future()
+
+            def show(token, image):
+                partials.append(image)
+                if not partial.done():
+                    partial.set_result(image)
+
+            async with imgdl.Downloader() as downloader:
+                options = {f"on_{kind}": record for kind in ("started", "response", "header", "progress")}
+                token = downloader.download(url, loop=loop, on_partial=show, **options)
+                token.add_done_callback(record)
+                image = await partial
+                self.assertIs(image.is_complete, False)
+                await loop.run_in_executor(None, gate.open)
+                final = await token
+                self.assertEqual((image.width, image.height), (final.width, final.height))
+                self.assertIs(await token, final)
+            self.assertEqual(threads, {threading.get_ident()})
+
+        self.run_loop(main())
+
+    def test_cancelling_the_task_cancels_the_download(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                gate = self.origin.gate()
+                url = self.origin.picture("opaque.png", hold_after=1000, gate=gate.name)
+                task = asyncio.ensure_future(downloader.get(url))
+                await self.reached(gate)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                # The end of the task is the end of the download.
+                self.assertEqual(downloader.current_count, 0)
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(downloader.get(self.origin.picture("opaque.png", first_byte="never")), 0.05)
+                self.assertEqual(downloader.current_count, 0)
+
+        self.run_loop(main())
+        self.assertOriginSees(abandoned=2)
+
+    def test_cancelling_one_of_two_that_share(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                gate = self.origin.gate()
+                url = self.origin.picture("opaque.png", hold_after=1000, gate=gate.name)
+                first, second = (asyncio.ensure_future(downloader.get(url)) for _ in range(2))
+                await self.reached(gate)
+                first.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await first
+                await asyncio.get_running_loop().run_in_executor(None, gate.open)
+                self.assertEqual((await second).width, 900)
+
+        self.run_loop(main())
+        self.assertEqual(len(self.origin.log["requests"]), 1)
+
+    def test_cancelled_by_the_token(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                token = downloader.download(
+                    self.origin.picture("opaque.png", first_byte="never"), loop=asyncio.get_running_loop()
+                )
+                token.cancel()
+                with self.assertRaises(imgdl.Cancelled):
+                    await token
+
+        self.run_loop(main())
+
+    def test_a_token_of_the_thread_can_be_awaited(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                gate = self.origin.gate()
+                url = self.origin.picture("palette.png", hold_head=1, gate=gate.name)
+                token = downloader.download(url)
+                waiters = [asyncio.ensure_future(self.await_it(token)) for _ in range(3)]
+                await asyncio.get_running_loop().run_in_executor(None, gate.open)
+                self.assertEqual(await asyncio.gather(*waiters), [token.result(0)] * 3)
+                token = downloader.download(self.origin.picture("palette.png", first_byte="never"))
+                task = asyncio.ensure_future(self.await_it(token))
+                await asyncio.sleep(0)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertTrue(token.done())
+
+        self.run_loop(main())
+
+    async def await_it(self, token):
+        return await token
+
+    def test_waiting_on_the_loop_is_refused(self):
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                token = downloader.download(
+                    self.origin.picture("opaque.png", first_byte="never"), loop=asyncio.get_running_loop()
+                )
+                self.assertCode(Code.WOULD_DEADLOCK, token.result, PATIENCE)
+                self.assertCode(Code.WOULD_DEADLOCK, downloader.wait_idle, PATIENCE)
+                # But from another thread.
+                loop = asyncio.get_running_loop()
+                waiting = loop.run_in_executor(None, token.result, PATIENCE)
+                token.cancel()
+                with self.assertRaises(imgdl.Cancelled):
+                    await waiting
+
+        self.run_loop(main())
+
+    def test_what_a_callback_raises(self):
+        def fail(token, *arguments):
+            raise LookupError("on purpose")
+
+        async def main():
+            async with imgdl.Downloader() as downloader:
+                gate = self.origin.gate()
+                url = self.origin.picture("opaque.png", hold_after=1000, gate=gate.name)
+                with self.assertRaises(LookupError):
+                    await downloader.get(url, on_progress=fail)
+
+        seen = []
+        with mock.patch.object(sys, "unraisablehook", seen.append):
+            self.run_loop(main())
+        self.assertEqual([each.exc_type for each in seen], [LookupError])
+        seen.clear()
+        self.assertOriginSees(abandoned=1)
+
+    def test_what_ends_the_loop(self):
+        class Stop(SystemExit):
+            pass
+
+        def stop(token):
+            raise Stop("on purpose")
+
+        async def main():
+            await downloader.get(self.origin.picture("opaque.png"), on_started=stop)
+
+        with self.downloader() as downloader, mock.patch.object(sys, "unraisablehook", lambda _: None):
+            loop = asyncio.new_event_loop()
+            task = loop.create_task(main())
+            with self.assertRaises(Stop):
+                loop.run_until_complete(task)
+            # The result is it too.
+            with self.assertRaises(Stop):
+                loop.run_until_complete(task)
+            self.assertIsInstance(task.exception(), Stop)
+            loop.close()
+
+    def test_one_downloader_and_many_loops(self):
+        async def main(number):
+            return (await downloader.get(self.origin.picture("palette.png", n=number))).width
+
+        with self.downloader() as downloader:
+            for number in range(3):
+                self.assertEqual(self.run_loop(main(number)), 1200)
+            widths = []
+            threads = [
+                threading.Thread(target=lambda number=number: widths.append(self.run_loop(main(number))))
+                for number in range(10, 14)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(PATIENCE)
+            self.assertEqual(widths, [1200] * 4)
+            self.assertEqual(downloader.download(self.origin.picture("palette.png")).result(PATIENCE).width, 1200)
+
+    def test_a_loop_that_ends_before_its_downloads(self):
+        async def main():
+            url = self.origin.picture("opaque.png", first_byte="never", n=len(tokens))
+            tokens.append(downloader.download(url, loop=asyncio.get_running_loop()))
+
+        tokens = []
+        with self.downloader() as downloader:
+            self.run_loop(main())
+            # Another loop ends what the first one left.
+            self.run_loop(main())
+            self.assertCode(Code.CANCELLED, tokens[0].result, 0)
+        # And so does close.
+        self.assertCode(Code.CANCELLED, tokens[1].result, 0)
+        self.assertOriginSees(in_flight=0)
+
+    def test_closing_in_a_coroutine(self):
+        async def main():
+            with imgdl.Downloader() as downloader:
+                loop = asyncio.get_running_loop()
+                tokens = [
+                    downloader.download(self.origin.picture("opaque.png", first_byte="never", n=n), loop=loop)
+                    for n in range(3)
+                ]
+            for token in tokens:
+                self.assertIs(token.done(), True)
+                with self.assertRaises(imgdl.Cancelled):
+                    await token
+            with self.assertRaises(imgdl.Error):
+                await downloader.get(self.origin.picture("opaque.png"))
+            await downloader.aclose()
+
+        self.run_loop(main())
+
+    def test_closing_in_a_callback(self):
+        async def main():
+            downloader = imgdl.Downloader()
+            with self.assertRaises(imgdl.Cancelled):
+                await downloader.get(
+                    self.origin.picture("opaque.png", hold_after=1000), on_response=lambda *_: downloader.close()
+                )
+            await downloader.aclose()
+
+        self.run_loop(main())
+
+    def test_closing_from_another_thread(self):
+        async def main():
+            downloader = imgdl.Downloader()
+            task = asyncio.ensure_future(downloader.get(self.origin.picture("opaque.png", first_byte="never")))
+            await asyncio.sleep(0)
+            await downloader.aclose()
+            with self.assertRaises(imgdl.Cancelled):
+                await task
+
+        self.run_loop(main())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,164 @@
+import mmap
+import unittest
+
+import imgdl
+from imgdl import Code
+from support import PICTURES, OriginTests, png
+
+FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp"}
+
+
+class DecodeTests(OriginTests):
+    def test_every_pixel_of_a_small_picture(self):
+        rows = [[255, 0, 0, 255, 0, 255, 0, 128], [0, 0, 255, 0, 9, 8, 7, 1], [1, 2, 3, 4, 5, 6, 7, 8]]
+        image = imgdl.decode(png(2, 3, rows))
+        self.assertEqual((image.width, image.height, image.stride), (2, 3, 8))
+        self.assertEqual((image.format, image.pixel_format), ("png", "rgba8"))
+        self.assertEqual((image.frame_count, image.orientation, image.pass_), (1, 1, 1))
+        self.assertIs(image.is_complete, True)
+        self.assertEqual(image.ready, (0, 0, 2, 3))
+        self.assertIs(type(image.pixels), bytes)
+        self.assertEqual(image.pixels, b"".join(map(bytes, rows)))
+
+    def test_pixel_formats(self):
+        data = png(1, 1, [[200, 100, 50, 128]])
+        pixels = {
+            "rgba8": [200, 100, 50, 128],
+            "bgra8": [50, 100, 200, 128],
+            "rgba8_premultiplied": [100, 50, 25, 128],
+            "bgra8_premultiplied": [25, 50, 100, 128],
+        }
+        for pixel_format, expected in pixels.items():
+            with self.subTest(pixel_format):
+                image = imgdl.decode(data, pixel_format=pixel_format)
+                self.assertEqual(image.pixel_format, pixel_format)
+                self.assertEqual(list(image.pixels), expected)
+
+    def test_every_kind_of_picture(self):
+        for name in PICTURES:
+            with self.subTest(name):
+                image = imgdl.decode(self.origin.bytes(name))
+                self.assertEqual(image.format, FORMATS[name.rpartition(".")[2]])
+                self.assertEqual(len(image.pixels), 4 * image.width * image.height)
+                self.assertEqual(image.frame_count, 3 if name == "animated.webp" else 1)
+
+    def test_orientation(self):
+        data = self.origin.bytes("oriented-6.jpg")
+        turned, stored = imgdl.decode(data), imgdl.decode(data, ignore_orientation=True)
+        self.assertEqual((turned.orientation, turned.width, turned.height), (6, 800, 1200))
+        self.assertEqual((stored.orientation, stored.width, stored.height), (6, 1200, 800))
+        # A quarter turn to the right: the first stored row is the last column, from top to bottom.
+        self.assertEqual(turned.pixels[4 * 799 : 4 * 800], stored.pixels[:4])
+
+    def test_anything_with_the_buffer_protocol(self):
+        data = png(1, 1, [[1, 2, 3, 4]])
+        mapped = mmap.mmap(-1, len(data))
+        self.addCleanup(mapped.close)
+        mapped.write(data)
+        for given in (data, bytearray(data), memoryview(data), memoryview(bytearray(b"x" + data))[1:], mapped):
+            with self.subTest(type(given)):
+                self.assertEqual(imgdl.decode(given).pixels, b"\1\2\3\4")
+        with self.assertRaises(TypeError):
+            imgdl.decode("text")
+
+    def test_what_is_no_picture(self):
+        for data in (b"", b"<html></html>", b"\x89PNG\r\n\x1a\n" + bytes(100), bytearray()):
+            error = self.assertRaisesImage(Code.BAD_IMAGE_DATA, data)
+            self.assertIsNone(error.image)
+
+    def assertRaisesImage(self, code, data, **options):
+        error = self.assertCode(code, imgdl.decode, data, **options)
+        self.assertIsInstance(error, imgdl.ImageError)
+        return error
+
+    def test_a_cut_picture_is_an_error_and_can_be_salvaged(self):
+        for name in ("baseline.jpg", "opaque.png", "lossy.webp"):
+            with self.subTest(name):
+                data = self.origin.bytes(name)
+                whole = imgdl.decode(data)
+                cut = data[: len(data) // 2]
+                self.assertIsNone(self.assertRaisesImage(Code.TRUNCATED, cut).image)
+                image = self.assertRaisesImage(Code.TRUNCATED, cut, salvage=True).image
+                self.assertEqual((image.width, image.height), (whole.width, whole.height))
+                self.assertIs(image.is_complete, False)
+                self.assertGreater(image.ready.height, 0)
+                self.assertEqual(image.pixels[: 4 * image.width], whole.pixels[: 4 * whole.width])
+
+    def test_limit_of_pixels(self):
+        data = png(4, 4, [[0] * 16] * 4)
+        self.assertIsInstance(self.assertCode(Code.PIXEL_LIMIT, imgdl.decode, data, max_pixels=15), imgdl.LimitError)
+        self.assertEqual(imgdl.decode(data, max_pixels=16).width, 4)
+
+    def test_options_that_cannot_be(self):
+        for options in ({"max_pixels": 0}, {"max_pixels": -1}, {"max_pixels": 1 << 64}, {"pixel_format": "cmyk"}):
+            with self.subTest(options):
+                self.assertCode(Code.INVALID_ARGUMENT, imgdl.decode, b"", **options)
+                with self.assertRaises(ValueError):
+                    imgdl.decode(b"", **options)
+        with self.assertRaises(TypeError):
+            imgdl.decode(b"", scale=2)
+
+    def test_images_and_bodies_are_not_made_by_hand(self):
+        for kind in (imgdl.Image, imgdl.Body):
+            with self.assertRaises(TypeError):
+                kind()
+
+
+class DecoderTests(OriginTests):
+    def test_in_pieces_as_at_once(self):
+        for name in PICTURES:
+            with self.subTest(name), imgdl.Decoder(pixel_format="bgra8") as decoder:
+                data = self.origin.bytes(name)
+                for start in range(0, len(data), 10_000):
+                    decoder.feed(data[start : start + 10_000])
+                image = decoder.finish()
+                self.assertEqual(image.pixels, imgdl.decode(data, pixel_format="bgra8").pixels)
+                self.assertIs(image.is_complete, True)
+
+    def test_the_header_comes_early(self):
+        data = self.origin.bytes("progressive.jpg")
+        with imgdl.Decoder() as decoder:
+            decoder.feed(data[:2])
+            self.assertIsNone(decoder.info)
+            self.assertIsNone(decoder.partial())
+            decoder.feed(bytearray(data[2:2000]))
+            info = decoder.info
+        self.assertEqual((info.format, info.width, info.height, info.orientation), ("jpeg", 1280, 853, 1))
+        self.assertEqual((info.frame_count, info.has_alpha, info.is_progressive), (1, False, True))
+
+    def test_partial_images_grow(self):
+        data = self.origin.bytes("opaque.png")
+        with imgdl.Decoder() as decoder:
+            heights = []
+            for start in range(0, len(data), len(data) // 5):
+                decoder.feed(data[start : start + len(data) // 5])
+                image = decoder.partial()
+                if image is not None:
+                    self.assertEqual((image.width, image.height), (900, 600))
+                    heights.append(image.ready.height)
+                    self.assertIsNone(decoder.partial())
+        self.assertGreater(len(heights), 2)
+        self.assertEqual(heights, sorted(set(heights)))
+
+    def test_the_end_comes_too_early(self):
+        with imgdl.Decoder(salvage=True) as decoder:
+            decoder.feed(self.origin.bytes("opaque.png")[:100_000])
+            error = self.assertCode(Code.TRUNCATED, decoder.finish)
+        self.assertIs(error.image.is_complete, False)
+
+    def test_what_is_broken_stays_so(self):
+        with imgdl.Decoder() as decoder:
+            self.assertCode(Code.BAD_IMAGE_DATA, decoder.feed, b"no picture, whatever may come")
+            self.assertCode(Code.BAD_IMAGE_DATA, decoder.feed, b"more")
+            self.assertCode(Code.BAD_IMAGE_DATA, decoder.finish)
+
+    def test_closed(self):
+        decoder = imgdl.Decoder()
+        decoder.close()
+        decoder.close()
+        for call in (decoder.finish, decoder.partial, lambda: decoder.info, lambda: decoder.feed(b"")):
+            self.assertCode(Code.INVALID_HANDLE, call)
+
+
+if __name__ == "__main__":
+    unittest.main()

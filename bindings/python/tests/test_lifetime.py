@@ -1,0 +1,382 @@
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import weakref
+
+import imgdl
+from imgdl import Code
+from support import PATIENCE, OriginTests, Signal, png
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+DATA = png(2, 2, [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]])
+PIXELS = bytes([1, 2, 3, 255, 4, 5, 6, 255, 7, 8, 9, 255, 10, 11, 12, 255])
+
+
+class Callable:
+    """Something that a callback holds, and that can be watched."""
+
+    def __call__(self, *arguments):
+        pass
+
+
+class PixelTests(unittest.TestCase):
+    def test_views_keep_the_pixels(self):
+        image = imgdl.decode(DATA)
+        reference = weakref.ref(image)
+        view = image.view
+        part = view[8:12]
+        self.assertIs(view.readonly, True)
+        self.assertEqual(view, PIXELS)
+        image.close()
+        del image, view
+        gc.collect()
+        self.assertIsNone(reference())
+        self.assertEqual(bytes(part), PIXELS[8:12])
+
+    def test_views_are_not_copies(self):
+        image = imgdl.decode(DATA)
+        addresses = {imgdl._native.imgdl_image_pixels(image._handle)}
+        for _ in range(2):
+            addresses.add(imgdl._native.ctypes.addressof(image.view.obj))
+        self.assertEqual(len(addresses), 1)
+        self.assertIs(image.pixels, image.pixels)
+
+    @unittest.skipIf(numpy is None, "numpy is not installed")
+    def test_numpy(self):
+        image = imgdl.decode(DATA)
+        array = numpy.asarray(image)
+        self.assertEqual(array.shape, (2, 2, 4))
+        self.assertIs(array.flags.writeable, False)
+        self.assertEqual(array.ctypes.data, imgdl._native.imgdl_image_pixels(image._handle))
+        image.close()
+        del image
+        gc.collect()
+        self.assertEqual(array.tobytes(), PIXELS)
+
+    def test_the_buffer_protocol(self):
+        image = imgdl.decode(DATA)
+        self.assertEqual(image.__buffer__(0), PIXELS)
+        if sys.version_info >= (3, 12):
+            self.assertEqual(bytes(image), PIXELS)
+
+    def test_closing(self):
+        with imgdl.decode(DATA) as image:
+            image.pixels
+            self.assertIn("2×2 png", repr(image))
+        image.close()
+        self.assertIn("closed", repr(image))
+        for name in ("width", "pixels", "view", "format", "ready", "__array_interface__"):
+            with self.assertRaises(imgdl.Error) as caught:
+                getattr(image, name)
+            self.assertEqual(caught.exception.code, Code.INVALID_HANDLE)
+
+    def test_images_give_their_memory_back(self):
+        handles = []
+        for _ in range(3):
+            image = imgdl.decode(DATA)
+            handles.append(image._handle)
+            del image
+        for handle in handles:
+            self.assertIsNone(imgdl._native.imgdl_image_retain(handle))
+
+
+class LifetimeTests(OriginTests):
+    def descriptors(self):
+        return len(os.listdir("/proc/self/fd"))
+
+    def threads(self):
+        return len(os.listdir("/proc/self/task"))
+
+    def test_nothing_is_left_after_close(self):
+        with self.downloader() as downloader:  # what a process opens once
+            downloader.download(self.origin.picture("palette.png")).result(PATIENCE)
+        descriptors, threads, running = self.descriptors(), self.threads(), threading.enumerate()
+        for _ in range(3):
+            with self.downloader() as downloader:
+                downloader.download(self.origin.picture("palette.png")).result(PATIENCE)
+                tokens = [downloader.download(self.origin.picture("opaque.png", first_byte="never")) for _ in "ab"]
+            for token in tokens:
+                self.assertCode(Code.CANCELLED, token.result, 0)
+        self.assertEqual(threading.enumerate(), running)
+        # The system lists a thread that was joined for a moment more, and the library may still close a descriptor.
+        deadline = time.monotonic() + PATIENCE
+        while self.threads() > threads or self.descriptors() > descriptors:
+            self.assertLess(time.monotonic(), deadline, f"{self.threads()} threads, {self.descriptors()} descriptors")
+            os.sched_yield()
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_closing_twice_and_using_it_afterwards(self):
+        downloader = self.downloader()
+        token = downloader.download(self.origin.picture("palette.png"))
+        token.result(PATIENCE)
+        downloader.close()
+        downloader.close()
+        for call in (
+            lambda: downloader.download(self.origin.base),
+            lambda: downloader.set_header("X", "y"),
+            lambda: setattr(downloader, "max_concurrent", 3),
+            lambda: setattr(downloader, "suspended", True),
+            downloader.cancel_all,
+        ):
+            self.assertCode(Code.SHUT_DOWN, call)
+        self.assertEqual(downloader.current_count, 0)
+        downloader.wait_idle(0)
+        token.cancel()
+        self.assertEqual(token.result().width, 1200)
+
+    def test_closing_in_a_callback(self):
+        closed = Signal()
+
+        def close(token, *arguments):
+            downloader.close()
+            closed()
+
+        downloader = self.downloader()
+        token = downloader.download(self.origin.picture("opaque.png", hold_after=1000), on_response=close)
+        self.assertCode(Code.CANCELLED, token.result, PATIENCE)
+        closed.wait()
+        downloader.close()
+
+    def test_closing_on_many_threads(self):
+        downloader = self.downloader()
+        tokens = [downloader.download(self.origin.picture("opaque.png", first_byte="never", n=n)) for n in range(9)]
+        threads = [threading.Thread(target=downloader.close) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+        for token in tokens:
+            self.assertCode(Code.CANCELLED, token.result, 0)
+
+    def test_callbacks_keep_nothing_alive(self):
+        kinds = ("on_started", "on_response", "on_header", "on_progress", "on_partial")
+        with self.downloader() as downloader:
+            for path in ("/pictures/progressive.jpg", "/nothing"):
+                callbacks = {kind: Callable() for kind in kinds}
+                done = Callable()
+                references = [weakref.ref(each) for each in (*callbacks.values(), done)]
+                token = downloader.download(self.origin.base + path, **callbacks)
+                token.add_done_callback(done)
+                del callbacks, done
+                try:
+                    token.result(PATIENCE)
+                except imgdl.StatusError:
+                    pass
+                downloader.wait_idle(PATIENCE)
+                self.assertEqual([reference() for reference in references], [None] * len(references))
+
+    def test_nor_when_the_request_is_refused(self):
+        with self.downloader() as downloader:
+            callback = Callable()
+            reference = weakref.ref(callback)
+            with self.assertRaises(imgdl.Error):
+                downloader.download("nonsense:", on_progress=callback)
+            del callback
+            gc.collect()
+            self.assertIsNone(reference())
+            self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_tokens_and_images_go_without_the_collector(self):
+        gc.disable()
+        self.addCleanup(gc.enable)
+        downloader = self.downloader()
+        token = downloader.download(self.origin.picture("palette.png"))
+        references = [weakref.ref(token), weakref.ref(token.result(PATIENCE))]
+        del token
+        failed = downloader.download(self.origin.url("/nothing"))
+        references.append(weakref.ref(failed))
+        try:
+            failed.result(PATIENCE)
+        except imgdl.Error:
+            pass
+        del failed
+        downloader.close()
+        self.assertEqual([reference() for reference in references], [None] * 3)
+
+    def test_a_downloader_that_is_let_go_finishes(self):
+        gate = self.origin.gate()
+        downloader = imgdl.Downloader()
+        reference = weakref.ref(downloader)
+        ended = Signal()
+        token = downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name))
+        weakref.finalize(downloader, ended)
+        thread = downloader._state.thread_pump._runner
+        del downloader
+        gc.collect()
+        self.assertIsNotNone(reference())
+        gate.open()
+        self.assertEqual(token.result(PATIENCE).width, 1200)
+        ended.wait()
+        self.assertIsNone(reference())
+        thread.join(PATIENCE)
+        self.assertFalse(thread.is_alive())
+
+    def test_letting_the_token_go_does_not_cancel(self):
+        ended = Signal()
+        with self.downloader() as downloader:
+            downloader.download(self.origin.picture("palette.png")).add_done_callback(ended)
+            (token,) = ended.wait()
+            self.assertEqual(token.result().width, 1200)
+
+    # Processes
+
+    def python(self, program, *arguments, **options):
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", program, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def assertEnds(self, process, returncode, stdout="", stderr=""):
+        try:
+            output, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+        self.assertEqual(process.returncode, returncode, errors)
+        self.assertEqual(output, stdout)
+        self.assertIn(stderr, errors) if stderr else self.assertEqual(errors, "")
+
+    def test_exit_with_downloads_running(self):
+        program = """
+import imgdl, sys
+downloader = imgdl.Downloader()
+tokens = [downloader.download(sys.argv[1] + str(n), on_progress=print) for n in range(9)]
+imgdl.Downloader.shared().download(sys.argv[1])
+"""
+        url = self.origin.picture("opaque.png", first_byte="never") + "&n="
+        self.assertEnds(self.python(program, url), 0)
+
+    def test_exit_inside_a_loop(self):
+        program = """
+import asyncio, imgdl, sys
+async def main():
+    imgdl.Downloader.shared().download(sys.argv[1], loop=asyncio.get_running_loop())
+    sys.exit(3)
+asyncio.run(main())
+"""
+        self.assertEnds(self.python(program, self.origin.picture("opaque.png", first_byte="never")), 3)
+
+    def test_interrupt_while_waiting(self):
+        program = """
+import imgdl, sys
+with imgdl.Downloader() as downloader:
+    token = downloader.download(sys.argv[1])
+    try:
+        token.result()
+    except KeyboardInterrupt:
+        print("interrupted", token.done())
+"""
+        gate = self.origin.gate()
+        process = self.python(program, self.origin.picture("opaque.png", hold_head=1, gate=gate.name))
+        self.assertTrue(gate.is_reached())
+        process.send_signal(signal.SIGINT)
+        self.assertEnds(process, 0, "interrupted False\n")
+
+    def test_interrupt_in_a_loop(self):
+        program = """
+import asyncio, imgdl, sys
+async def main():
+    async with imgdl.Downloader() as downloader:
+        await downloader.get(sys.argv[1])
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+        gate = self.origin.gate()
+        process = self.python(program, self.origin.picture("opaque.png", hold_head=1, gate=gate.name))
+        self.assertTrue(gate.is_reached())
+        process.send_signal(signal.SIGINT)
+        self.assertEnds(process, 0, "interrupted\n")
+
+    def test_fork(self):
+        program = """
+import asyncio, gc, imgdl, os, sys
+url, stalled = sys.argv[1:]
+downloader = imgdl.Downloader()
+shared = imgdl.Downloader.shared()
+image = downloader.download(url).result()
+pixels = bytes(image.view)
+finished = downloader.download(url)
+finished.result()
+running = downloader.download(stalled)
+
+async def main():
+    token = downloader.download(stalled, loop=asyncio.get_running_loop())
+    child = os.fork()
+    if child == 0:
+        run_child()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    # The parent's loop still hears of its downloads.
+    token.cancel()
+    try:
+        await token
+    except imgdl.Cancelled:
+        print("parent")
+
+def run_child():
+    def forked(call, *arguments):
+        try:
+            call(*arguments)
+        except imgdl.Error as error:
+            assert error.name == "IMGDL_ERROR_FORKED", error
+        else:
+            raise AssertionError(call)
+
+    forked(downloader.download, url)
+    forked(shared.download, url)
+    forked(downloader.set_header, "X", "y")
+    forked(downloader.cancel_all)
+    forked(downloader.wait_idle, 0)
+    forked(getattr, downloader, "current_count")
+    forked(running.result, 1)
+    forked(running.cancel)
+    forked(running.set_priority, "low")
+    assert finished.result().width == image.width
+    assert image.view == pixels
+    assert imgdl.get(url).pixels == pixels
+    with imgdl.Downloader() as mine:
+        assert mine.download(url).result().pixels == pixels
+    downloader.close()
+    downloader.close()
+    finish()
+
+def finish():
+    global downloader, shared, image, finished, running
+    del downloader, shared, image, finished, running
+    gc.collect()
+
+asyncio.run(main())
+running.cancel()
+try:
+    running.result(20)
+except imgdl.Cancelled:
+    pass
+assert downloader.download(url).result().pixels == pixels
+downloader.close()
+print("done")
+"""
+        url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never")
+        self.assertEnds(self.python(program, url, stalled), 0, "parent\ndone\n")
+
+    def test_no_library(self):
+        environment = dict(os.environ, IMGDL_LIBRARY="/nothing/libimgdl.so")
+        process = self.python("import imgdl", env=environment)
+        self.assertEnds(process, 1, stderr="ImportError: cannot load the library of imgdl")
+
+
+if __name__ == "__main__":
+    unittest.main()
