@@ -1,0 +1,220 @@
+//! What can go wrong.
+
+use std::fmt;
+
+use crate::convert::static_text;
+use crate::image::Image;
+
+/// Short for results of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The number of an error. The numbers are stable, and later versions may add some: treat one that you do not know like
+/// [`Code::INTERNAL`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Code(i32);
+
+macro_rules! codes {
+    ($($(#[$text:meta])* $name:ident = $raw:ident;)*) => {
+        impl Code {
+            $( $(#[$text])* pub const $name: Code = Code(imgdl_sys::$raw); )*
+        }
+    };
+}
+
+codes! {
+    /// The URL is empty, malformed, or holds control characters.
+    INVALID_URL = IMGDL_ERROR_INVALID_URL;
+    /// Not a picture, a broken one, or an empty body.
+    BAD_IMAGE_DATA = IMGDL_ERROR_BAD_IMAGE_DATA;
+    /// The server says that the caller's copy is still good.
+    NOT_MODIFIED = IMGDL_ERROR_NOT_MODIFIED;
+    /// The downloader could not begin it.
+    INVALID_OPERATION = IMGDL_ERROR_INVALID_OPERATION;
+    /// The HTTP status is not 200 to 299; [`Error::http_status`] tells which.
+    INVALID_STATUS = IMGDL_ERROR_INVALID_STATUS;
+    /// By [`Token::cancel`](crate::Token::cancel), `cancel_all`, `shutdown`, `close`, or a panic in its callback.
+    CANCELLED = IMGDL_ERROR_CANCELLED;
+    /// The response makes no sense.
+    INVALID_RESPONSE = IMGDL_ERROR_INVALID_RESPONSE;
+    /// The response is of a type that was not asked for.
+    INVALID_CONTENT_TYPE = IMGDL_ERROR_INVALID_CONTENT_TYPE;
+    /// A value out of range.
+    INVALID_ARGUMENT = IMGDL_ERROR_INVALID_ARGUMENT;
+    /// A handle that is not valid any more, such as that of a dropped executor.
+    INVALID_HANDLE = IMGDL_ERROR_INVALID_HANDLE;
+    /// An option that the loaded library does not know.
+    UNSUPPORTED_OPTION = IMGDL_ERROR_UNSUPPORTED_OPTION;
+    /// Waiting here would wait for this very thread.
+    WOULD_DEADLOCK = IMGDL_ERROR_WOULD_DEADLOCK;
+    /// The downloader takes no more requests.
+    SHUT_DOWN = IMGDL_ERROR_SHUT_DOWN;
+    /// The handle belongs to the parent process.
+    FORKED = IMGDL_ERROR_FORKED;
+    /// Memory, threads or descriptors ran out.
+    OUT_OF_MEMORY = IMGDL_ERROR_OUT_OF_MEMORY;
+    /// The time given to a wait is over; nothing else happened.
+    WAIT_TIMEOUT = IMGDL_ERROR_WAIT_TIMEOUT;
+    /// There is nothing to give yet.
+    NOT_READY = IMGDL_ERROR_NOT_READY;
+    /// A defect of the library: please report it.
+    INTERNAL = IMGDL_ERROR_INTERNAL;
+    /// CR, LF, NUL or other bytes that no header, method or credential has.
+    INVALID_HEADER = IMGDL_ERROR_INVALID_HEADER;
+    /// Neither http nor https.
+    UNSUPPORTED_SCHEME = IMGDL_ERROR_UNSUPPORTED_SCHEME;
+    /// The host's name has no address.
+    RESOLVE_FAILED = IMGDL_ERROR_RESOLVE_FAILED;
+    /// No connection could be made.
+    CONNECT_FAILED = IMGDL_ERROR_CONNECT_FAILED;
+    /// Closed or reset before the answer was complete.
+    CONNECTION_LOST = IMGDL_ERROR_CONNECTION_LOST;
+    /// No TLS session could be made.
+    TLS_FAILED = IMGDL_ERROR_TLS_FAILED;
+    /// The server's certificate is not trusted, expired, or another host's.
+    TLS_CERTIFICATE = IMGDL_ERROR_TLS_CERTIFICATE;
+    /// The server's answer is not HTTP.
+    PROTOCOL = IMGDL_ERROR_PROTOCOL;
+    /// The body or the picture ends too early.
+    TRUNCATED = IMGDL_ERROR_TRUNCATED;
+    /// Name, connection and TLS took too long.
+    CONNECT_TIMEOUT = IMGDL_ERROR_CONNECT_TIMEOUT;
+    /// No byte for too long.
+    IDLE_TIMEOUT = IMGDL_ERROR_IDLE_TIMEOUT;
+    /// The request's own [`total_timeout`](crate::Request::total_timeout).
+    TOTAL_TIMEOUT = IMGDL_ERROR_TOTAL_TIMEOUT;
+    /// The proxy refused, or is none.
+    PROXY_FAILED = IMGDL_ERROR_PROXY_FAILED;
+    /// More than [`max_redirects`](crate::Builder::max_redirects), or a loop.
+    TOO_MANY_REDIRECTS = IMGDL_ERROR_TOO_MANY_REDIRECTS;
+    /// From https to http, to another scheme, or without a usable Location.
+    REDIRECT_REFUSED = IMGDL_ERROR_REDIRECT_REFUSED;
+    /// The compressed body is broken.
+    CONTENT_ENCODING = IMGDL_ERROR_CONTENT_ENCODING;
+    /// [`max_body_bytes`](crate::Request::max_body_bytes), announced or received.
+    BODY_LIMIT = IMGDL_ERROR_BODY_LIMIT;
+    /// More than 256 KiB of response header.
+    HEADER_LIMIT = IMGDL_ERROR_HEADER_LIMIT;
+    /// [`max_pixels`](crate::DecodeOptions::max_pixels), from the picture's header.
+    PIXEL_LIMIT = IMGDL_ERROR_PIXEL_LIMIT;
+}
+
+impl Code {
+    pub(crate) fn from_raw(raw: i32) -> Code {
+        Code(raw)
+    }
+
+    /// The number.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+
+    /// The symbolic name, such as "IMGDL_ERROR_CANCELLED"; "IMGDL_ERROR_UNKNOWN" for numbers that are none.
+    pub fn name(self) -> &'static str {
+        // SAFETY: takes any number; static.
+        unsafe { static_text(imgdl_sys::imgdl_error_name(self.0)) }
+    }
+
+    /// A sentence that says what the code means in general. An [`Error`]'s own message is a better one.
+    pub fn description(self) -> &'static str {
+        // SAFETY: takes any number; static.
+        unsafe { static_text(imgdl_sys::imgdl_error_message(self.0)) }
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.0)
+    }
+}
+
+/// Why a download, a decode or a call failed.
+///
+/// ```no_run
+/// # let downloader = imgdl::Downloader::shared().unwrap();
+/// match downloader.get("https://example.org/picture.jpg") {
+///     Ok(image) => println!("{image:?}"),
+///     Err(error) if error.code() == imgdl::Code::INVALID_STATUS => println!("HTTP {}", error.http_status()),
+///     Err(error) => println!("{}: {error}", error.name()),
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Error {
+    code: Code,
+    message: String,
+    http_status: i32,
+    image: Option<Image>,
+    is_panic: bool,
+}
+
+impl Error {
+    pub(crate) fn new(code: Code, message: String) -> Error {
+        Error { code, message, http_status: 0, image: None, is_panic: false }
+    }
+
+    pub(crate) fn with_http_status(self, http_status: i32) -> Error {
+        Error { http_status, ..self }
+    }
+
+    pub(crate) fn with_image(self, image: Option<Image>) -> Error {
+        Error { image, ..self }
+    }
+
+    pub(crate) fn panic(message: &str) -> Error {
+        let message = format!("the callback of this download panicked: {message}");
+        Error { is_panic: true, ..Error::new(Code::CANCELLED, message) }
+    }
+
+    /// What it is, for programs.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// [`code`](Error::code)'s symbolic name, such as "IMGDL_ERROR_CANCELLED".
+    pub fn name(&self) -> &'static str {
+        self.code.name()
+    }
+
+    /// A sentence for a person that names the URL and the cause.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Of the last response; 0 if there was none.
+    pub fn http_status(&self) -> i32 {
+        self.http_status
+    }
+
+    /// With [`DecodeOptions::salvage`](crate::DecodeOptions::salvage), the pixels that could be had.
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_ref()
+    }
+
+    /// The same, to keep.
+    pub fn into_image(self) -> Option<Image> {
+        self.image
+    }
+
+    /// Whether a callback of yours panicked; the code is then [`Code::CANCELLED`].
+    pub fn is_panic(&self) -> bool {
+        self.is_panic
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.message.is_empty() { self.code.description() } else { &self.message })
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = f.debug_struct("Error");
+        parts.field("code", &self.code).field("message", &self.message).field("http_status", &self.http_status);
+        if let Some(image) = &self.image {
+            parts.field("image", image);
+        }
+        parts.finish()
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,72 @@
+//! Image downloads: a URL goes in, pixels come out.
+//!
+//! Requests for the same bytes share one transfer, each can be cancelled without harm to the others, and a picture can be
+//! shown while it is still arriving. This crate is the safe face of the C library libimgdl.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), imgdl::Error> {
+//! let image = imgdl::Downloader::shared()?.get("https://example.org/picture.jpg")?;
+//! println!("{} x {}, {} bytes of RGBA", image.width(), image.height(), image.pixels().len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With events, while it arrives:
+//!
+//! ```no_run
+//! use imgdl::{Downloader, Event, Events, Request};
+//! # fn main() -> Result<(), imgdl::Error> {
+//! let downloader = Downloader::new()?;
+//! let request = Request::new("https://example.org/picture.jpg").on_event(
+//!     Events::PROGRESS | Events::PARTIAL,
+//!     |_token, event| match event {
+//!         Event::Progress { received, expected } => println!("{received} of {expected:?}"),
+//!         Event::Partial(image) => println!("{} rows are there", image.ready().height),
+//!         Event::Finished(Ok(download)) => println!("whole: {:?}", download.image),
+//!         Event::Finished(Err(error)) => println!("{error}"),
+//!         _ => {}
+//!     },
+//! );
+//! downloader.download(request)?.wait()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where callbacks run
+//!
+//! On a thread of the downloader; or, named with [`Request::executor`] or [`Builder::executor`], [inline](Executor::inline)
+//! on the library's thread that made the event, or in your own event loop with a [`PumpedExecutor`].
+//!
+//! # Panics
+//!
+//! A panic in a callback goes no further than the callback. Its download is cancelled, the callback is not called again,
+//! and [`Token::wait`] returns an [`Error`] that [says so](Error::is_panic); [`Token::take_panic`] gives the panic to whoever
+//! wants to resume it.
+
+#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+
+mod convert;
+mod decode;
+mod downloader;
+mod error;
+mod event;
+mod executor;
+mod image;
+mod request;
+mod sink;
+mod token;
+
+pub use decode::{decode, DecodeOptions, Decoder};
+pub use downloader::{Builder, Downloader, Order, Shutdown};
+pub use error::{Code, Error, Result};
+pub use event::{Download, Event, Events, Response};
+pub use executor::{Executor, PumpedExecutor};
+pub use image::{Body, Format, Image, ImageInfo, PixelFormat, Rectangle, Rows};
+pub use request::{Priority, Request};
+pub use token::Token;
+
+/// The version of the library that is loaded, such as "1.0.0".
+pub fn version() -> &'static str {
+    // SAFETY: takes nothing; "static ones forever".
+    unsafe { convert::static_text(imgdl_sys::imgdl_version_string()) }
+}
