@@ -47,13 +47,17 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         case .terminal(let result):
             let image = result.image.flatMap { ImageObject.handle($0) }
             let data = result.body.flatMap { DataObject.handle($0) }
-            result.message.withCString { message in
-                send(IMGDL_EVENT_TERMINAL, result.progress) {
-                    $0.code = result.code.rawValue
-                    $0.http_status = result.status
-                    $0.message = message
-                    $0.image = image
-                    $0.data = data
+            let response = result.response.map { ResponseStruct($0) }
+            withExtendedLifetime(response) {
+                result.message.withCString { message in
+                    send(IMGDL_EVENT_TERMINAL, result.progress) {
+                        $0.response = response?.pointer
+                        $0.code = result.code.rawValue
+                        $0.http_status = result.status
+                        $0.message = message
+                        $0.image = image
+                        $0.data = data
+                    }
                 }
             }
             if image != nil { _ = HandleTable.shared.release(image, .image) }
