@@ -10,7 +10,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 DESTDIR ?=
-URL ?=
+export URL
 CFLAGS ?= -O2 -g
 WARNINGS := -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE
 
@@ -90,7 +90,8 @@ build/pictures/.written: build/bin/imgdl-pictures
 
 .PHONY: run
 run: $(PROGRAMS) build/pictures/.written
-	@build/bin/imgdl-demo --output build/demo $(if $(URL),'$(URL)',--origin build/bin/imgdl-origin --pictures build/pictures)
+	@if [ -n "$$URL" ]; then build/bin/imgdl-demo --output build/demo "$$URL"; \
+	else build/bin/imgdl-demo --output build/demo --origin build/bin/imgdl-origin --pictures build/pictures; fi
 
 # ---- Tests
 
@@ -102,7 +103,7 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -pthread
 
 .PHONY: test
-test: setup all c-tests build/pictures/.written
+test: setup all c-tests build/tests/imgdl-tests-thread
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests

@@ -437,7 +437,7 @@ enum {
     IMGDL_REQUEST_BODY = 1u << 0,
     /* Decode the body to an image. This is the default; say it when IMGDL_REQUEST_BODY is set and both are wanted. */
     IMGDL_REQUEST_DECODE = 1u << 1,
-    /* A redirect is an answer like any other: do not follow it, hand over its body. */
+    /* Do not follow redirects. With IMGDL_REQUEST_BODY alone a redirect is then an answer; else IMGDL_ERROR_INVALID_STATUS. */
     IMGDL_REQUEST_NO_REDIRECTS = 1u << 2,
     /* Follow redirects from https to http too. */
     IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,

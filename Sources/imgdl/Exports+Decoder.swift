@@ -15,10 +15,6 @@ final class DecoderObject {
         salvages = options.salvages
     }
 
-    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        if !bytes.isEmpty { try decoder.feed(bytes) }
-    }
-
     /// Writes *image: on failure too where salvage was asked for.
     func finish(_ image: UnsafeMutablePointer<OpaquePointer?>) throws(Failure) {
         do {
@@ -83,7 +79,7 @@ public func imgdl_decode(
         let input = try checkedCount(length, bytes, "bytes")
         let decoder = DecoderObject(try DecodeRequest(options))
         // A failure of feed stays: finish tells it again and salvages.
-        do throws(Failure) { try decoder.feed(input) } catch {}
+        do throws(Failure) { try decoder.decoder.feed(input) } catch {}
         try decoder.finish(image)
     }
 }
@@ -102,7 +98,7 @@ public func imgdl_decoder_create(
 public func imgdl_decoder_feed(_ decoder: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> imgdl_status {
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
-        try decoder.feed(try checkedCount(length, bytes, "bytes"))
+        try decoder.decoder.feed(try checkedCount(length, bytes, "bytes"))
     }
 }
 

@@ -47,7 +47,7 @@ final class HeaderRulesTests: XCTestCase {
     func testMethods() {
         XCTAssertNoThrow(try HeaderRules.checkMethod("PROPFIND"))
         XCTAssertThrowsError(try HeaderRules.checkMethod("GET /")) { error in
-            XCTAssertEqual((error as! Failure).code, .invalidArgument)
+            XCTAssertEqual((error as! Failure).code, .invalidHeader)
         }
         XCTAssertThrowsError(try HeaderRules.checkMethod(""))
     }

@@ -140,7 +140,7 @@ final class ExchangeTests: TransportTestCase {
             XCTAssertFalse(recorder[id].hasEnded, "not from inside the call")
             XCTAssertEqual(record(of: id).failure?.code, .invalidHeader)
         }
-        XCTAssertEqual(record(of: try start(origin.url("/echo"), method: "GET /x")).failure?.code, .invalidArgument)
+        XCTAssertEqual(record(of: try start(origin.url("/echo"), method: "GET /x")).failure?.code, .invalidHeader)
         XCTAssertEqual(origin.log.connections.count, 0)
     }
 

@@ -23,7 +23,7 @@
 #include "imgdl.h"
 #include "png-writer.h"
 
-enum { MAX_DOWNLOADS = 64, AT_ONCE = 8, SECONDS_EACH = 3, PARTIAL_INTERVAL_MS = 400, BAR = 20 };
+enum { MAX_DOWNLOADS = 64, AT_ONCE = 8, SECONDS_EACH = 3, PARTIAL_INTERVAL_MS = 400, REDRAW_MS = 50, BAR = 16 };
 
 enum state { WAITING, CONNECTING, ARRIVING, DONE, CANCELLED, FAILED };
 
@@ -55,45 +55,36 @@ static double now(void)
 
 /* ---- What is shown */
 
-static void format_size(char *text, size_t capacity, int64_t bytes)
+/* "172/333 KiB", or the one that is known. */
+static void format_amount(char *text, size_t capacity, int64_t received, int64_t expected)
 {
-    if (bytes < 0)
-        snprintf(text, capacity, "?");
-    else if (bytes < 1024)
-        snprintf(text, capacity, "%lld B", (long long)bytes);
-    else if (bytes < 1000 * 1024)
-        snprintf(text, capacity, "%lld KiB", (long long)(bytes + 512) / 1024);
+    int64_t largest = expected > received ? expected : received;
+    int64_t unit = largest < 1024 ? 1 : largest < 10240 * 1024 ? 1024 : 1024 * 1024;
+    const char *name = unit == 1 ? "B" : unit == 1024 ? "KiB" : "MiB";
+    long long amount = (received + unit / 2) / unit, of = (expected + unit / 2) / unit;
+    if (expected < 0 || expected == received)
+        snprintf(text, capacity, "%lld %s", amount, name);
     else
-        snprintf(text, capacity, "%.1f MiB", (double)bytes / (1 << 20));
+        snprintf(text, capacity, "%lld/%lld %s", amount, of, name);
 }
 
 static void describe(const struct download *download, char *text, size_t capacity)
 {
-    char partials[32] = "";
+    static const char *const words[] = {
+        [WAITING] = "waiting", [CONNECTING] = "asking", [ARRIVING] = "arriving",
+        [DONE] = "done", [CANCELLED] = "cancelled", [FAILED] = "failed",
+    };
+    char size[32] = "", partials[32] = "";
+    if (download->width)
+        snprintf(size, sizeof size, "%ux%u ", download->width, download->height);
     if (download->partials)
-        snprintf(partials, sizeof partials, ", seen %u time%s before", download->partials,
-                 download->partials == 1 ? "" : "s");
-    switch (download->state) {
-    case WAITING: snprintf(text, capacity, "waiting"); break;
-    case CONNECTING: snprintf(text, capacity, "asking"); break;
-    case ARRIVING:
-        if (!download->width)
-            snprintf(text, capacity, "arriving");
-        else if (!download->partials)
-            snprintf(text, capacity, "%u x %u", download->width, download->height);
-        else
-            snprintf(text, capacity, "%u x %u, seen %u time%s", download->width, download->height, download->partials,
-                     download->partials == 1 ? "" : "s");
-        break;
-    case DONE: snprintf(text, capacity, "%u x %u done%s", download->width, download->height, partials); break;
-    case CANCELLED: snprintf(text, capacity, "cancelled"); break;
-    case FAILED: snprintf(text, capacity, "failed"); break;
-    }
+        snprintf(partials, sizeof partials, ", %u partial", download->partials);
+    snprintf(text, capacity, "%s%s%s", size, words[download->state], partials);
 }
 
 static void draw_line(const struct download *download)
 {
-    char bar[BAR + 1], received[24], expected[24], amount[64], text[96];
+    char bar[BAR + 1], amount[64] = "", text[96], line[256];
     int64_t of = download->state == DONE ? download->received : download->expected;
     int filled = of > 0 ? (int)(download->received * BAR / of) : 0;
     if (filled > BAR)
@@ -101,18 +92,10 @@ static void draw_line(const struct download *download)
     memset(bar, '.', BAR);
     memset(bar, '#', (size_t)filled);
     bar[BAR] = '\0';
-    format_size(received, sizeof received, download->received);
-    format_size(expected, sizeof expected, download->expected);
-    if (download->state == WAITING || download->state == CONNECTING)
-        amount[0] = '\0';
-    else if (download->state == DONE || download->expected < 0)
-        snprintf(amount, sizeof amount, "%s", received);
-    else
-        snprintf(amount, sizeof amount, "%s of %s", received, expected);
+    if (download->state != WAITING && download->state != CONNECTING)
+        format_amount(amount, sizeof amount, download->received, of);
     describe(download, text, sizeof text);
-
-    char line[256];
-    snprintf(line, sizeof line, "%-20.20s [%s] %18s  %s", download->name, bar, amount, text);
+    snprintf(line, sizeof line, "%-17.17s [%s] %12s  %s", download->name, bar, amount, text);
     if (on_terminal_screen) {
         struct winsize size;
         int columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
@@ -245,12 +228,15 @@ static int run_all(imgdl_downloader *downloader, imgdl_executor *executor)
     if (on_terminal_screen)
         draw_all(0);
     struct pollfd waiting = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+    double drawn = now();
     while (ended_count < download_count) {
-        if (poll(&waiting, 1, 1000) < 0 && errno != EINTR)
+        if (poll(&waiting, 1, REDRAW_MS) < 0 && errno != EINTR)
             return complain("cannot wait", strerror(errno));
         imgdl_executor_dispatch(executor, 0, NULL);
-        if (on_terminal_screen)
+        if (on_terminal_screen && (ended_count == download_count || now() - drawn >= REDRAW_MS / 1000.0)) {
             draw_all(1);
+            drawn = now();
+        }
     }
     for (unsigned i = 0; i < download_count; i++)
         imgdl_token_release(downloads[i].token);
@@ -417,7 +403,7 @@ static int show_many(imgdl_downloader *downloader, imgdl_executor *executor, con
         counts[downloads[i].state]++;
         partials += downloads[i].partials;
     }
-    printf("\n%u pictures in %.1f s; they were seen %u times before they were complete.\n", counts[DONE], seconds,
+    printf("\n%u pictures in %.1f s; %u partial images of them were seen before they were complete.\n", counts[DONE], seconds,
            partials);
     printf("%s was cancelled half way: %s\n", cancelled,
            find(cancelled)->state == CANCELLED ? "its transfer ended there and then." : "but it was not!");

@@ -24,6 +24,7 @@ package final class Downloader: @unchecked Sendable {
     package let processGeneration = ProcessGeneration.current
     private static let lastID = Atomic<UInt64>(0)
 
+    private let loop: EventLoop
     private let mailbox: Mailbox
     private let engine: Engine
     /// The transport refers to it without holding it.
@@ -44,6 +45,8 @@ package final class Downloader: @unchecked Sendable {
     private var fields: RequestFields
     private var ending = Ending.running
     private var completions: [() -> Void] = []
+    /// The thread that waits for the end, where there is one.
+    private var reaper: Thread?
 
     private enum Ending {
         case running
@@ -56,8 +59,8 @@ package final class Downloader: @unchecked Sendable {
     package init(
         _ configuration: DownloaderConfiguration, ports: DownloaderPorts, executor: (any Executor)?
     ) throws(Failure) {
-        let loop = try EventLoop()
-        mailbox = Mailbox { loop.wake() }
+        loop = try EventLoop()
+        mailbox = Mailbox { [loop] in loop.wake() }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         workers = WorkerPool(width: configuration.decodeThreads > 0 ? configuration.decodeThreads : cores)
         engine = Engine(
@@ -166,7 +169,13 @@ package final class Downloader: @unchecked Sendable {
         if isFirst {
             if mustNotWait { startReaper { [self] in reap() } } else { reap() }
         } else if !mustNotWait {
-            lock.withLock { while ending != .ended { ended.wait() } }
+            let reaper = lock.withLock { () -> Thread? in
+                while ending != .ended { ended.wait() }
+                defer { self.reaper = nil }
+                return self.reaper
+            }
+            // Nothing is left when this returns, not even the thread that saw to it.
+            reaper?.join()
         }
     }
 
@@ -183,6 +192,7 @@ package final class Downloader: @unchecked Sendable {
         engineThread.join()
         workers.close()
         deliveryThread?.close()
+        loop.close()
         runCompletions()
         lock.withLock {
             ending = .ended
@@ -197,7 +207,8 @@ package final class Downloader: @unchecked Sendable {
 
     private func startReaper(_ body: @escaping () -> Void) {
         // Without a thread there is no way to wait without waiting: the end comes with the process.
-        (try? Thread.start(name: "imgdl-end", body))?.detach()
+        let thread = try? Thread.start(name: "imgdl-end", body)
+        lock.withLock { reaper = thread }
     }
 }
 

@@ -41,7 +41,7 @@ final class Engine: TransportEvents {
     /// Ends the thread as it stands, without a word to anybody: the process exits. Threads: any.
     func stop() {
         isStopped.store(true, ordering: .releasing)
-        loop.wake()
+        endLock.withLock { if !hasEnded { loop.wake() } }
     }
 
     /// False when the time is over first. Threads: any but the engine's.

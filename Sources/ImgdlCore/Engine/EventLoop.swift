@@ -9,6 +9,7 @@ final class EventLoop {
     private let wakeDescriptor: Int32
     private var watched: Set<Int32> = []
     private var readyCount = 0
+    private var isClosed = false
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
 
     init() throws(Failure) {
@@ -26,7 +27,12 @@ final class EventLoop {
         epoll_ctl(epoll, EPOLL_CTL_ADD, wakeDescriptor, &event)
     }
 
-    deinit {
+    deinit { close() }
+
+    /// Its thread has ended, and nobody wakes it any more.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
         Glibc.close(wakeDescriptor)
         Glibc.close(epoll)
     }

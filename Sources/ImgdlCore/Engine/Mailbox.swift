@@ -25,24 +25,20 @@ final class Mailbox: @unchecked Sendable {
 
     /// After `close` commands are dropped.
     func post(_ command: Command) {
-        let wasEmpty = lock.withLock { () -> Bool in
-            guard !isClosed else { return false }
-            commands.append(command)
-            return commands.count == 1
+        lock.withLock {
+            guard !isClosed else { return }
+            append(command)
         }
-        if wasEmpty { wake() }
     }
 
     /// False once the downloader takes no more requests. `accepted` runs before the engine can see the command.
     func submit(_ subscription: Subscription, accepted: () -> Void) -> Bool {
-        let (isAccepted, wakes) = lock.withLock { () -> (Bool, Bool) in
-            guard acceptsSubmits, !isClosed else { return (false, false) }
+        lock.withLock {
+            guard acceptsSubmits, !isClosed else { return false }
             accepted()
-            commands.append(.submit(subscription))
-            return (true, commands.count == 1)
+            append(.submit(subscription))
+            return true
         }
-        if wakes { wake() }
-        return isAccepted
     }
 
     func shutDown(cancelling: Bool) {
@@ -64,5 +60,11 @@ final class Mailbox: @unchecked Sendable {
             acceptsSubmits = false
             commands = []
         }
+    }
+
+    /// Wakes inside the lock: after `close` nobody is about to touch the engine's descriptors.
+    private func append(_ command: Command) {
+        commands.append(command)
+        if commands.count == 1 { wake() }
     }
 }

@@ -8,7 +8,8 @@ extension Downloads {
         guard transfers.contains(id), variant < transfers[id].variants.count else { return }
         if hasHeader, !transfers[id].variants[variant].hasHeader {
             transfers[id].variants[variant].hasHeader = true
-            forEachSubscriber(of: variant, id) { $0.emitHeader($1, variant) }
+            forEachSubscriber(of: variant, id) { $0.emit($1, .header(variant: variant), needs: .header) }
+            releaseProgress(of: variant, id)
         }
         if hasPartial {
             transfers[id].variants[variant].hasPartial = true
@@ -19,6 +20,7 @@ extension Downloads {
         switch verdict {
         case .fed:
             if transfers[id].variants[variant].phase == .busy { transfers[id].variants[variant].phase = .open }
+            if !transfers[id].variants[variant].owesHeader { releaseProgress(of: variant, id) }
             stepDecoder(id, variant, now)
         case .finished:
             endVariant(id, variant, failure.map { .failure($0, salvaged: variant) } ?? .success(variant: variant), now)
@@ -57,11 +59,11 @@ extension Downloads {
 
     // MARK: Telling
 
-    /// Progress has waited for it.
-    private mutating func emitHeader(_ subscriber: SubscriberID, _ variant: Int) {
-        guard subscribers[subscriber].options.events.contains(.header) else { return }
-        actions.append(.emit(subscriber, .header(variant: variant)))
-        if transfers[subscribers[subscriber].transfer].received > 0 { emitProgress(subscriber) }
+    private mutating func releaseProgress(of variant: Int, _ id: TransferID) {
+        guard transfers[id].progressCount > 0 else { return }
+        forEachSubscriber(of: variant, id) { downloads, subscriber in
+            if downloads.subscribers[subscriber].isProgressHeld { downloads.emitProgress(subscriber) }
+        }
     }
 
     /// Each at its own pace; the decoder goes at that of the fastest. Too early, the newest waits for its time.
@@ -92,16 +94,16 @@ extension Downloads {
     // MARK: Ending
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
-        // Who waited for a header that never came is still owed the final progress.
-        let owesProgress = transfers[id].variants[variant].owesHeader && transfers[id].hasWholeBody
         transfers[id].variants[variant].phase = .done
+        // The final progress comes also to who waited for a header that there is none of.
+        if transfers[id].hasWholeBody { releaseProgress(of: variant, id) }
         // Other bytes may make a better picture.
         if case .failure = outcome { unshare(id) }
         forEachSubscriber(of: variant, id) { downloads, subscriber in
-            let options = downloads.subscribers[subscriber].options
-            if owesProgress, options.events.contains(.header) { downloads.emitProgress(subscriber) }
             var outcome = outcome
-            if case .failure(let failure, _) = outcome, !options.salvages { outcome = .failure(failure) }
+            if case .failure(let failure, _) = outcome, !downloads.subscribers[subscriber].options.salvages {
+                outcome = .failure(failure)
+            }
             downloads.end(subscriber, outcome, now)
         }
         startWaiting(now)

@@ -53,14 +53,17 @@ extension Downloads {
         if subscribers[subscriber].options.events.contains(event) { actions.append(.emit(subscriber, notice)) }
     }
 
-    /// One that wants the header too learns of it first (DESIGN section 2, promise 2): until then its progress waits.
+    /// One that wants the header too learns of it first (DESIGN section 2, promise 2): its progress waits while the
+    /// decoder still reads what may be the header, but not for bytes that have not come.
     mutating func emitProgress(_ subscriber: SubscriberID) {
         let id = subscribers[subscriber].transfer
         if subscribers[subscriber].options.events.contains(.header), let variant = subscribers[subscriber].variant,
             transfers[id].variants[variant].owesHeader
         {
+            subscribers[subscriber].isProgressHeld = true
             return
         }
+        subscribers[subscriber].isProgressHeld = false
         let received = transfers[id].received
         let expected = transfers[id].hasWholeBody ? received : transfers[id].expected
         emit(subscriber, .progress(received: received, expected: expected), needs: .progress)

@@ -35,11 +35,9 @@ extension Downloads {
             enforceBodyLimits(id, now)
             guard transfers.contains(id) else { return startWaiting(now) }
         }
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
-        for variant in transfers[id].variants.indices {
-            transfers[id].variants[variant].hasNewBytes = true
-            stepDecoder(id, variant, now)
-        }
+        stepDecoders(id, now)
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
@@ -125,14 +123,16 @@ extension Downloads {
 
     /// The body of such a response is never decoded for those who did not ask for it (features T10).
     private mutating func refuseStatus(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        let accepts = { (downloads: borrowing Downloads, subscriber: SubscriberID) in
+            ResponseRules.accepts(
+                failure.status, downloads.subscribers[subscriber].options, request: downloads.transfers[id].request)
+        }
         var isAccepted = false
-        forEachSubscriber(id) { if $0.subscribers[$1].options.acceptsAnyStatus { isAccepted = true } }
+        forEachSubscriber(id) { if accepts($0, $1) { isAccepted = true } }
         guard isAccepted else { return condemn(id, failure) }
         unshare(id)
         forEachSubscriber(id) { downloads, subscriber in
-            if !downloads.subscribers[subscriber].options.acceptsAnyStatus {
-                downloads.end(subscriber, .failure(failure), now)
-            }
+            if !accepts(downloads, subscriber) { downloads.end(subscriber, .failure(failure), now) }
         }
     }
 

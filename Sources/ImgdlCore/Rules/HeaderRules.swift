@@ -5,7 +5,7 @@
 package enum HeaderRules {
     package static func checkMethod(_ method: String) throws(Failure) {
         guard isToken(method) else {
-            throw Failure(.invalidArgument, "“\(printable(method))” is not a method: a token is needed")
+            throw Failure(.invalidHeader, "“\(printable(method))” is not a method: a token is needed")
         }
     }
 

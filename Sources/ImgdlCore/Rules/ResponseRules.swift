@@ -1,14 +1,20 @@
 /// Which responses are an answer to the question for a picture.
 package enum ResponseRules {
-    /// nil for 200 to 299, and for a redirect that the caller wants to see. A 304 to a request that carried a validator
+    /// nil for 200 to 299. A 304 to a request that carried a validator
     /// is `notModified` (features B18, D8).
     package static func failure(status: Int32, request: TransferRequest) -> Failure? {
         if (200...299).contains(status) { return nil }
-        if RedirectRules.isRedirect(status), !request.followsRedirects { return nil }
         if status == 304, isConditional(request.fields) {
             return Failure(.notModified, "not modified since the caller's copy (304)", status: status)
         }
         return Failure(.invalidStatus, "the server answered \(status)\(reason(status))", status: status)
+    }
+
+    /// Whether this subscriber takes a status that is a failure to others: any, or a redirect that it wants to see and
+    /// not to decode.
+    package static func accepts(_ status: Int32, _ options: SubscriberOptions, request: TransferRequest) -> Bool {
+        let wantsRedirect = !request.followsRedirects && options.decode == nil
+        return options.acceptsAnyStatus || (wantsRedirect && RedirectRules.isRedirect(status))
     }
 
     /// Body bytes to expect, -1 when unknown: the length of an encoded body says nothing about the decoded one

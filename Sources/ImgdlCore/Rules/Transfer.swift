@@ -121,6 +121,8 @@ struct Subscriber {
     let variant: Int?
     var previous: SubscriberID
     var next: SubscriberID = 0
+    /// It waits for the header.
+    var isProgressHeld = false
     var lastPartial: Instant?
     /// There is a newer partial image, too early for this one.
     var isPartialHeld = false

@@ -37,8 +37,14 @@ struct Variant {
     /// No worker has it, and there is more to come.
     var isIdle: Bool { phase == .unopened || phase == .open }
 
-    /// Its header may still come.
-    var owesHeader: Bool { !hasHeader && phase != .done }
+    /// There are bytes that it has not read, and its header may be in them.
+    var owesHeader: Bool {
+        switch phase {
+        case .unopened, .open: !hasHeader && hasNewBytes
+        case .busy, .finishing: !hasHeader
+        case .done: false
+        }
+    }
 
     var wantsEarly: Bool { headerCount > 0 || partialCount > 0 }
 

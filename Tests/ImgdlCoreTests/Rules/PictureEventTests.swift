@@ -30,16 +30,34 @@ final class PictureEventTests: XCTestCase {
         play.expect([a, b, c].map { .emit($0.subscriber, .progress(received: 3, expected: 9)) })
     }
 
+    func testProgressDoesNotWaitForBytesThatHaveNotCome() {
+        var play = Play()
+        let a = play.submit("a", .with([.header, .progress]))
+        play.receive(a.transfer, 1, of: 9)
+        play.body(a.transfer, 1)
+        play.stepped(a.transfer, .fed)
+        play.expect([.start(a.transfer), decode(a, .feed(showing: false)), decode(a, .feed(showing: false))])
+        play.stepped(a.transfer, .fed)
+        play.expect([.emit(a.subscriber, .progress(received: 2, expected: 9))], "the header is not in what has come")
+        play.body(a.transfer, 1)
+        play.expect([decode(a, .feed(showing: false))])
+        play.stepped(a.transfer, .fed, header: true)
+        play.expect([
+            .emit(a.subscriber, .header(variant: 0)), .emit(a.subscriber, .progress(received: 3, expected: 9)),
+        ])
+    }
+
     func testAHeaderThatComesWithTheLastStepComesBeforeTheFinalProgress() {
         var play = Play()
         let a = play.submit("a", .with([.header, .progress]))
         play.receive(a.transfer, 1)
+        play.body(a.transfer, 1)
         play.finished(a.transfer)
         play.stepped(a.transfer, .fed)
         play.expect([.start(a.transfer), decode(a, .feed(showing: false)), decode(a, .finish)])
         play.stepped(a.transfer, .finished, header: true)
         play.expect([
-            .emit(a.subscriber, .header(variant: 0)), .emit(a.subscriber, .progress(received: 1, expected: 1)),
+            .emit(a.subscriber, .header(variant: 0)), .emit(a.subscriber, .progress(received: 2, expected: 2)),
             .end(a.subscriber, .success(variant: 0)), .forget(a.transfer),
         ])
     }
@@ -47,13 +65,14 @@ final class PictureEventTests: XCTestCase {
     func testTheFinalProgressComesWithoutAHeaderToo() {
         var play = Play()
         let a = play.submit("a", .with([.header, .progress]))
-        play.receive(a.transfer, 1, of: 1)
+        play.receive(a.transfer, 1, of: 2)
+        play.body(a.transfer, 1)
         play.finished(a.transfer)
         play.stepped(a.transfer, .fed)
         play.skip()
         play.stepped(a.transfer, .failed(.bad))
         play.expect([
-            .emit(a.subscriber, .progress(received: 1, expected: 1)),
+            .emit(a.subscriber, .progress(received: 2, expected: 2)),
             .end(a.subscriber, .failure(Failure.bad.with(status: 200))), .forget(a.transfer),
         ])
     }

@@ -96,8 +96,9 @@ struct RandomPlay {
             latest[request] = id
             everyTransfer.append(id)
         }
-        witness.accept(
-            subscriber, Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority))
+        var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
+        record.variant = downloads.subscribers.get(subscriber)?.variant
+        witness.accept(subscriber, record)
         everybody.append(subscriber)
         try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
     }

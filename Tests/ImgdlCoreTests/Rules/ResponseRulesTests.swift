@@ -4,10 +4,10 @@ import XCTest
 
 final class ResponseRulesTests: XCTestCase {
     private func failure(
-        _ status: Int32, _ fields: [HeaderField] = [], followsRedirects: Bool = true
+        _ status: Int32, _ fields: [HeaderField] = []
     ) -> Failure? {
         let request = TransferRequest(
-            url: testURL("https://a.example/1"), fields: fields, followsRedirects: followsRedirects)
+            url: testURL("https://a.example/1"), fields: fields)
         return ResponseRules.failure(status: status, request: request)
     }
 
@@ -32,12 +32,20 @@ final class ResponseRulesTests: XCTestCase {
         XCTAssertNil(failure(200, [HeaderField("If-None-Match", "\"1\"")]))
     }
 
-    func testARedirectThatIsNotFollowedIsAnAnswer() {
-        for status: Int32 in [301, 302, 303, 307, 308] {
-            XCTAssertNil(failure(status, followsRedirects: false))
-            XCTAssertEqual(failure(status)?.code, .invalidStatus)
+    func testARedirectThatIsNotFollowedIsAnAnswerToWhoDoesNotDecode() {
+        func accepts(_ status: Int32, follows: Bool = false, _ change: (inout SubscriberOptions) -> Void) -> Bool {
+            var options = SubscriberOptions()
+            change(&options)
+            let request = TransferRequest(url: testURL("https://a.example/1"), followsRedirects: follows)
+            return ResponseRules.accepts(status, options, request: request)
         }
-        XCTAssertEqual(failure(300, followsRedirects: false)?.code, .invalidStatus)
+        for status: Int32 in [301, 302, 303, 307, 308] {
+            XCTAssertTrue(accepts(status) { $0.decode = nil })
+            XCTAssertFalse(accepts(status) { _ in }, "an empty picture would say less than the status")
+            XCTAssertFalse(accepts(status, follows: true) { $0.decode = nil })
+        }
+        XCTAssertFalse(accepts(404) { $0.decode = nil })
+        XCTAssertTrue(accepts(404) { $0.acceptsAnyStatus = true })
     }
 
     /// Features I17.

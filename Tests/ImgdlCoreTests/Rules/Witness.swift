@@ -11,6 +11,7 @@ struct Witness {
         var priority: Priority
         var wasCancelled = false
         var hasEnded = false
+        var variant: Int?
         /// started, response, header, then progress and partial images.
         var lastRank = -1
         var received: Int64 = 0
@@ -142,12 +143,13 @@ struct Witness {
             switch notice {
             case .started: (0, .started)
             case .response: (1, .response)
-            case .header: (2, .header)
-            case .progress: (3, .progress)
-            case .partial: (3, .partial)
+            // Bytes that do not hold the whole header yet are progress before it.
+            case .progress: (subscriber.lastRank < 3 ? 2 : 4, .progress)
+            case .header: (3, .header)
+            case .partial: (4, .partial)
             }
         try require(subscriber.options.events.contains(event), "told what it did not ask for")
-        let isRepeatable = rank == 3 && subscriber.lastRank == 3
+        let isRepeatable = rank == subscriber.lastRank && (rank == 2 || rank == 4)
         try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
         subscriber.lastRank = rank
         switch notice {
@@ -157,6 +159,10 @@ struct Witness {
         case .progress(let received, let expected):
             try require(received == transfer.received && received >= subscriber.received, "progress that is not")
             try require(!transfer.isDraining, "progress of a drain")
+            if subscriber.options.events.contains(.header), let variant = subscriber.variant {
+                let isRead = transfer.headers.contains(variant) || transfer.stepsInFlight[variant] == nil
+                try require(isRead, "progress while the decoder reads what may be the header")
+            }
             try require(!subscriber.hasFinalProgress, "progress after the final one")
             subscriber.received = received
             subscriber.hasFinalProgress = transfer.finished && received == expected

@@ -30,7 +30,8 @@ static int extend(X509 *certificate, X509 *issuer, int nid, const char *value) {
     return added;
 }
 
-/* A certificate for `key`, valid between the two offsets from now in seconds. A NULL issuer signs itself. */
+/* A certificate for `key`, valid between the two offsets from now in seconds. Without an issuer it signs itself, and is an
+ * authority unless it is for localhost. */
 static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *issuer_key, long from, long to) {
     X509 *certificate = X509_new();
     if (certificate == NULL) return NULL;
@@ -44,11 +45,12 @@ static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *is
     X509_NAME_add_entry_by_txt(
         X509_get_subject_name(certificate), "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
     X509_set_issuer_name(certificate, X509_get_subject_name(issuer != NULL ? issuer : certificate));
-    if (issuer == NULL) {
+    if (issuer == NULL && strcmp(name, "localhost") != 0) {
         extend(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE");
         extend(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
         extend(certificate, certificate, NID_subject_key_identifier, "hash");
     } else {
+        issuer = issuer != NULL ? issuer : certificate;
         extend(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE");
         extend(certificate, issuer, NID_subject_alt_name,
                strcmp(name, "localhost") == 0 ? "DNS:localhost,IP:127.0.0.1" : "DNS:elsewhere.invalid");

@@ -8,8 +8,8 @@ import OriginHTTP2
 ///
 /// The listening sockets are ours and inherited by nginx, so that no port is lost to another process.
 ///
-/// What it serves on each port: its files at `/`, the same at `/slow/` with `slowRate` bytes per second for each
-/// answer; text files compressed where the client takes that; redirects from `/to-plain/x`, `/to-http1/x`, `/to-http2/x`
+/// What it serves on each port: its files at `/`, the same at `/slow/x?rate=N` with so many bytes per
+/// second; text files compressed where the client takes that; redirects from `/to-plain/x`, `/to-http1/x`, `/to-http2/x`
 /// to `/x` on that port. Every answer tells its connection in the field X-Connection.
 package final class NginxServer {
     package enum Port: Int, CaseIterable, Sendable {
@@ -38,7 +38,7 @@ package final class NginxServer {
 
     /// `directives`: of nginx's, for all three servers.
     package init(
-        files: [String: [UInt8]], certificate: Certificate = .valid, slowRate: Int = 0, directives: String = ""
+        files: [String: [UInt8]], certificate: Certificate = .valid, directives: String = ""
     ) throws {
         authority = try Authority(certificate)
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
@@ -53,7 +53,7 @@ package final class NginxServer {
             mkdir(folder + "/files", 0o700)
             for (name, bytes) in files { try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/files/\(name)")) }
             try authority.writeServer(certificate: folder + "/certificate.pem", key: folder + "/key.pem")
-            let text = configuration(slowRate: slowRate, directives: directives)
+            let text = configuration(directives)
             try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/nginx.conf"))
             child = try Self.spawn(
                 ["nginx", "-p", folder, "-e", folder + "/error.log", "-c", folder + "/nginx.conf"],
@@ -89,7 +89,7 @@ package final class NginxServer {
     }
 
     /// With a master process: nginx 1.22 alone (`master_process off`) crashes over sockets it inherits.
-    private func configuration(slowRate: Int, directives: String) -> String {
+    private func configuration(_ directives: String) -> String {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map { "\($0)_temp_path \(folder)/\($0);" }
         let redirects = Port.allCases
@@ -100,7 +100,7 @@ package final class NginxServer {
                 listen 127.0.0.1:\(self.port(port))\(["", " ssl", " ssl http2"][port.rawValue]);
                 root \(folder)/files;
                 location = /ready { return 204; }
-                location /slow/ { alias \(folder)/files/; limit_rate \(slowRate); }
+                location /slow/ { alias \(folder)/files/; limit_rate $arg_rate; }
                 \(redirects.joined(separator: "\n    "))
             }
             """
