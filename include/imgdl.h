@@ -371,9 +371,10 @@ IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
  * 7  Events
  *
  * For each accepted download: STARTED, RESPONSE, HEADER, then PROGRESS and PARTIAL, then TERMINAL, exactly once and
- * always last. Of the others a request gets those in its event_mask; one that asks for HEADER gets its PROGRESS after it.
- * A download that joins a running transfer gets at once what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an
- * image, a body or the token, retain it.
+ * always last. Of the others a request gets those in its event_mask. (While a file keeps its size behind much else, such
+ * as a profile of many kilobytes, PROGRESS comes before HEADER.) A download that joins a running transfer gets at once
+ * what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an image, a
+ * body or the token, retain it.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_event_mask;

@@ -89,31 +89,39 @@ package final class Subscription: @unchecked Sendable {
 }
 
 /// What waits to be delivered to one subscription: one of each kind at most, newer progress and newer partial images in
-/// place of older ones. A slow subscriber never makes a queue grow.
+/// place of older ones. A slow subscriber never makes a queue grow. Whatever the kind, an event tells the newest
+/// progress there is when it is taken, so that the numbers never go back.
 struct PendingEvents {
     private var isStarted = false
-    private var response: DownloadEvent?
-    private var header: DownloadEvent?
-    private var progress: DownloadEvent?
-    private var partial: DownloadEvent?
-    private var terminal: DownloadEvent?
+    private var response: (Response, Progress)?
+    private var header: ImageHeader?
+    private var hasProgress = false
+    private var partial: DecodedImage?
+    private var terminal: DownloadResult?
+    private var latest = Progress()
 
     mutating func add(_ event: DownloadEvent) {
         switch event {
         case .started: isStarted = true
-        case .response: response = event
-        case .header: header = event
-        case .progress: progress = event
-        case .partial: partial = event
-        case .terminal:
-            terminal = event
+        case .response(let response, let progress): self.response = (response, progress)
+        case .header(let header, let progress):
+            self.header = header
+            note(progress)
+        case .progress(let progress):
+            hasProgress = true
+            note(progress)
+        case .partial(let image, let progress):
+            partial = image
+            note(progress)
+        case .terminal(let result):
+            terminal = result
             // The final picture takes the place of a partial one.
             partial = nil
         }
     }
 
     var isEmpty: Bool {
-        !isStarted && response == nil && header == nil && progress == nil && partial == nil && terminal == nil
+        !isStarted && response == nil && header == nil && !hasProgress && partial == nil && terminal == nil
     }
 
     var holdsTerminal: Bool { terminal != nil }
@@ -123,6 +131,17 @@ struct PendingEvents {
             isStarted = false
             return .started
         }
-        return response.take() ?? header.take() ?? progress.take() ?? partial.take() ?? terminal.take()
+        if let (response, progress) = response.take() { return .response(response, progress) }
+        if let header = header.take() { return .header(header, latest) }
+        if hasProgress {
+            hasProgress = false
+            return .progress(latest)
+        }
+        if let partial = partial.take() { return .partial(partial, latest) }
+        return terminal.take().map { .terminal($0) }
+    }
+
+    private mutating func note(_ progress: Progress) {
+        if progress.received >= latest.received { latest = progress }
     }
 }
