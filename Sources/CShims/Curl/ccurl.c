@@ -1,5 +1,18 @@
 #include "ccurl.h"
 
+#include <pthread.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static CURLcode global_status;
+
+static void initialize(void) { global_status = curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+CURLcode ccurl_global_init(void)
+{
+    pthread_once(&once, initialize);
+    return global_status;
+}
+
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value)

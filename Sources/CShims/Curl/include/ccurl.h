@@ -8,6 +8,9 @@
 /* CURLAUTH_BASIC has a cast in it. */
 static const long CCURL_AUTH_BASIC = CURLAUTH_BASIC;
 
+/* curl_global_init, at the first call only. */
+CURLcode ccurl_global_init(void);
+
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
