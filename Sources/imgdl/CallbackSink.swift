@@ -1,5 +1,4 @@
 import CImgdl
-import Glibc
 import ImgdlCore
 
 /// A C callback with its user_data, as the library's side of a subscription sees it.
@@ -47,17 +46,13 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         case .terminal(let result):
             let image = result.image.flatMap { ImageObject.handle($0) }
             let data = result.body.flatMap { DataObject.handle($0) }
-            let response = result.response.map { ResponseStruct($0) }
-            withExtendedLifetime(response) {
-                result.message.withCString { message in
-                    send(IMGDL_EVENT_TERMINAL, result.progress) {
-                        $0.response = response?.pointer
-                        $0.code = result.code.rawValue
-                        $0.http_status = result.status
-                        $0.message = message
-                        $0.image = image
-                        $0.data = data
-                    }
+            result.message.withCString { message in
+                send(IMGDL_EVENT_TERMINAL, result.progress) {
+                    $0.code = result.code.rawValue
+                    $0.http_status = result.status
+                    $0.message = message
+                    $0.image = image
+                    $0.data = data
                 }
             }
             if image != nil { _ = HandleTable.shared.release(image, .image) }
@@ -74,48 +69,5 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         event.expected = progress.expected
         fill(&event)
         withUnsafePointer(to: event) { callback($0, userData) }
-    }
-}
-
-/// An imgdl_response and the memory that it points to.
-final class ResponseStruct {
-    private let response: Response
-    private var strings: [UnsafeMutablePointer<CChar>?] = []
-    private let headers: UnsafeMutablePointer<imgdl_header>
-    private let url: UnsafeMutablePointer<CChar>?
-    private let storage: UnsafeMutablePointer<imgdl_response>
-
-    init(_ response: Response) {
-        self.response = response
-        let fields = response.head.fields
-        headers = .allocate(capacity: max(fields.count, 1))
-        url = strdup(response.url.canonical)
-        storage = .allocate(capacity: 1)
-        for (index, field) in fields.enumerated() {
-            let name = strdup(field.name)
-            let value = strdup(field.value)
-            strings.append(name)
-            strings.append(value)
-            headers[index] = imgdl_header(name: name, value: value)
-        }
-        storage.initialize(
-            to: imgdl_response(
-                struct_size: UInt32(MemoryLayout<imgdl_response>.stride), status: response.head.status,
-                http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.redirectCount),
-                content_length: response.head.contentLength ?? -1, url: url, headers: headers, header_count: fields.count))
-    }
-
-    deinit {
-        for string in strings { free(string) }
-        free(url)
-        headers.deallocate()
-        storage.deallocate()
-    }
-
-    /// Valid while this object lives.
-    var pointer: UnsafePointer<imgdl_response> { UnsafePointer(storage) }
-
-    func withPointer(_ body: (UnsafePointer<imgdl_response>) -> Void) {
-        withExtendedLifetime(self) { body(pointer) }
     }
 }

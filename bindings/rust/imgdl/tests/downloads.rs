@@ -59,7 +59,7 @@ fn every_executor_tells_the_same_story() {
 }
 
 #[test]
-#[ignore = "the library forgets the status of a success when the callback has had the response"]
+
 fn the_token_knows_the_status_when_the_callback_had_the_rest() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
