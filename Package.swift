@@ -35,7 +35,7 @@ let package = Package(
         .target(
             name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
-        .target(name: "OriginNginx", dependencies: ["OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
+        .target(name: "OriginNginx", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
         .target(

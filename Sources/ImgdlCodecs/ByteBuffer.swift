@@ -44,5 +44,5 @@ final class ByteBuffer {
         count = 0
     }
 
-    private static let outOfMemory = Failure(.outOfMemory, "no memory for the body of a picture")
+    private static var outOfMemory: Failure { Failure(.outOfMemory, "no memory for the body of a picture") }
 }

@@ -12,13 +12,15 @@ enum Signature {
     static let lengthToJudge = 16
 
     /// nil stands for any byte.
-    private static let known: [(format: ImageFormat, bytes: [UInt8?])] = [
-        (.jpeg, [0xFF, 0xD8, 0xFF]),
-        (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
-        (.webp, ascii("RIFF") + [nil, nil, nil, nil] + ascii("WEBP")),
-        (.gif, ascii("GIF87a")),
-        (.gif, ascii("GIF89a")),
-    ]
+    private static var known: [(format: ImageFormat, bytes: [UInt8?])] {
+        [
+            (.jpeg, [0xFF, 0xD8, 0xFF]),
+            (.png, [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
+            (.webp, ascii("RIFF") + [nil, nil, nil, nil] + ascii("WEBP")),
+            (.gif, ascii("GIF87a")),
+            (.gif, ascii("GIF89a")),
+        ]
+    }
 
     static func judge(_ bytes: UnsafeRawBufferPointer) -> Judgement {
         for signature in known where matches(bytes, signature.bytes) && bytes.count >= signature.bytes.count {

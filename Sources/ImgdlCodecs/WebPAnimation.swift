@@ -61,7 +61,7 @@ enum WebPAnimation {
         return Frame(pixels: canvas, rows: isWhole ? height : y + Int(last), count: 0)
     }
 
-    private static let broken = Failure(.badImageData, "libwebp: the animation is broken")
+    private static var broken: Failure { Failure(.badImageData, "libwebp: the animation is broken") }
 
     private static func webpData(_ body: UnsafeRawBufferPointer) -> WebPData {
         WebPData(bytes: body.baseAddress?.assumingMemoryBound(to: UInt8.self), size: body.count)

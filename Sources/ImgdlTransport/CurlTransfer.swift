@@ -10,6 +10,10 @@ final class CurlTransfer {
     let id: TransferID
     let request: TransportRequest
     var handle: EasyHandle?
+    /// Of the host, as they were looked up.
+    var addresses: [String] = []
+    /// Its next connection has to be a new one.
+    private(set) var needsFreshConnection = false
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
 
@@ -69,6 +73,17 @@ final class CurlTransfer {
                 hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0, query: String(query)))
         failure.status = status
         return failure
+    }
+
+    /// Whether to begin again, once, on a connection of its own. curl repeats a request that the server has not looked at
+    /// (its stream came after the GOAWAY, or its connection had been closed), but on connections shared with others that
+    /// may end in the same way, and not more than five times. The first stream of a connection is always looked at.
+    func beginsAgain(after code: CURLcode) -> Bool {
+        guard code == CURLE_SEND_ERROR, !needsFreshConnection, !isEnded, !parser.isComplete, ownFailure == nil,
+            handle?.errorMessage.contains("before giving up") == true
+        else { return false }
+        needsFreshConnection = true
+        return true
     }
 
     // MARK: curl's callbacks; false stops the transfer

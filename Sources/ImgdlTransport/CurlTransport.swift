@@ -100,6 +100,8 @@ package final class CurlTransport: Transport {
             let handle = try takeHandle()
             transfer.handle = handle
             options.apply(transfer.request, addresses: addresses, to: handle)
+            if transfer.needsFreshConnection { handle.set(CURLOPT_FRESH_CONNECT, 1) }
+            transfer.addresses = addresses
             transfer.installCallbacks(on: handle)
             try handle.check()
             try multi.add(handle)
@@ -191,6 +193,11 @@ package final class CurlTransport: Transport {
         step(multi)
         while let (context, code) = multi.nextDone() {
             let transfer = CurlTransfer.at(context)
+            if transfer.beginsAgain(after: code) {
+                release(transfer)
+                begin(transfer, addresses: transfer.addresses)
+                continue
+            }
             let failure = transfer.failure(for: code)
             release(transfer)
             guard !transfer.isEnded else { continue }

@@ -29,7 +29,7 @@ final class HandleTable {
     private var free: [UInt32] = []
     private var freeHead = 0
 
-    private init() { Process.prepareForFork(table: lock) }
+    private init() {}
 
     /// A new handle with one reference.
     func insert(_ object: AnyObject, _ kind: HandleKind) -> OpaquePointer? {

@@ -10,7 +10,6 @@ enum Process {
     private static var live: [Live] = []
     private static var isExitPrepared = false
     private static var shared: (handle: OpaquePointer, generation: Int)?
-    private static var tableLock: Lock?
 
     private struct Live {
         weak var downloader: Downloader?
@@ -71,21 +70,27 @@ enum Process {
     static let userAgent = "imgdl/\(version)"
     static let version = "1.0.0"
 
+    /// Makes what there is one of, on the one thread that loads the library. Swift makes such things at their first use,
+    /// under a lock that knows threads by a number which fork() changes: two threads of a child would wait for ever.
+    ///
     /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child.
-    static func prepareForFork(table: Lock) {
-        tableLock = table
+    static func prepare() {
+        _ = HandleTable.shared
+        _ = InlineExecutor.shared
+        _ = codec
+        lock.withLock { live.removeAll() }
         pthread_atfork(
             {
                 Process.lock.enterFork()
-                Process.tableLock?.enterFork()
+                HandleTable.shared.lock.enterFork()
             },
             {
-                Process.tableLock?.leaveFork()
+                HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
             },
             {
                 ProcessGeneration.advance()
-                Process.tableLock?.leaveFork()
+                HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
             })
     }
@@ -97,6 +102,10 @@ enum Process {
         }
     }
 }
+
+/// Called when the library is loaded.
+@_cdecl("system_library_loaded")
+func libraryLoaded() { Process.prepare() }
 
 extension Downloader: ProcessBound {}
 extension PumpedExecutor: ProcessBound {}

@@ -317,5 +317,24 @@ final class DownloadTests: DownloaderTestCase {
     }
 
     /// The picture decoded by imgdl_decode, without a download.
+    /// A program that the host starts meanwhile must not hold the library's connections open.
+    func testNoDescriptorIsInherited() {
+        let inherited = { () -> Set<Int32> in
+            Set((0..<1024).filter { fcntl($0, F_GETFD) >= 0 && fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
+        }
+        let before = inherited()
+        replaceDownloader { _ in }
+        let download = start(picture("baseline.jpg", "hold_after=10&gate=go"))
+        download.waitFor(IMGDL_EVENT_PROGRESS)
+        let names = inherited().subtracting(before).map { descriptor -> String in
+            var target = [CChar](repeating: 0, count: 256)
+            readlink("/proc/self/fd/\(descriptor)", &target, 255)
+            return String(cString: target)
+        }
+        XCTAssertEqual(names, [])
+        origin.gate("go").open()
+        assertEnds(download, "IMGDL_OK")
+    }
+
     func decoded(_ name: String) -> [UInt8]? { decodedPixels(Pictures.bytes(name)) }
 }

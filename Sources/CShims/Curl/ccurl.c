@@ -1,4 +1,27 @@
+#define _GNU_SOURCE
 #include "ccurl.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static CURLcode global_status;
+
+static void initialize(void) { global_status = curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+CURLcode ccurl_global_init(void)
+{
+    pthread_once(&once, initialize);
+    return global_status;
+}
+
+/* curl 7.88 opens sockets that programs started by the host would inherit. */
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)context;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 
@@ -38,6 +61,8 @@ CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body
         code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     return code;
 }
 

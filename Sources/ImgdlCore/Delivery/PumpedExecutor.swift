@@ -55,26 +55,30 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         _ = read(descriptor, &value, 8)
         let limit = maximum > 0 ? maximum : Self.turn
         var count = 0
-        while count < limit, let (subscription, event) = lock.withLock({ queue.take() }) {
+        while count < limit, let (subscription, event) = lock.withLock({ isClosed ? nil : queue.take() }) {
             count += 1
             subscription.deliver(event)
             lock.withLock { queue.returnTaken(subscription) }
         }
-        let isLeft = lock.withLock { () -> Bool in
+        let (isLeft, wasClosed) = lock.withLock { () -> (Bool, Bool) in
             isDispatching = false
-            return !queue.isEmpty
+            return (!queue.isEmpty, isClosed)
         }
-        if isLeft { signal() }
+        // One of the callbacks let go of the executor: what was in its hands then has come back since.
+        if wasClosed { dropWaiting() } else if isLeft { signal() }
         return count
     }
 
     /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends.
     package func close() {
-        let dropped = lock.withLock { () -> [Subscription] in
-            isClosed = true
-            return queue.takeAll()
+        lock.withLock { isClosed = true }
+        dropWaiting()
+    }
+
+    private func dropWaiting() {
+        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending.holdsTerminal {
+            subscription.discard()
         }
-        for subscription in dropped where subscription.pending.holdsTerminal { subscription.discard() }
     }
 
     private func signal() {

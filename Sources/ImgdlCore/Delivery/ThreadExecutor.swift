@@ -29,19 +29,20 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
     }
 
     private func run() {
-        var taken: (Subscription, DownloadEvent)?
-        while true {
-            let next: (Subscription, DownloadEvent)? = lock.withLock {
-                if let taken { queue.returnTaken(taken.0) }
-                while queue.isEmpty, !isClosing { changed.wait() }
-                return queue.take()
+        while let (subscription, event) = next() {
+            subscription.deliver(event)
+            lock.withLock { queue.returnTaken(subscription) }
+        }
+    }
+
+    /// Waits for it; nil at the end. Nothing delivered before is held meanwhile: it may have a picture in it.
+    private func next() -> (Subscription, DownloadEvent)? {
+        lock.withLock {
+            while true {
+                if let next = queue.take() { return next }
+                if isClosing { return nil }
+                changed.wait()
             }
-            taken = next
-            guard let next else {
-                if lock.withLock({ isClosing && queue.isEmpty }) { return }
-                continue
-            }
-            next.0.deliver(next.1)
         }
     }
 }

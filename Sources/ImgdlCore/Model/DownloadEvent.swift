@@ -33,6 +33,8 @@ package struct DownloadResult: Sendable {
     package var body: BodySlice?
     package var response: Response?
     package var progress = Progress()
+    /// Of the last response, 0 when there was none.
+    package let status: Int32
 
     package init(
         failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil,
@@ -44,10 +46,10 @@ package struct DownloadResult: Sendable {
         self.body = body
         self.response = response
         self.progress = progress
+        status = failure?.status ?? response?.head.status ?? 0
     }
 
     package var code: ErrorCode { failure?.code ?? .ok }
-    package var status: Int32 { failure?.status ?? response?.head.status ?? 0 }
 }
 
 /// What a subscriber is told, in this order (DESIGN section 2, promise 2).

@@ -86,7 +86,9 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
         for thread in joinable { thread.join() }
     }
 
-    private static let closed = Failure(.shutDown, "the name was not looked up: the downloader is shut down")
+    private static var closed: Failure {
+        Failure(.shutDown, "the name was not looked up: the downloader is shut down")
+    }
 
     /// Under the lock. The failure when no thread could be had.
     private func startWorker() -> Failure? {

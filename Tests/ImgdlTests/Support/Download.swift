@@ -36,6 +36,8 @@ final class Download: @unchecked Sendable {
 
     let monitor = Monitor(Record())
     private let accepted = Monitor((token: OpaquePointer?.none, status: Int32(0)))
+    /// Copies the pixels and the body to the record; else `onEvent` looks at them. Set before `start`.
+    var keepsResult = true
     /// Runs inside each callback; set before `start`.
     var onEvent: ((imgdl_event) -> Void)?
 
@@ -139,12 +141,12 @@ final class Download: @unchecked Sendable {
             record.message = String(cString: event.message)
             record.httpStatus = event.http_status
             record.hasImage = event.image != nil
-            if let image = event.image, let pixels = imgdl_image_pixels(image) {
+            if keepsResult, let image = event.image, let pixels = imgdl_image_pixels(image) {
                 record.imageFormat = imgdl_image_format(image)
                 let size = imgdl_image_stride(image) * Int(imgdl_image_height(image))
                 record.pixels = [UInt8](UnsafeRawBufferPointer(start: pixels, count: size))
             }
-            if let data = event.data {
+            if keepsResult, let data = event.data {
                 record.body = [UInt8](
                     UnsafeRawBufferPointer(start: imgdl_data_bytes(data), count: imgdl_data_length(data)))
             }

@@ -1,6 +1,7 @@
 import COrigin
 import Foundation
 import Glibc
+import Origin
 import OriginHTTP2
 
 /// nginx as a child process: a server that nobody scripted, on 127.0.0.1, with a folder, certificates and a document
@@ -76,8 +77,18 @@ package final class NginxServer {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Ends it at once: the kernel closes its connections.
-    package func kill() { end(by: SIGKILL, group: true) }
+    /// Ends it at once: the kernel closes its connections. Returns when its ports refuse new ones, since the worker
+    /// process is not ours to wait for.
+    package func kill() {
+        end(by: SIGKILL, group: true)
+        for port in ports {
+            let deadline = Deadline.patient
+            while let client = Self.connect(to: port), deadline.instant > .now {
+                close(client)
+                usleep(1_000)
+            }
+        }
+    }
 
     /// The master process takes its worker along, unless it is killed.
     private func end(by signal: Int32, group: Bool = false) {
@@ -132,16 +143,22 @@ package final class NginxServer {
     /// Asks for a first answer. The connection waits in the socket's queue until nginx runs; it is reset if that never
     /// comes about.
     private func answers() -> Bool {
-        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard let client = Self.connect(to: port(.plain)) else { return false }
         defer { close(client) }
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-        var address = Self.loopback(port(.plain))
-        let isConnected = Self.withAddress(&address) { connect(client, $0, $1) == 0 }
         let question = "GET /ready HTTP/1.0\r\n\r\n"
-        guard isConnected, send(client, question, question.utf8.count, Int32(MSG_NOSIGNAL)) > 0 else { return false }
+        guard send(client, question, question.utf8.count, Int32(MSG_NOSIGNAL)) > 0 else { return false }
         var byte: UInt8 = 0
         return recv(client, &byte, 1, 0) == 1
+    }
+
+    private static func connect(to port: UInt16) -> Int32? {
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var address = loopback(port)
+        if withAddress(&address, { Glibc.connect(client, $0, $1) == 0 }) { return client }
+        close(client)
+        return nil
     }
 
     private static func listen() throws -> (descriptor: Int32, port: UInt16) {

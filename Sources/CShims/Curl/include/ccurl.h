@@ -8,6 +8,9 @@
 /* CURLAUTH_BASIC has a cast in it. */
 static const long CCURL_AUTH_BASIC = CURLAUTH_BASIC;
 
+/* curl_global_init, at the first call only. */
+CURLcode ccurl_global_init(void);
+
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
@@ -15,7 +18,7 @@ CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
 /* The list stays the caller's and must outlive the transfer. */
 CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list);
 CURLcode ccurl_set_error_buffer(CURL *easy, char *buffer);
-/* `context` is what the three callbacks get, and what ccurl_next_done gives back. */
+/* `context` is what the three callbacks get, and what ccurl_next_done gives back. Sockets close on exec. */
 CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body, curl_write_callback header,
                              curl_prereq_callback connected);
 /* curl takes a copy. */

@@ -1,0 +1,290 @@
+//! What the tests share: a scripted origin as a child process, pictures, waiting without sleeping.
+
+// Each test program uses a part of this.
+#![allow(dead_code)]
+
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::io::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
+
+use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
+
+/// A bound on failure: what succeeds does not wait for it.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A program of the tests: where the environment says, where make puts it, or where swift build does.
+fn program(variable: &str, name: &str) -> PathBuf {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let places = match env::var_os(variable) {
+        Some(path) => vec![PathBuf::from(path)],
+        None => vec![repository.join("build/bin").join(name), repository.join(".build/debug").join(name)],
+    };
+    let found = places.into_iter().find(|place| place.exists());
+    found.unwrap_or_else(|| panic!("{name} is missing: run make, or set {variable}"))
+}
+
+/// A folder with the test pictures, and a few files that are none.
+pub fn pictures() -> PathBuf {
+    static WRITTEN: Once = Once::new();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+    WRITTEN.call_once(|| {
+        fs::create_dir_all(&folder).unwrap();
+        let status = Command::new(program("IMGDL_PICTURES", "imgdl-pictures"))
+            .arg(&folder)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        fs::write(folder.join("page.html"), "<!DOCTYPE html><title>Not a picture</title>").unwrap();
+    });
+    folder
+}
+
+pub fn picture(name: &str) -> Vec<u8> {
+    fs::read(pictures().join(name)).unwrap()
+}
+
+/// Width and height, from the pictures' program.
+pub const PICTURES: &[(&str, u32, u32, imgdl::Format)] = &[
+    ("baseline.jpg", 1200, 800, imgdl::Format::Jpeg),
+    ("progressive.jpg", 1280, 853, imgdl::Format::Jpeg),
+    ("opaque.png", 900, 600, imgdl::Format::Png),
+    ("adam7.png", 720, 480, imgdl::Format::Png),
+    ("lossy.webp", 1200, 800, imgdl::Format::WebP),
+    ("lossless.webp", 900, 600, imgdl::Format::WebP),
+];
+
+/// A server that does what the URL says; ends with this value, or with this process.
+pub struct Origin {
+    child: Child,
+    address: String,
+}
+
+impl Origin {
+    pub fn start() -> Origin {
+        let mut child = Command::new(program("IMGDL_ORIGIN", "imgdl-origin"))
+            .args(["--until-eof", "--root"])
+            .arg(pictures())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit("http://").next().unwrap().to_string();
+        assert!(address.starts_with("127.0.0.1:"), "the origin says {line:?}");
+        Origin { child, address }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Status and body, by a bare socket.
+    pub fn ask(&self, path: &str) -> (u16, String) {
+        let mut socket = TcpStream::connect(&self.address).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+    }
+
+    fn expect(&self, path: &str) -> String {
+        let (status, body) = self.ask(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    pub fn open(&self, gate: &str) {
+        self.expect(&format!("/_gate/{gate}/open"));
+    }
+
+    /// Until so many answers have come to the gate.
+    pub fn await_gate(&self, gate: &str, count: u32) {
+        self.expect(&format!("/_gate/{gate}/reached?count={count}"));
+    }
+
+    /// Until the log says what the query does, such as "requests=2".
+    pub fn await_log(&self, query: &str) {
+        self.expect(&format!("/_wait?{query}"));
+    }
+
+    /// How many requests came for a path.
+    pub fn count(&self, path: &str) -> u32 {
+        let log = self.expect("/_log");
+        let counts = log.split("\"counts\":{").nth(1).unwrap().split('}').next().unwrap();
+        let entry = counts.split(',').find_map(|entry| entry.strip_prefix(&format!("\"{path}\":")));
+        entry.map_or(0, |count| count.parse().unwrap())
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        // The end of its standard input is the end of it.
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// An event, to keep.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    Started,
+    Response(i32, Option<u64>),
+    Header(u32, u32),
+    Progress(u64, Option<u64>),
+    Partial(Image),
+    Finished(Result<Download, Error>),
+}
+
+impl Seen {
+    pub fn of(event: Event<'_>) -> Seen {
+        match event {
+            Event::Started => Seen::Started,
+            Event::Response(response) => Seen::Response(response.status, response.content_length),
+            Event::Header(info) => Seen::Header(info.width, info.height),
+            Event::Progress { received, expected } => Seen::Progress(received, expected),
+            Event::Partial(image) => Seen::Partial(image.clone()),
+            Event::Finished(result) => Seen::Finished(result.cloned().map_err(Clone::clone)),
+            other => panic!("an event of an unknown kind: {other:?}"),
+        }
+    }
+
+    pub fn kind(&self) -> u32 {
+        match self {
+            Seen::Started => 0,
+            Seen::Response(..) => 1,
+            Seen::Header(..) => 2,
+            Seen::Progress(..) | Seen::Partial(_) => 3,
+            Seen::Finished(_) => 4,
+        }
+    }
+}
+
+/// A callback that sends what it sees, and its other end.
+pub fn recorder() -> (impl FnMut(&Token, Event<'_>) + Send + 'static, Receiver<Seen>) {
+    let (sender, receiver) = mpsc::channel();
+    // The test may have gone, having seen enough.
+    (move |_: &Token, event: Event<'_>| drop(sender.send(Seen::of(event))), receiver)
+}
+
+/// Everything that comes until the closure is dropped.
+pub fn all(receiver: &Receiver<Seen>) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(event) => seen.push(event),
+            Err(mpsc::RecvTimeoutError::Disconnected) => return seen,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("the closure lives on after {seen:?}"),
+        }
+    }
+}
+
+/// The first that fits.
+pub fn until<T>(receiver: &Receiver<Seen>, fits: impl Fn(&Seen) -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let event = receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).expect("another event");
+        if let Some(found) = fits(&event) {
+            return found;
+        }
+    }
+}
+
+pub fn finished(seen: &[Seen]) -> &Result<Download, Error> {
+    match seen.last() {
+        Some(Seen::Finished(result)) => result,
+        other => panic!("the last event is {other:?}"),
+    }
+}
+
+pub fn wait(token: &Token) -> Result<Download, Error> {
+    let result = token.wait_timeout(PATIENCE);
+    assert!(!matches!(&result, Err(error) if error.code() == Code::WAIT_TIMEOUT), "it does not end");
+    result
+}
+
+/// Downloads without a callback.
+pub fn get(downloader: &Downloader, request: Request) -> Result<Download, Error> {
+    wait(&downloader.download(request)?)
+}
+
+/// Counts how often closures that hold one are dropped.
+#[derive(Clone, Default)]
+pub struct Drops(Arc<AtomicUsize>);
+
+pub struct CountsItsDrop(Drops);
+
+impl Drops {
+    pub fn guard(&self) -> CountsItsDrop {
+        CountsItsDrop(self.clone())
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl CountsItsDrop {
+    /// Closures capture only what they name.
+    pub fn is_here(&self) {}
+}
+
+impl Drop for CountsItsDrop {
+    fn drop(&mut self) {
+        (self.0).0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[repr(C)]
+struct PollDescriptor {
+    descriptor: i32,
+    events: i16,
+    returned: i16,
+}
+
+extern "C" {
+    fn poll(descriptors: *mut PollDescriptor, count: std::os::raw::c_ulong, timeout: i32) -> i32;
+}
+
+/// Whether callbacks wait there, within the time.
+pub fn is_readable(executor: &PumpedExecutor, timeout: Duration) -> bool {
+    let mut descriptor = PollDescriptor { descriptor: executor.as_raw_fd(), events: 1, returned: 0 };
+    // SAFETY: one descriptor, alive during the call.
+    unsafe { poll(&mut descriptor, 1, timeout.as_millis() as i32) == 1 }
+}
+
+/// Runs an executor on this thread until the flag is set.
+pub fn pump_until(executor: &PumpedExecutor, done: &AtomicBool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done.load(Ordering::SeqCst) {
+        assert!(is_readable(executor, deadline.saturating_duration_since(Instant::now())), "nothing more to dispatch");
+        executor.dispatch(0).unwrap();
+    }
+}
+
+/// A flag that is set when a download has finished: for `pump_until`.
+pub fn sets_at_the_end(sender: Sender<Seen>) -> (impl FnMut(&Token, Event<'_>) + Send + 'static, Arc<AtomicBool>) {
+    let flag = Arc::new(AtomicBool::new(false));
+    let done = flag.clone();
+    let callback = move |_: &Token, event: Event<'_>| {
+        let seen = Seen::of(event);
+        let is_last = matches!(seen, Seen::Finished(_));
+        drop(sender.send(seen));
+        if is_last {
+            done.store(true, Ordering::SeqCst);
+        }
+    };
+    (callback, flag)
+}
