@@ -238,6 +238,33 @@ TEST("children forked while the library is busy all start anew")
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
 
+/* What Swift makes at its first use is made under locks, which a child would find taken for ever. */
+TEST_WITHIN(120, "children forked while the library does everything for the first time")
+{
+    for (int i = 0; i < 60; i++) {
+        pid_t first = fork_quietly();
+        if (first == 0) {
+            struct recorder recorder;
+            recorder_init(&recorder);
+            imgdl_downloader *downloader = new_downloader();
+            imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=first%d", i), &recorder);
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            for (volatile int work = 0; work < i * 20000; work = work + 1) {} /* some way into it, each time another */
+            pid_t child = fork_quietly();
+            if (child == 0) {
+                alarm(PATIENCE_MS / 1000 / 2);
+                recorder_init(&recorder);
+                imgdl_downloader *new = new_downloader();
+                request = recorded_request(at_origin("/pictures/tiny.jpg?_=first%d", i), &recorder);
+                _exit(download_and_wait(new, &request, &recorder) == IMGDL_OK ? 24 : 1);
+            }
+            int status = await_child(child);
+            _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+        }
+        expect_exit(first, 24);
+    }
+}
+
 /* ---- Signals */
 
 TEST("a TLS peer that goes away in the middle of a write raises no SIGPIPE in a host without a handler")

@@ -12,6 +12,7 @@ static const char *urls[URLS];
 static imgdl_executor *executors[3]; /* thread, inline, pumped */
 static imgdl_downloader *downloader;
 static atomic_uint accepted, refused, terminals, destroyed, cancelled, failed, succeeded;
+static struct flag hundreds = FLAG_INIT; /* of requests that were accepted */
 static atomic_uint doubled, after_end, overlapping, unnamed;
 
 struct subscription {
@@ -95,10 +96,10 @@ static void *submit(void *argument)
         imgdl_token **slot = &recent[i % WINDOW];
         imgdl_token_release(*slot);
         *slot = NULL;
-        if (imgdl_download(downloader, &request, slot) == IMGDL_OK)
-            accepted++;
-        else
+        if (imgdl_download(downloader, &request, slot) != IMGDL_OK)
             refused++;
+        else if (++accepted % 100 == 0)
+            raise_flag(&hundreds);
         switch (next_random(&submitter->random) % 16) {
         case 0: imgdl_token_cancel(*slot); break; /* at once */
         case 1: /* one that may be anywhere in its life */
@@ -212,6 +213,7 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "downloaders destroyed while other thre
     for (int round = 0; round < ROUNDS; round++) {
         downloader = new_downloader_with(8, NULL);
         accepted = refused = terminals = destroyed = 0;
+        hundreds.value = 0;
         memset(subscriptions, 0, THREADS * SUBMITS_EACH * sizeof *subscriptions);
         struct submitter submitters[THREADS];
         pthread_t threads[THREADS];
@@ -220,8 +222,7 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "downloaders destroyed while other thre
             submitters[i] = (struct submitter){(uint64_t)round * 100 + i, subscriptions + i * SUBMITS_EACH};
             REQUIRE(pthread_create(&threads[i], NULL, submit, &submitters[i]) == 0);
         }
-        while (accepted < 500 * (unsigned)(round + 1)) /* somewhere in the middle; they go on all the time */
-            sched_yield();
+        await_flag(&hundreds, 5 * (round + 1)); /* somewhere in the middle: they go on all the time */
         /* The pumped executor is not dispatched: its callbacks may never run, their destructors have to. */
         imgdl_executor_release(executors[2]);
         CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
