@@ -117,7 +117,7 @@ final class NginxTests: XCTestCase {
         try begin()
         for port in [NginxServer.Port.plain, .http2] {
             let downloads = names.map { name in
-                start(nginx.url("/slow/\(name)?rate=\(Pictures.bytes(name).count / 2)", port)) {
+                start(nginx.url("/slow/\(name)?rate=\(Pictures.bytes(name).count / 4)", port)) {
                     $0.partial_interval_ms = 1
                 }
             }
