@@ -1,3 +1,4 @@
+import CSystem
 import Glibc
 import ImgdlCache
 import ImgdlCodecs
@@ -89,6 +90,7 @@ enum Process {
                 Process.lock.leaveFork()
             },
             {
+                system_forget_thread_number()
                 ProcessGeneration.advance()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()

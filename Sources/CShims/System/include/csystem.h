@@ -18,6 +18,9 @@ void system_pixels_free(void *memory, size_t capacity);
 void system_thread_set_name(const char *name);
 void system_thread_get_name(char *name, size_t capacity);
 
+/* In the child of a fork, before any other use of Swift. */
+void system_forget_thread_number(void);
+
 /* Whether the calling thread is one of the library's: waiting there could wait for itself. */
 void system_thread_mark_as_library(void);
 int system_thread_is_library(void);
