@@ -18,7 +18,7 @@ final class CallbackSink: EventSink, @unchecked Sendable {
     }
 
     func close() {
-        destructor?(userData)
+        Thread.resting { destructor?(userData) }
         _ = HandleTable.shared.release(token, .token)
     }
 
@@ -68,6 +68,6 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         event.received = progress.received
         event.expected = progress.expected
         fill(&event)
-        withUnsafePointer(to: event) { callback($0, userData) }
+        withUnsafePointer(to: event) { event in Thread.resting { callback(event, userData) } }
     }
 }

@@ -140,7 +140,7 @@ public func imgdl_downloader_shutdown(
         guard mode <= UInt32(IMGDL_SHUTDOWN_CANCEL) else { throw Failure(.invalidArgument, "\(mode) is no shutdown mode") }
         try refuseShared(handle)
         downloader.shutDown(
-            cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL), completion: done.map { done in { done(userData) } })
+            cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL), completion: done.map { done in { Thread.resting { done(userData) } } })
     }
 }
 

@@ -82,18 +82,21 @@ enum Process {
         lock.withLock { live.removeAll() }
         pthread_atfork(
             {
+                system_fork_prepare()
                 Process.lock.enterFork()
                 HandleTable.shared.lock.enterFork()
             },
             {
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
+                system_fork_parent()
             },
             {
                 system_forget_thread_number()
                 ProcessGeneration.advance()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
+                system_fork_child()
             })
     }
 

@@ -67,7 +67,7 @@ final class EventLoop {
             let milliseconds = (deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
             timeout = Int32(clamping: max(0, milliseconds))
         }
-        readyCount = max(0, Int(epoll_wait(epoll, &events, Int32(events.count), timeout)))
+        readyCount = Thread.resting { max(0, Int(epoll_wait(epoll, &events, Int32(events.count), timeout))) }
         for index in 0..<readyCount where events[index].data.fd == wakeDescriptor {
             var value: UInt64 = 0
             _ = read(wakeDescriptor, &value, 8)

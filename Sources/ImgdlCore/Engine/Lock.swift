@@ -59,14 +59,14 @@ package final class Condition: @unchecked Sendable {
     }
 
     package func wait() {
-        pthread_cond_wait(condition, lock.mutex)
+        _ = Thread.resting { pthread_cond_wait(condition, lock.mutex) }
     }
 
     /// False when `deadline`, on the monotonic clock, has passed.
     package func wait(until deadline: Instant) -> Bool {
         let nanoseconds = max(0, deadline.nanoseconds)
         var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-        return pthread_cond_timedwait(condition, lock.mutex, &time) != ETIMEDOUT
+        return Thread.resting { pthread_cond_timedwait(condition, lock.mutex, &time) != ETIMEDOUT }
     }
 
     package func signal() { pthread_cond_signal(condition) }

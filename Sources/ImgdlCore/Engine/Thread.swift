@@ -35,13 +35,20 @@ package final class Thread: @unchecked Sendable {
     /// Whether the calling thread is one that `start` made.
     package static var isLibraryThread: Bool { system_thread_is_library() != 0 }
 
+    /// For what may take long and is not Swift: fork() does not wait for a thread of ours that is in it.
+    package static func resting<Result>(_ body: () -> Result) -> Result {
+        system_thread_end_work()
+        defer { system_thread_begin_work() }
+        return body()
+    }
+
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
     /// Waits until the thread's body has returned.
     package func join() {
         precondition(isJoinable && !isCurrent, "a thread is joined once, by another")
         isJoinable = false
-        pthread_join(identifier, nil)
+        _ = Self.resting { pthread_join(identifier, nil) }
     }
 
     /// Lets the thread end by itself.
@@ -68,6 +75,8 @@ private final class Start {
         let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
         system_thread_set_name(name)
         system_thread_mark_as_library()
+        system_thread_begin_work()
+        defer { system_thread_end_work() }
         start.body()
         return nil
     }

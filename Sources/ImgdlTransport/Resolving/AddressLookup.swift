@@ -12,7 +12,7 @@ enum AddressLookup {
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         errno = 0
-        let status = Glibc.getaddrinfo(host, nil, &hints, &list)
+        let status = Thread.resting { Glibc.getaddrinfo(host, nil, &hints, &list) }
         let systemError = errno
         guard status == 0 else {
             let cause =

@@ -18,6 +18,17 @@ void system_pixels_free(void *memory, size_t capacity);
 void system_thread_set_name(const char *name);
 void system_thread_get_name(char *name, size_t capacity);
 
+/* fork() copies the locks of Swift's runtime as they are, and a thread of ours may be in one, at the first use of
+ * something: the child would wait for it for ever. So the library's threads say when they work and when they rest, and
+ * fork() waits for their rest, a tenth of a second at most. What may take long and is not Swift (waits, look-ups, the
+ * host's callbacks) counts as rest. No effect on threads that are not the library's. */
+void system_thread_begin_work(void);
+void system_thread_end_work(void);
+/* Before fork(), and after it in either process. */
+void system_fork_prepare(void);
+void system_fork_parent(void);
+void system_fork_child(void);
+
 /* In the child of a fork, before any other use of Swift. */
 void system_forget_thread_number(void);
 
