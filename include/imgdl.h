@@ -534,8 +534,8 @@ IMGDL_API imgdl_status imgdl_downloader_set_max_concurrent(imgdl_downloader *dow
 /** IMGDL_ORDER_FIFO or IMGDL_ORDER_LIFO, for requests made from now on. Returns: as set_max_concurrent. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, imgdl_order order);
 
-/** While suspended (not 0) nothing that waits is started; what runs runs on. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
- *  Since 1.0. */
+/** While suspended (not 0) nothing that waits is started; what runs runs on. No effect after a shutdown.
+ *  Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */

@@ -298,6 +298,18 @@ final class DownloadTests: DownloaderTestCase {
         assertEnds(download, "IMGDL_OK")
     }
 
+    func testSuspendingDoesNotHoldUpAShutdown() {
+        replaceDownloader { $0.max_concurrent = 1 }
+        let running = start(picture("baseline.jpg", "hold_after=10&gate=go"))
+        running.waitFor(IMGDL_EVENT_RESPONSE)
+        let waiting = start(picture("rgba.png"))
+        XCTAssertEqual(imgdl_downloader_shutdown(downloader, UInt32(IMGDL_SHUTDOWN_FINISH), nil, nil), 0)
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
+        origin.gate("go").open()
+        assertEnds(running, "IMGDL_OK")
+        assertEnds(waiting, "IMGDL_OK")
+    }
+
     func testB13_HighPriorityGoesFirst() {
         replaceDownloader { $0.max_concurrent = 1 }
         let gate = origin.gate("go")

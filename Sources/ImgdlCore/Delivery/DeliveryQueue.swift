@@ -5,7 +5,6 @@ struct DeliveryQueue {
     private var head = 0
 
     var isEmpty: Bool { head == ready.count }
-    var count: Int { ready.count - head }
 
     mutating func add(_ subscription: Subscription, _ event: DownloadEvent) {
         subscription.pending.add(event)

@@ -102,7 +102,9 @@ final class Engine: TransportEvents {
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setOrder(let order): downloads.setOrder(order)
-        case .setSuspended(let suspended): downloads.setSuspended(suspended, now)
+        case .setSuspended(let suspended):
+            // A downloader that ends is not held up: its downloads were promised to run to their end.
+            downloads.setSuspended(suspended && !isShuttingDown, now)
         case .decodeStepped(let report): decodeStepped(report, now)
         case .perform(let work): work()
         case .shutDown(let cancelling):
@@ -166,7 +168,7 @@ final class Engine: TransportEvents {
             if let response = transfer.response { subscription.post(.response(response, transfer.progress)) }
         case .header(let variant):
             if let header = transfer.variants[variant].header { subscription.post(.header(header, transfer.progress)) }
-        case .progress(let received, let expected): 
+        case .progress(let received, let expected):
             subscription.post(.progress(Progress(received: received, expected: expected)))
         case .partial(let variant):
             if let image = transfer.variants[variant].image { subscription.post(.partial(image, transfer.progress)) }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 
 /* Zeroed memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults
  * are a third to half of the cost of decoding into fresh 4 KiB pages. *capacity is what system_pixels_free needs. */
