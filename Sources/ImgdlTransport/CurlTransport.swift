@@ -126,6 +126,9 @@ package final class CurlTransport: Transport {
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer) }
     }
 
+    package func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    package func setPriority(_ id: TransferID, _ priority: Priority) {}
+
     package func close() {
         guard !isReporting else {
             for transfer in transfers.values { transfer.isEnded = true }
@@ -171,7 +174,7 @@ package final class CurlTransport: Transport {
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
         transfers[transfer.id] = nil
-        events.transferFailed(transfer.id, failure)
+        events.transferFailed(transfer.id, failure, TransferTimes())
     }
 
     // MARK: Driving
@@ -204,9 +207,9 @@ package final class CurlTransport: Transport {
             transfer.isEnded = true
             transfers[transfer.id] = nil
             if let failure {
-                events.transferFailed(transfer.id, failure)
+                events.transferFailed(transfer.id, failure, TransferTimes())
             } else {
-                events.transferFinished(transfer.id)
+                events.transferFinished(transfer.id, TransferTimes())
             }
         }
         isReporting = false

@@ -85,7 +85,7 @@ private func transferRequest(_ request: imgdl_request, _ downloader: Downloader)
     return TransferRequest(
         url: url, method: method, fields: downloader.merge(try ownFields(request)), body: body.isEmpty ? nil : Array(body),
         followsRedirects: request.flags & UInt32(IMGDL_REQUEST_NO_REDIRECTS) == 0,
-        allowsDowngrade: request.flags & UInt32(IMGDL_REQUEST_ALLOW_DOWNGRADE) != 0)
+        allowsDowngrade: request.flags & UInt32(IMGDL_REQUEST_ALLOW_DOWNGRADE) != 0, credential: url.credential)
 }
 
 private func ownFields(_ request: imgdl_request) throws(Failure) -> [(name: String, value: String?)] {

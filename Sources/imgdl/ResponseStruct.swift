@@ -26,8 +26,8 @@ final class ResponseStruct {
         storage.initialize(
             to: imgdl_response(
                 struct_size: UInt32(MemoryLayout<imgdl_response>.stride), status: response.head.status,
-                http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.redirectCount),
-                content_length: response.head.contentLength ?? -1, url: url, headers: headers, header_count: fields.count))
+                http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.hops.count),
+                content_length: response.head.contentLength ?? -1, url: url, headers: headers, header_count: fields.count, hops: nil, content_type: nil))
     }
 
     deinit {
