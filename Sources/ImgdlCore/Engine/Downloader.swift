@@ -43,6 +43,7 @@ package final class Downloader: @unchecked Sendable {
     let lock = Lock()
     private let ended: Condition
     private var fields: RequestFields
+    private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// Those that have not ended.
@@ -75,6 +76,7 @@ package final class Downloader: @unchecked Sendable {
         engine.attach(transport)
         clock = ports.clock
         fields = RequestFields(userAgent: configuration.userAgent)
+        requestDefaults = configuration.defaults
         ended = Condition(lock)
         do throws(Failure) {
             deliveryThread = executor == nil ? try ThreadExecutor() : nil
@@ -92,6 +94,8 @@ package final class Downloader: @unchecked Sendable {
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
         try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
     }
+
+    package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
     package func merge(_ own: [(name: String, value: String?)]) -> [HeaderField] {
