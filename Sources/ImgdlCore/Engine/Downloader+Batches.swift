@@ -4,7 +4,7 @@ extension Downloader {
     /// `willHold` and `willStart` run inside a lock. `executor`: of its progress; nil: the downloader's. Throws `shutDown`.
     package func prefetch(
         _ requests: [BatchRequest], width: Int, executor: (any Executor)?, sink: any BatchSink,
-        willStart: (Batch) -> Void, willHold: (Int, Subscription) -> Void
+        willHold: (Int, Subscription) -> Void, willStart: (Batch) -> Void
     ) throws(Failure) {
         let now = clock.now()
         let subscriptions = requests.map { request in
