@@ -59,7 +59,7 @@ final class BatchRulesTests: XCTestCase {
 
     func testRandomPlayEndsEachOnce() {
         for seed in 1...300 as ClosedRange<UInt64> {
-            var random = SeededGenerator(seed: seed)
+            var random = SeededGenerator(seed)
             let count = Int.random(in: 0...40, using: &random)
             let width = Int.random(in: 1...5, using: &random)
             var rules = BatchRules(count: count, width: width)
@@ -92,7 +92,8 @@ final class BatchRulesTests: XCTestCase {
                     running.remove(index)
                     owed.removeAll { $0 == index }
                     XCTAssertTrue(ended.insert(index).inserted)
-                    rules.ended(index, [.ok, .cancelled, .truncated].randomElement(using: &random)!)
+                    let codes: [ErrorCode] = [.ok, .cancelled, .truncated]
+                    rules.ended(index, codes.randomElement(using: &random)!)
                 }
             }
             XCTAssertEqual(ended.count, count)

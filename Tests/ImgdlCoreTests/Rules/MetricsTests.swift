@@ -91,7 +91,7 @@ final class MetricsTests: XCTestCase {
     }
 
     func testI40_QuantilesAreRightToWithinABucket() {
-        var random = SeededGenerator(seed: 40)
+        var random = SeededGenerator(40)
         for count in [1, 2, 10, 1000] {
             var histogram = Histogram()
             var exact: [Int64] = []
