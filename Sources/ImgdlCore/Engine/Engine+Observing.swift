@@ -70,7 +70,8 @@ extension Engine {
         switch milestone {
         case .answered: tell(.response, id, .ok, subscribers)
         case .stopped(let failure):
-            guard let measurement = measurement(id) else { return }
+            // It may have been started and ended in one go: then it never got to the transport.
+            guard let measurement = measurement(id), measurement.hasStarted else { return }
             let now = clock.now()
             measurement.update { $0.stop(now) }
             statistics.update { $0.stop(measurement.metrics(now)) }

@@ -102,8 +102,6 @@ final class Engine: TransportEvents {
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
             measure(subscription)
-            // A batch may have been cancelled between its decision and this command.
-            if subscription.isCancelled { downloads.cancel(subscriber, now) }
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
         case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
