@@ -101,7 +101,8 @@ public func imgdl_stats_init(_ stats: UnsafeMutablePointer<imgdl_stats>?, _ size
 public func imgdl_downloader_stats(_ handle: OpaquePointer?, _ stats: UnsafeMutablePointer<imgdl_stats>?) -> imgdl_status {
     call { () throws(Failure) in
         let statistics = try object(handle, .downloader, as: Downloader.self).statistics
-        try SizedStruct.write(statsStruct(statistics.total, statistics.load), to: stats, version1: statsSize1)
+        let load = statistics.load
+        try SizedStruct.write(statistics.read { statsStruct($0, load) }, to: stats, version1: statsSize1)
     }
 }
 

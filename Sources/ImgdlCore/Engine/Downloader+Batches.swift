@@ -46,10 +46,10 @@ extension Downloader {
 
     /// The downloader ends: what a batch has not begun is not begun any more.
     func closeBatches() {
-        let open = lock.withLock { () -> [ObjectIdentifier: Batch] in
+        let open = lock.withLock { () -> [Batch] in
             acceptsBatches = false
-            return batches
+            return Array(batches.values)
         }
-        for batch in open.values { batch.cancelWaiting() }
+        for batch in open { batch.cancelWaiting() }
     }
 }

@@ -141,7 +141,7 @@ package final class Downloader: @unchecked Sendable {
     package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
     package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
     package func cancelAll() {
-        for batch in lock.withLock({ batches }).values { batch.cancel() }
+        for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
         mailbox.post(.cancelAll)
     }
 

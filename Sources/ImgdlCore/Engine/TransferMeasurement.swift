@@ -45,7 +45,8 @@ package final class DownloaderStatistics: @unchecked Sendable {
         decoding.store(load.decoding, ordering: .relaxed)
     }
 
-    package var total: Statistics { lock.withLock { statistics } }
+    /// `body` runs inside the lock.
+    package func read<Result>(_ body: (borrowing Statistics) -> Result) -> Result { lock.withLock { body(statistics) } }
 
     package var load: Load {
         Load(
