@@ -56,6 +56,14 @@ package final class Connection: @unchecked Sendable {
         socket.close()
     }
 
+    /// Noted and said at once; what the client still sends is read and dropped until it has closed, too.
+    package func closeAfterReading() {
+        journal.closed(number, byClient: false)
+        socket.shutDownSending()
+        var rest = [UInt8](repeating: 0, count: 4096)
+        while let count = try? rest.withUnsafeMutableBytes({ try socket.receive(into: $0) }), count > 0 {}
+    }
+
     /// RST. Bytes that the client has not yet had room for are given time to arrive, since a reset discards them.
     func reset() {
         while socket.unsent > 0,

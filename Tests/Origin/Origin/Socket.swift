@@ -91,6 +91,11 @@ package final class Socket: Sendable {
         isOpen.read { if $0 { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 
+    /// FIN; the other direction stays open.
+    package func shutDownSending() {
+        isOpen.read { if $0 { _ = shutdown(descriptor, Int32(SHUT_WR)) } }
+    }
+
     package func close() {
         isOpen.change { isOpen in
             if isOpen { _ = Glibc.close(descriptor) }

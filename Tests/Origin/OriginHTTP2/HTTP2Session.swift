@@ -67,6 +67,8 @@ final class HTTP2Session: @unchecked Sendable {
                 if waits[1].revents != 0 { corigin_wake_clear(wake) }
                 if waits[0].revents != 0 { try receive() }
             }
+            // Closing with bytes of the client unread would be a reset, which takes from it what it has not read yet.
+            connection.closeAfterReading()
         } catch {
             // The client has gone or speaks no HTTP/2: either way this connection is over.
             try? sendEncrypted()
