@@ -1,6 +1,11 @@
 /// Questions and orders of tests in other languages, under `/_`. They leave no trace in the log.
-extension Service {
-    func control(_ exchange: Exchange) throws {
+struct Control {
+    let journal: Journal
+    let signals: Signals
+    /// What `/_reset` forgets beside the log.
+    var forget: () -> Void = {}
+
+    func answer(_ exchange: Exchange) throws {
         let request = exchange.request
         let parts = request.path.split(separator: "/").map(String.init)
         switch (parts.first, parts.count) {
@@ -10,7 +15,7 @@ extension Service {
             try waitForLog(exchange)
         case ("_reset", 1):
             journal.reset()
-            shared.change { $0.failures = [:] }
+            forget()
             try exchange.respond(text: "forgotten\n")
         case ("_gate", 2), ("_gate", 3):
             try gate(exchange, signals.gate(parts[1]), parts.count == 3 ? parts[2] : "")

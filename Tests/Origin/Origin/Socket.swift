@@ -68,19 +68,35 @@ package final class Socket: Sendable {
         }
     }
 
-    /// Sends all of it; blocks while the client does not read.
-    package func send(_ bytes: UnsafeRawBufferPointer) throws {
+    /// Sends all of it; blocks while the client does not read. `heldBack` hears true when the client has taken nothing
+    /// for a tenth of a second, and false when it takes bytes again.
+    package func send(_ bytes: UnsafeRawBufferPointer, heldBack: (Bool) -> Void = { _ in }) throws {
         var rest = bytes[...]
+        var isHeldBack = false
         while !rest.isEmpty {
             let part = UnsafeRawBufferPointer(rebasing: rest)
-            // Without MSG_NOSIGNAL a client that has left would end the whole test process.
-            let count = Glibc.send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+            let count = offer(part)
             if count > 0 {
                 rest = rest.dropFirst(count)
+                if isHeldBack { heldBack(false) }
+                isHeldBack = false
+            } else if errno == EAGAIN {
+                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                if poll(&wait, 1, isHeldBack ? -1 : 100) == 0 {
+                    isHeldBack = true
+                    heldBack(true)
+                }
             } else if errno != EINTR {
                 throw ConnectionEnded()
             }
         }
+    }
+
+    /// Sends what there is room for; how much, or -1.
+    @discardableResult
+    func offer(_ bytes: UnsafeRawBufferPointer) -> Int {
+        // Without MSG_NOSIGNAL a client that has left would end the whole test process.
+        Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
     }
 
     /// Bytes the client's window has had no room for yet.
