@@ -61,6 +61,9 @@ struct Control {
                 conditions.append { (path.map($0.count) ?? $0.arrivals.count) >= count }
             case "closed_by_client": conditions.append { $0.connectionsClosedByClient >= count }
             case "abandoned": conditions.append { $0.arrivals.lazy.filter(\.isAbandoned).count >= count }
+            case "handshakes": conditions.append { $0.handshakes >= count }
+            case "bytes_sent": conditions.append { $0.arrivals.lazy.map(\.bytesSent).reduce(0, +) >= count }
+            case "held_back": conditions.append { $0.connections.lazy.filter(\.isHeldBack).count == count }
             case "connections": conditions.append { $0.connections.count >= count }
             case "open": conditions.append { $0.openConnections == count }
             case "in_flight": conditions.append { $0.inFlight == count }

@@ -154,6 +154,32 @@ package final class Exchange: Scripted {
     /// From now on the kernel holds back at most some 32 KiB that the client has not taken.
     package func keepLittleUnsent() { connection.socket.set(SOL_SOCKET, SO_SNDBUF, 16 << 10) }
 
+    /// Passes bytes on in both directions until one side ends; then the script may close. True when the other server
+    /// has ended with FIN, false when it was reset or the client has left. `edit` sees what comes from the server.
+    func relay(_ server: Socket, edit: (ArraySlice<UInt8>) -> [UInt8]) throws -> Bool {
+        framing = .raw
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            var waits = [connection.socket, server].map {
+                pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
+            }
+            guard poll(&waits, 2, -1) >= 0 else { continue }
+            if waits[0].revents != 0 {
+                let count = try buffer.withUnsafeMutableBytes { try connection.receive(into: $0) }
+                if count == 0 { throw ConnectionEnded() }
+                do { try buffer[..<count].withUnsafeBytes { try server.send($0) } } catch { return false }
+            }
+            if waits[1].revents != 0 {
+                guard let count = try? buffer.withUnsafeMutableBytes({ try server.receive(into: $0) }) else {
+                    return false
+                }
+                if count == 0 { return true }
+                let bytes = edit(buffer[..<count])
+                try transmit(bytes, bodyCount: bytes.count, isLast: false)
+            }
+        }
+    }
+
     // MARK: Below the steps
 
     /// Something of the answer has been sent.

@@ -1,5 +1,5 @@
 /// As much of JSON as the log needs to be written.
-enum JSON {
+package enum JSON {
     case number(Int)
     case text(String)
     case bool(Bool)
@@ -7,7 +7,7 @@ enum JSON {
     case object([(String, JSON)])
     case null
 
-    var text: String {
+    package var text: String {
         switch self {
         case .number(let number): return String(number)
         case .text(let text): return quoted(text)

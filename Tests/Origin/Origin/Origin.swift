@@ -12,6 +12,7 @@ package final class Origin: @unchecked Sendable {
     private let shared: Monitor<Shared>
     /// Nil for cleartext. Its files are for clients: the authority to trust, the pin, certificates to show.
     package let authority: Authority?
+    package let asksForCertificates: Bool
 
     struct Shared {
         var settings: Settings
@@ -28,6 +29,7 @@ package final class Origin: @unchecked Sendable {
         if let segmentSize { settings.segmentSize = segmentSize }
         if let latency { settings.latency = latency }
         shared = Monitor(Shared(settings: settings))
+        asksForCertificates = tls.map { $0.client != .unasked } ?? false
         authority = try tls.map { try Authority($0, protocols: ["http/1.1"]) }
         listener = try Listener(port: port, journal: journal, signals: signals)
         let service = Service(pictures: Pictures(content: content), shared: shared)

@@ -21,18 +21,34 @@ package final class Socket: Sendable {
         let listener = Socket(descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         listener.set(SOL_SOCKET, SO_REUSEADDR, 1)
+        guard withLoopback(port, { bind(descriptor, $0, $1) }) == 0 else { throw SystemError(call: "bind") }
+        guard listen(descriptor, 1024) == 0 else { throw SystemError(call: "listen") }
+        return listener
+    }
+
+    /// To a port of this machine.
+    static func connected(to port: UInt16) throws -> Socket {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { throw SystemError(call: "socket") }
+        let socket = Socket(descriptor)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        // Holds for connecting, too: nobody waits for ever where nobody accepts.
+        var patience = timeval(tv_sec: 5, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        let connected = withLoopback(port) { connect(descriptor, $0, $1) }
+        guard connected == 0 else { throw SystemError(call: "connect") }
+        return socket
+    }
+
+    static func withLoopback(_ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let bound = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
         }
-        guard bound == 0 else { throw SystemError(call: "bind") }
-        guard listen(descriptor, 1024) == 0 else { throw SystemError(call: "listen") }
-        return listener
     }
 
     var localPort: UInt16 {
