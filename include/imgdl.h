@@ -6,11 +6,13 @@
  * This file is the contract and the manual: what is not in it is not part of the library. Read it from top to bottom;
  * each section is usable without the next.
  *
- *   1  Conventions            6  Executors: where callbacks run
- *   2  Version                7  Events
- *   3  Errors                 8  Requests
- *   4  Images and bodies      9  The downloader
- *   5  Decoding              10  Downloads and tokens
+ *   1  Conventions            8  Requests
+ *   2  Version                9  Hooks
+ *   3  Errors                10  The downloader
+ *   4  Images and bodies     11  Downloads and tokens
+ *   5  Decoding              12  Batches
+ *   6  Executors             13  Observing
+ *   7  Events                14  Plug-ins: own codecs, own schemes
  *
  * The shortest program:
  *
@@ -53,9 +55,9 @@ extern "C" {
  *
  * Names      imgdl_noun_verb for functions, imgdl_noun for types, IMGDL_NOUN_VALUE for constants.
  *
- * Handles    imgdl_downloader, imgdl_token, imgdl_executor, imgdl_decoder, imgdl_image and imgdl_data are opaque. The
- *            pointer is a ticket that is looked up, never an address: do not dereference or compare its bits. NULL, a
- *            released handle and one of another type give IMGDL_ERROR_INVALID_HANDLE (getters: 0 or NULL), never
+ * Handles    imgdl_downloader, imgdl_token, imgdl_executor, imgdl_decoder, imgdl_image, imgdl_data, imgdl_hooks,
+ *            imgdl_continuation, imgdl_batch, imgdl_coder and imgdl_transfer are opaque. The pointer is a ticket that
+ *            is looked up, never an address: do not dereference or compare its bits. NULL, a released handle and one of another type give IMGDL_ERROR_INVALID_HANDLE (getters: 0 or NULL), never
  *            damage. A function that gives a handle gives one reference; each reference is given back with the type's
  *            _release. Handles may be released in any order, parents first too, in any thread, inside callbacks.
  *
@@ -90,6 +92,11 @@ typedef struct imgdl_executor imgdl_executor;     /* where callbacks run        
 typedef struct imgdl_decoder imgdl_decoder;       /* one picture being decoded from pieces                        */
 typedef struct imgdl_image imgdl_image;           /* pixels; immutable, shared, reference-counted                 */
 typedef struct imgdl_data imgdl_data;             /* a body; immutable, shared, reference-counted                 */
+typedef struct imgdl_hooks imgdl_hooks;           /* functions of yours that a download asks                      */
+typedef struct imgdl_continuation imgdl_continuation; /* a hook's question, until it is answered                  */
+typedef struct imgdl_batch imgdl_batch;           /* many requests with one progress                              */
+typedef struct imgdl_coder imgdl_coder;           /* a codec of yours                                             */
+typedef struct imgdl_transfer imgdl_transfer;     /* a transfer that a scheme of yours runs                       */
 
 typedef int32_t imgdl_status; /* IMGDL_OK or IMGDL_ERROR_… */
 
@@ -98,16 +105,16 @@ typedef int32_t imgdl_status; /* IMGDL_OK or IMGDL_ERROR_… */
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_VERSION_MAJOR 1
-#define IMGDL_VERSION_MINOR 0
+#define IMGDL_VERSION_MINOR 1
 #define IMGDL_VERSION_PATCH 0
 /* One number for comparisons: major × 1 000 000 + minor × 1 000 + patch. */
 #define IMGDL_VERSION_NUMBER (IMGDL_VERSION_MAJOR * 1000000 + IMGDL_VERSION_MINOR * 1000 + IMGDL_VERSION_PATCH)
-#define IMGDL_VERSION_STRING "1.0.0"
+#define IMGDL_VERSION_STRING "1.1.0"
 
 /** The version of the library that is loaded, in the form of IMGDL_VERSION_NUMBER. Since 1.0. */
 IMGDL_API uint32_t imgdl_version(void);
 
-/** The same as text, such as "1.0.0"; static. Since 1.0. */
+/** The same as text, such as "1.1.0"; static. Since 1.0. */
 IMGDL_API const char *imgdl_version_string(void);
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -123,12 +130,13 @@ enum {
     IMGDL_ERROR_INVALID_URL = 1000,     /* empty, malformed, or holding control characters                          */
     IMGDL_ERROR_BAD_IMAGE_DATA = 1001,  /* not a picture, a broken one, or an empty body                            */
     IMGDL_ERROR_NOT_MODIFIED = 1002,    /* the server says that the caller's copy is still good                     */
+    IMGDL_ERROR_BLACKLISTED = 1003,     /* it failed for good less than failure_ttl_ms ago                          */
 
     IMGDL_ERROR_INVALID_OPERATION = 2000, /* the downloader could not begin it                                      */
-    IMGDL_ERROR_INVALID_STATUS = 2001,    /* the HTTP status is not 200–299; http_status tells which                */
+    IMGDL_ERROR_INVALID_STATUS = 2001,    /* the HTTP status is not an accepted one; http_status tells which        */
     IMGDL_ERROR_CANCELLED = 2002,         /* by imgdl_token_cancel, cancel_all, shutdown or destroy                 */
-    IMGDL_ERROR_INVALID_RESPONSE = 2003,
-    IMGDL_ERROR_INVALID_CONTENT_TYPE = 2004,
+    IMGDL_ERROR_INVALID_RESPONSE = 2003,     /* a response hook refused it                                          */
+    IMGDL_ERROR_INVALID_CONTENT_TYPE = 2004, /* none of the accepted types                                          */
 
     /* the call */
     IMGDL_ERROR_INVALID_ARGUMENT = 2100,   /* NULL where it is not allowed, or a value out of range                 */
@@ -142,7 +150,8 @@ enum {
     IMGDL_ERROR_NOT_READY = 2108,          /* there is nothing to give yet                                          */
     IMGDL_ERROR_INTERNAL = 2109,           /* a defect of the library: please report it                             */
     IMGDL_ERROR_INVALID_HEADER = 2110,     /* CR, LF, NUL or other bytes that no header, method or credential has   */
-    IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111, /* neither http nor https                                                */
+    IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111, /* neither http nor https, nor one that was allowed or registered        */
+    IMGDL_ERROR_BACKGROUND_EXPIRED = 2112, /* the time given to imgdl_downloader_enter_background is over           */
 
     /* the network */
     IMGDL_ERROR_RESOLVE_FAILED = 2200,     /* the host's name has no address                                        */
@@ -159,11 +168,14 @@ enum {
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop                                    */
     IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
     IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken                                         */
+    IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
+    IMGDL_ERROR_TLS_PIN = 2215,            /* the server's public key is not the pinned one                         */
 
     /* limits */
     IMGDL_ERROR_BODY_LIMIT = 2300,         /* max_body_bytes, announced or received                                 */
     IMGDL_ERROR_HEADER_LIMIT = 2301,       /* more than 256 KiB of response header                                  */
     IMGDL_ERROR_PIXEL_LIMIT = 2302,        /* max_pixels, from the picture's header                                 */
+    IMGDL_ERROR_FRAME_LIMIT = 2303,        /* max_frames                                                            */
 
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
@@ -192,6 +204,7 @@ enum {
     IMGDL_FORMAT_PNG = 2,
     IMGDL_FORMAT_WEBP = 3,
     IMGDL_FORMAT_GIF = 4,
+    IMGDL_FORMAT_OTHER = 100, /* decoded by a codec of yours */
     IMGDL_FORMAT_FORCE32 = 0x7FFFFFFF
 };
 
@@ -223,8 +236,20 @@ IMGDL_API imgdl_format imgdl_image_format(const imgdl_image *image);
 IMGDL_API imgdl_pixel_format imgdl_image_pixel_format(const imgdl_image *image);
 /** stride × height bytes, first row first, valid until the last reference to the image is released. Since 1.0. */
 IMGDL_API const void *imgdl_image_pixels(const imgdl_image *image);
-/** Frames in the file; the image holds the first. Since 1.0. */
+/** Frames in the file. The image's own pixels are the first's. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
+/** One frame as the viewer sees it (blended, disposed), as an image of its own, *frame, with one reference. Frame 0 is
+ *  always there; the others with IMGDL_DECODE_ALL_FRAMES. Returns: IMGDL_OK, NOT_READY (the frame was not decoded),
+ *  INVALID_ARGUMENT (no such frame), INVALID_HANDLE. Since 1.1. */
+IMGDL_API imgdl_status imgdl_image_frame(const imgdl_image *image, uint32_t index, imgdl_image **frame);
+/** How long a frame is shown, in milliseconds; files that say less than 11 mean 100. 0 for still pictures and frames that
+ *  were not decoded. Since 1.1. */
+IMGDL_API uint32_t imgdl_image_frame_duration_ms(const imgdl_image *image, uint32_t index);
+/** How often the animation plays; 0 is for ever, 1 for still pictures. Since 1.1. */
+IMGDL_API uint32_t imgdl_image_loop_count(const imgdl_image *image);
+/** Pixels of the picture for each pixel of the layout: the request's scale_factor, or what its URL's file name says
+ *  (photo@2x.png). 1 for images that no request made. Since 1.1. */
+IMGDL_API double imgdl_image_scale_factor(const imgdl_image *image);
 /** The EXIF orientation as stored in the file, 1 to 8. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_orientation(const imgdl_image *image);
 /** 1 if the picture is whole; 0 if it is a partial or a salvaged one. Since 1.0. */
@@ -235,6 +260,10 @@ IMGDL_API uint32_t imgdl_image_pass(const imgdl_image *image);
  *  a partial image of a format whose rows are final shares its memory with the later ones, so that no pixel is copied.
  *  Copy or upload this rectangle only. The whole picture for complete images. Since 1.0. */
 IMGDL_API imgdl_rectangle imgdl_image_ready(const imgdl_image *image);
+/** An image of pixels of yours: what a codec gives. Takes: stride × height bytes, copied; stride is at least 4 × width.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY. Since 1.1. */
+IMGDL_API imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl_pixel_format format, const void *pixels,
+                                          size_t stride, imgdl_image **image);
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_image *imgdl_image_retain(imgdl_image *image);
 /** Gives a reference back; NULL and stale handles are ignored. Since 1.0. */
@@ -252,9 +281,9 @@ IMGDL_API void imgdl_data_release(imgdl_data *data);
 /* ------------------------------------------------------------------------------------------------------------------
  * 5  Decoding
  *
- * JPEG (baseline, progressive, arithmetic; gray, YCbCr, RGB, CMYK, YCCK), PNG (all colour types, 16 bit, Adam7) and
- * WebP (lossy, lossless, alpha). What a file is, its content tells. Pixels come as 8 bits per channel, sRGB values as
- * stored (no colour management), alpha straight unless asked otherwise.
+ * JPEG (baseline, progressive, arithmetic; gray, YCbCr, RGB, CMYK, YCCK), PNG (all colour types, 16 bit, Adam7, APNG),
+ * WebP (lossy, lossless, alpha, animated) and GIF (interlaced, animated). What a file is, its content tells. Pixels come
+ * as 8 bits per channel, sRGB values as stored (no colour management), alpha straight unless asked otherwise.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_decode_flags;
@@ -262,10 +291,20 @@ enum {
     /* Leave the picture as stored, whatever its EXIF orientation says. */
     IMGDL_DECODE_IGNORE_ORIENTATION = 1u << 0,
     /* A cut or broken picture is still an error, but the pixels that could be had come with it. */
-    IMGDL_DECODE_SALVAGE = 1u << 1
+    IMGDL_DECODE_SALVAGE = 1u << 1,
+    /* Decode every frame of an animation, not the first alone. */
+    IMGDL_DECODE_ALL_FRAMES = 1u << 2,
+    /* A picture of one frame is an error (BAD_IMAGE_DATA). */
+    IMGDL_DECODE_REQUIRE_ANIMATION = 1u << 3,
+    /* target_width × target_height exactly, whatever the picture's own proportions. Without it they are kept. */
+    IMGDL_DECODE_STRETCH = 1u << 4,
+    /* Large pictures come smaller, so that all decoded frames together fit into max_output_bytes (0: 60 MiB). */
+    IMGDL_DECODE_SCALE_DOWN = 1u << 5
 };
 
 #define IMGDL_DEFAULT_MAX_PIXELS 100000000u
+#define IMGDL_DEFAULT_MAX_FRAMES 1000u
+#define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;
@@ -273,7 +312,14 @@ typedef struct imgdl_decode_options {
     imgdl_decode_flags flags;        /* IMGDL_DECODE_…                                                               */
     uint32_t reserved;
     uint64_t max_pixels;             /* width × height; 0 is IMGDL_DEFAULT_MAX_PIXELS. Checked before any allocation */
-} imgdl_decode_options;              /* end of 1.0 */
+    /* since 1.1 */
+    uint32_t target_width;           /* decode to a size that fits into this box; 0: that side is free. Both 0: as   */
+    uint32_t target_height;          /* stored. Never enlarged. Scaled while decoding: the full size is never held   */
+    uint64_t max_output_bytes;       /* with SCALE_DOWN; in its place, not beside it, target_width and _height       */
+    uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
+    imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
+    imgdl_coder *coder;              /* decode with this codec of yours and no other; NULL: whichever can            */
+} imgdl_decode_options;              /* end of 1.1 */
 
 /** Fills *options with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
  *  version 1.0. Since 1.0. */
@@ -393,6 +439,15 @@ typedef struct imgdl_header {
     const char *value;
 } imgdl_header;
 
+/* A redirect that was followed. */
+typedef struct imgdl_hop {
+    const char *url; /* that answered with the redirect; as imgdl_response.url */
+    int32_t status;  /* such as 302 */
+    uint32_t reserved;
+} imgdl_hop;
+
+typedef struct imgdl_metrics imgdl_metrics;
+
 /* What a server answered. */
 typedef struct imgdl_response {
     uint32_t struct_size;
@@ -400,10 +455,14 @@ typedef struct imgdl_response {
     int32_t http_version;        /* 10, 11, 20                                                                      */
     uint32_t redirect_count;     /* how many redirects led here                                                     */
     int64_t content_length;      /* -1 when the server did not tell                                                 */
-    const char *url;             /* the URL that answered, without user, password and fragment                      */
+    const char *url;             /* the URL that answered, without user, password and fragment, and, unless the     */
+                                 /* request has IMGDL_REQUEST_FULL_URLS, with dots for the values in its query      */
     const imgdl_header *headers; /* as received, repeated ones too                                                  */
     size_t header_count;
-} imgdl_response;                /* end of 1.0 */
+    /* since 1.1 */
+    const imgdl_hop *hops;       /* redirect_count of them, in order                                                */
+    const char *content_type;    /* its media type in lower case, without parameters; "" when there is none         */
+} imgdl_response;                /* end of 1.1 */
 
 typedef struct imgdl_event {
     uint32_t struct_size;
@@ -418,7 +477,12 @@ typedef struct imgdl_event {
     imgdl_status code;              /* TERMINAL: IMGDL_OK or the error                                               */
     int32_t http_status;            /* TERMINAL: of the last response, 0 if there was none                           */
     const char *message;            /* TERMINAL: a sentence that names the URL and the cause; "" on success          */
-} imgdl_event;                      /* end of 1.0 */
+    /* since 1.1 */
+    const char *content_type;       /* TERMINAL: of the last response; "" when it said none                          */
+    const void *preview;            /* TERMINAL with an error: the first bytes of the body that was refused, 512 at  */
+    size_t preview_length;          /* most; NULL and 0 where there is none                                          */
+    const imgdl_metrics *metrics;   /* TERMINAL: where the time went (section 13)                                    */
+} imgdl_event;                      /* end of 1.1 */
 
 typedef void (*imgdl_event_callback)(const imgdl_event *event, void *user_data);
 
@@ -443,8 +507,27 @@ enum {
     /* Follow redirects from https to http too. */
     IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,
     /* Any HTTP status is a success: for callers that look at it themselves. */
-    IMGDL_REQUEST_ANY_STATUS = 1u << 4
+    IMGDL_REQUEST_ANY_STATUS = 1u << 4,
+    /* Send and keep cookies, in the downloader's jar. Without it a request has nothing to do with cookies. */
+    IMGDL_REQUEST_COOKIES = 1u << 5,
+    /* Take any server certificate, of any name. Its connection is not used for requests that do not say so. */
+    IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,
+    /* Goes on while the downloader is in the background. */
+    IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
+    /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
+    IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
+    /* Response, hops and redirects show URLs with the values of their queries: may be secrets of signed URLs. */
+    IMGDL_REQUEST_FULL_URLS = 1u << 9
 };
+
+/* The first and the last status of a range that is a success, such as 200 and 299. */
+typedef struct imgdl_status_range {
+    int32_t first, last;
+} imgdl_status_range;
+
+#define IMGDL_RETRY_NONE UINT32_MAX
+#define IMGDL_DEFAULT_RETRY_BASE_MS 500u
+#define IMGDL_DEFAULT_RETRY_MAX_MS 60000u
 
 #define IMGDL_DEFAULT_MAX_BODY_BYTES 268435456u
 
@@ -467,18 +550,115 @@ typedef struct imgdl_request {
     imgdl_event_callback callback;       /* NULL: the result waits in the token                                      */
     imgdl_destructor destructor;         /* of user_data; may be NULL                                                */
     void *user_data;
-} imgdl_request;                         /* end of 1.0 */
+    /* since 1.1 */
+    const char *user;                    /* Basic or Digest, as the server asks; NULL: as in the URL, else the       */
+    const char *password;                /* downloader's. Never sent to another origin                               */
+    uint32_t connect_timeout_ms;         /* 0: the downloader's                                                      */
+    uint32_t idle_timeout_ms;            /* 0: the downloader's                                                      */
+    uint32_t retry_count;                /* how often to try again after what may pass: no connection, a lost one,   */
+                                         /* a timeout but the total one, 408, 429, 5xx; 0: as the downloader,        */
+                                         /* IMGDL_RETRY_NONE: never. GET, HEAD, PUT, DELETE, OPTIONS only            */
+    uint32_t retry_base_ms;              /* wait up to this before the first, twice it before the second …, at       */
+                                         /* random; Retry-After is obeyed. 0: as the downloader                      */
+    uint32_t retry_max_ms;               /* the longest wait; 0: as the downloader                                   */
+    uint32_t reserved;
+    const imgdl_status_range *accepted_statuses; /* NULL: the downloader's, by default 200 to 299                    */
+    size_t accepted_status_count;
+    const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by default */
+    size_t accepted_type_count;          /* any. A response without Content-Type passes                              */
+    const char *ca_file;                 /* PEM; in place of the downloader's                                        */
+    const char *client_certificate;      /* a file in PEM                                                            */
+    const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
+    const char *client_key_password;
+    const char *pinned_public_key;       /* "sha256//BASE64", several with ; between them                            */
+    imgdl_hooks *hooks;                  /* in place of the downloader's; section 9                                  */
+    double scale_factor;                 /* 0: as the URL says (@2x), else 1                                         */
+} imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
  *  version 1.0. Since 1.0. */
 IMGDL_API void imgdl_request_init(imgdl_request *request, size_t struct_size);
 
 /* ------------------------------------------------------------------------------------------------------------------
- * 9  The downloader
+ * 9  Hooks
+ *
+ * Functions of yours that are asked while a download runs: to sign a request, to look at a response, to decrypt a body,
+ * to decide on a redirect, to find credentials. A hook is called on a thread of the library that other downloads wait
+ * for, once for each transfer (not for each request that shares it). It answers through the continuation, inside the call
+ * or later, on any thread, once; a download whose hook never answers ends with its total timeout. Requests with
+ * different hooks never share a transfer. A function that is NULL is not asked.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* A request as it will be sent. Borrowed: valid during the call. */
+typedef struct imgdl_outgoing {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *url;             /* whole, with its query; without user and password */
+    const char *method;
+    const imgdl_header *headers; /* the downloader's included */
+    size_t header_count;
+    const void *body;
+    size_t body_length;
+} imgdl_outgoing;                /* end of 1.1 */
+
+/** Fills *outgoing with zeros and its size. Since 1.1. */
+IMGDL_API void imgdl_outgoing_init(imgdl_outgoing *outgoing, size_t struct_size);
+
+typedef struct imgdl_hooks_table {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* Before a request is sent, again before each retry, not for redirects. Answer: unchanged, with_request, refused. */
+    void (*modify_request)(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data);
+    /* When the head of the final response is there, before it is validated. Answer: unchanged, with_response, refused. */
+    void (*modify_response)(const imgdl_response *response, imgdl_continuation *next, void *user_data);
+    /* When the body is whole, before it is decoded; no partial images then. Answer: unchanged, with_data, refused. */
+    void (*transform_body)(imgdl_data *body, imgdl_continuation *next, void *user_data);
+    /* Before a redirect is followed that the rules allow. Answer: unchanged, with_request (its url alone), refused. */
+    void (*redirect)(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data);
+    /* When a server answers 401 and nobody gave credentials, or they were wrong: once for each transfer. Answer:
+     * with_credentials, unchanged (the 401 is the answer), refused. */
+    void (*authenticate)(const imgdl_response *challenge, imgdl_continuation *next, void *user_data);
+    void *user_data;
+    void (*destructor)(void *user_data); /* nothing will be called any more */
+} imgdl_hooks_table;                     /* end of 1.1 */
+
+/** Gives: *hooks, one reference, to name in imgdl_config and imgdl_request. Returns: IMGDL_OK, INVALID_ARGUMENT (no
+ *  function at all), UNSUPPORTED_OPTION. Since 1.1. */
+IMGDL_API imgdl_status imgdl_hooks_create(const imgdl_hooks_table *table, imgdl_hooks **hooks);
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.1. */
+IMGDL_API imgdl_hooks *imgdl_hooks_retain(imgdl_hooks *hooks);
+/** Gives a reference back; downloads and downloaders that use them hold them, too. Since 1.1. */
+IMGDL_API void imgdl_hooks_release(imgdl_hooks *hooks);
+
+/* The answers. Each takes the continuation, which is no handle any more afterwards; also when its download has ended
+ * meanwhile, which is no error. Returns: IMGDL_OK, INVALID_HANDLE (answered already), INVALID_ARGUMENT (no answer to this
+ * question, or not valid: it can still be answered), INVALID_URL, INVALID_HEADER (likewise), FORKED. */
+
+/** Go on as it is. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_unchanged(imgdl_continuation *next);
+/** Send this instead; copied. NULL url, method, headers or body: as it was. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_with_request(imgdl_continuation *next, const imgdl_outgoing *request);
+/** Take it as a response with this status and these headers; copied. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_with_response(imgdl_continuation *next, int32_t status, const imgdl_header *headers,
+                                                    size_t header_count);
+/** Take these bytes, copied, as the body. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_with_data(imgdl_continuation *next, const void *bytes, size_t length);
+/** Ask once more with these, as Basic or Digest. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_with_credentials(imgdl_continuation *next, const char *user, const char *password);
+/** End it with this error and this sentence, which may be NULL. Code 0: INVALID_OPERATION for a request,
+ *  INVALID_RESPONSE for a response, BAD_IMAGE_DATA for a body, REDIRECT_REFUSED for a redirect, INVALID_STATUS for a
+ *  challenge. Since 1.1. */
+IMGDL_API imgdl_status imgdl_continue_refused(imgdl_continuation *next, imgdl_status code, const char *message);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers and redirect flags. What is not about the bytes belongs to each request alone:
- * decode options, limits, timeout, events, executor.
+ * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, hooks and redirect flags. What is not about
+ * the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events, executor.
+ *
+ * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
+ * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_order;
@@ -486,6 +666,17 @@ enum { IMGDL_ORDER_FIFO = 0, IMGDL_ORDER_LIFO = 1 };
 
 #define IMGDL_DEFAULT_MAX_CONCURRENT 6u
 #define IMGDL_MAX_CONCURRENT_LIMIT 10000u
+#define IMGDL_DEFAULT_MEMORY_BUDGET 536870912u
+
+typedef uint32_t imgdl_config_flags;
+enum {
+    /* Refuse to connect to loopback, link-local, private, shared, unique-local, multicast and unspecified addresses, in
+     * whatever form, on every hop (IMGDL_ERROR_ADDRESS_REFUSED). Not together with a proxy (INVALID_OPERATION). */
+    IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES = 1u << 0,
+    /* file: URLs, and data: URLs; never as the target of a redirect. */
+    IMGDL_CONFIG_ALLOW_FILE_URLS = 1u << 1,
+    IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2
+};
 
 typedef struct imgdl_config {
     uint32_t struct_size;
@@ -496,10 +687,36 @@ typedef struct imgdl_config {
     uint32_t idle_timeout_ms;     /* without a byte; 0 is 15 000                                                     */
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
-    const char *user_agent;       /* NULL is "imgdl/1.0.0"                                                           */
+    const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
     const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's           */
     imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
-} imgdl_config;                   /* end of 1.0 */
+    /* since 1.1 */
+    imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */
+    uint32_t max_per_host;        /* running transfers to one host and port; 0: no limit but max_concurrent          */
+    uint64_t memory_budget;       /* bytes of bodies and pixels that are in work; 0 is IMGDL_DEFAULT_MEMORY_BUDGET.  */
+                                  /* When it is reached nothing new starts and HTTP/1.1 transfers pause              */
+    const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
+    const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
+    const char *password;
+    const char *client_certificate;  /* these as in imgdl_request                                                    */
+    const char *client_key;
+    const char *client_key_password;
+    const char *pinned_public_key;
+    const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
+                                  /* end; NULL: in memory                                                            */
+    imgdl_hooks *hooks;           /* of requests that name none                                                      */
+    uint32_t retry_count;         /* 0: none                                                                         */
+    uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
+    uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
+    uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, invalid URL of a    */
+                                  /* redirect, certificate, protocol) fails at once for so long (BLACKLISTED); 0: off */
+    const imgdl_status_range *accepted_statuses; /* NULL: 200 to 299                                                 */
+    size_t accepted_status_count;
+    const char *const *accepted_types; /* NULL: any                                                                  */
+    size_t accepted_type_count;
+    double progress_interval;     /* 0 to 1: this part of the whole must come between two PROGRESS; the last is      */
+                                  /* always told, and all where the whole is unknown                                 */
+} imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
  *  version 1.0. Since 1.0. */
@@ -527,9 +744,23 @@ IMGDL_API void imgdl_downloader_release(imgdl_downloader *downloader);
  *  NULL), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_header(imgdl_downloader *downloader, const char *name, const char *value);
 
+/** The value that later requests carry; what imgdl_downloader_set_header set, or the default. Names compare without regard
+ *  to case. Writes it with its NUL to buffer, as far as size reaches. Gives: *length, without the NUL; may be NULL.
+ *  Returns: IMGDL_OK, NOT_READY (no such header), INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_get_header(imgdl_downloader *downloader, const char *name, char *buffer, size_t size,
+                                                   size_t *length);
+
 /** How many transfers may run, 1 to IMGDL_MAX_CONCURRENT_LIMIT. Fewer than now: the running ones run on.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_max_concurrent(imgdl_downloader *downloader, uint32_t max_concurrent);
+
+/** The same for each host; 0: no limit of its own. Returns: as set_max_concurrent. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_set_max_per_host(imgdl_downloader *downloader, uint32_t max_per_host);
+
+/** What imgdl_downloader_set_max_concurrent or the config set; 0 for an invalid handle. Since 1.1. */
+IMGDL_API uint32_t imgdl_downloader_max_concurrent(imgdl_downloader *downloader);
+/** Whether it is suspended: 1 or 0. Since 1.1. */
+IMGDL_API int32_t imgdl_downloader_is_suspended(imgdl_downloader *downloader);
 
 /** IMGDL_ORDER_FIFO or IMGDL_ORDER_LIFO, for requests made from now on. Returns: as set_max_concurrent. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, imgdl_order order);
@@ -537,6 +768,24 @@ IMGDL_API imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, 
 /** While suspended (not 0) nothing that waits is started; what runs runs on. No effect after a shutdown.
  *  Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
+
+/** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
+ *  their clocks with them. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
+ *  grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
+/** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
+
+/** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;
+ *  0: what runs runs to its end, what waits ends with INVALID_OPERATION. Returns: IMGDL_OK, INVALID_OPERATION (the shared
+ *  downloader), INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_invalidate(imgdl_downloader *downloader, int32_t cancels);
+
+/** A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in memory, and
+ *  goes on with this config; decode_threads and executor stay. Headers that were set stay. Returns: as
+ *  imgdl_downloader_create, and INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED, SHUT_DOWN. On failure
+ *  nothing has changed. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_reconfigure(imgdl_downloader *downloader, const imgdl_config *config);
 
 /** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
@@ -571,7 +820,7 @@ IMGDL_API imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, i
 IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 
 /* ------------------------------------------------------------------------------------------------------------------
- * 10  Downloads and tokens
+ * 11  Downloads and tokens
  * --------------------------------------------------------------------------------------------------------------- */
 
 /** Asks for one download.
@@ -609,7 +858,12 @@ typedef struct imgdl_result {
     imgdl_image *image;             /* only of requests without a callback, like data and response */
     imgdl_data *data;
     const imgdl_response *response;
-} imgdl_result;                     /* end of 1.0 */
+    /* since 1.1 */
+    const char *content_type;       /* these four as in the terminal event */
+    const void *preview;
+    size_t preview_length;
+    const imgdl_metrics *metrics;
+} imgdl_result;                     /* end of 1.1 */
 
 /** Fills *result with zeros and its size. Since 1.0. */
 IMGDL_API void imgdl_result_init(imgdl_result *result, size_t struct_size);
@@ -627,6 +881,218 @@ IMGDL_API imgdl_token *imgdl_token_retain(imgdl_token *token);
 /** Gives a reference back. The download goes on: releasing is not cancelling. NULL and stale handles are ignored.
  *  Since 1.0. */
 IMGDL_API void imgdl_token_release(imgdl_token *token);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 12  Batches
+ *
+ * A list of requests with one progress: prefetching for a list that scrolls, or a set of files. A batch keeps few of its
+ * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct imgdl_batch_progress {
+    uint32_t struct_size;
+    int32_t is_finished; /* 1: the last call */
+    size_t finished;     /* succeeded, failed or cancelled */
+    size_t failed;       /* of these; not the cancelled ones */
+    size_t cancelled;
+    size_t total;
+} imgdl_batch_progress;  /* end of 1.1 */
+
+#define IMGDL_DEFAULT_BATCH_WIDTH 3u
+
+typedef struct imgdl_batch_options {
+    uint32_t struct_size;
+    uint32_t max_concurrent;  /* of this batch; 0 is IMGDL_DEFAULT_BATCH_WIDTH                                       */
+    imgdl_executor *executor; /* of progress; NULL: the downloader's                                                 */
+    void (*progress)(const imgdl_batch_progress *progress, void *user_data); /* after each end; never two at a time  */
+    imgdl_destructor destructor;
+    void *user_data;
+    uint32_t keeps_priority;  /* not 0: each request has its own; 0: all are IMGDL_PRIORITY_LOW                      */
+    uint32_t reserved;
+} imgdl_batch_options;        /* end of 1.1 */
+
+/** Fills *options with defaults. Since 1.1. */
+IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t struct_size);
+
+/** Asks for all of them. Each request is one of imgdl_download with its own callback, flags and executor (NULL callback: its
+ *  result is dropped; to fill a cache ask for IMGDL_REQUEST_BODY).
+ *  Takes:   count requests, read and checked before return; one that is not valid refuses the batch as a whole, its
+ *           number is in imgdl_last_error. options, NULL for defaults.
+ *  Gives:   *batch, one reference; may be NULL.
+ *  Calls:   progress for each, is_finished with the last; with an empty list once, with zeros. Then the destructor.
+ *  Returns: as imgdl_download. Then only the destructors are called. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests, size_t count,
+                                                 const imgdl_batch_options *options, imgdl_batch **batch);
+/** Cancels all that have not ended; progress is told, is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
+/** Not 0: no further request of the batch is begun until 0. Returns: as cancel. Since 1.1. */
+IMGDL_API imgdl_status imgdl_batch_set_paused(imgdl_batch *batch, int32_t paused);
+/** Another priority for the whole batch, waiting ones and running ones. Returns: as cancel, INVALID_ARGUMENT. Since 1.1. */
+IMGDL_API imgdl_status imgdl_batch_set_priority(imgdl_batch *batch, imgdl_priority priority);
+/** How far it is. Returns: IMGDL_OK, INVALID_HANDLE, INVALID_ARGUMENT, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_batch_progress_get(imgdl_batch *batch, imgdl_batch_progress *progress);
+/** Another reference, and the same handle. Since 1.1. */
+IMGDL_API imgdl_batch *imgdl_batch_retain(imgdl_batch *batch);
+/** Gives a reference back. The batch goes on. Since 1.1. */
+IMGDL_API void imgdl_batch_release(imgdl_batch *batch);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 13  Observing
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* Where the time of a download went, in nanoseconds; 0 where there was none. The transfer's, of its last attempt, except
+ * where said. */
+struct imgdl_metrics {
+    uint32_t struct_size;
+    int32_t http_version;     /* 10, 11, 20; 0 before an answer                                                      */
+    int64_t queue_ns;         /* from imgdl_download to the start of the transfer, for this request                  */
+    int64_t resolve_ns;       /* the name                                                                            */
+    int64_t connect_ns;       /* TCP                                                                                 */
+    int64_t tls_ns;
+    int64_t first_byte_ns;    /* from the request's end to the first byte of the answer                              */
+    int64_t body_ns;          /* from the first byte to the last                                                     */
+    int64_t transfer_ns;      /* from the start of the first attempt to the last byte, hops and waits included       */
+    int64_t decode_ns;        /* on a thread, for this request's decode options                                      */
+    int64_t total_ns;         /* from imgdl_download to the terminal                                                 */
+    int64_t bytes_received;   /* on the wire: heads and bodies of all hops and attempts, as they were sent           */
+    int64_t bytes_sent;       /* likewise                                                                            */
+    int64_t body_bytes;       /* of the body, Content-Encoding undone                                                */
+    uint32_t redirect_count;
+    uint32_t retry_count;
+    int32_t is_connection_reused;
+    int32_t is_shared;        /* the transfer was there before this request                                          */
+    const char *address;      /* of the server, numeric; "" before a connection. Lives as long as what holds this    */
+};                            /* end of 1.1 */
+
+/** Fills *metrics with zeros and its size. Since 1.1. */
+IMGDL_API void imgdl_metrics_init(imgdl_metrics *metrics, size_t struct_size);
+
+/** Of a download, so far. address lives as long as the token. Returns: IMGDL_OK, NOT_READY (it waits), INVALID_ARGUMENT,
+ *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_token_metrics(imgdl_token *token, imgdl_metrics *metrics);
+
+/* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the requests' terminals. */
+enum {
+    IMGDL_OBSERVED_STARTED = 1,  /* it has left the queue, or tries again (retry_count)                              */
+    IMGDL_OBSERVED_RESPONSE = 2, /* the final head is there, also one that is then refused                           */
+    IMGDL_OBSERVED_STOPPED = 3,  /* it has ended at the network, for whatever reason; code, metrics                  */
+    IMGDL_OBSERVED_FINISHED = 4  /* it has ended without error of the network                                        */
+};
+
+typedef struct imgdl_observation {
+    uint32_t struct_size;
+    uint32_t kind;
+    uint64_t transfer;       /* a number for each transfer                                                           */
+    const char *url;         /* with dots for the values in its query                                                */
+    imgdl_status code;       /* STOPPED: IMGDL_OK or the error                                                       */
+    int32_t http_status;
+    uint32_t subscriber_count;
+    uint32_t retry_count;
+    const imgdl_metrics *metrics; /* STOPPED, FINISHED                                                               */
+} imgdl_observation;         /* end of 1.1 */
+
+typedef void (*imgdl_observer)(const imgdl_observation *observation, void *user_data);
+
+/** One observer for all transfers of the downloader; NULL takes it out. It is called on the library's thread that drives
+ *  them: be quick. destructor is called when nothing will be called any more. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_set_observer(imgdl_downloader *downloader, imgdl_observer observer, void *user_data,
+                                                     imgdl_destructor destructor);
+
+/* How long something took, over all transfers: bucket i counts times below 2^i microseconds (and not below 2^(i-1)). */
+typedef struct imgdl_histogram {
+    uint64_t count;
+    uint64_t sum_us;
+    uint64_t buckets[40];
+} imgdl_histogram;
+
+/** The time in microseconds that a part q (0 to 1) of them stayed below, interpolated: 0.5 is the median. 0 when there is
+ *  none. Since 1.1. */
+IMGDL_API double imgdl_histogram_quantile(const imgdl_histogram *histogram, double q);
+
+typedef struct imgdl_stats {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t submitted, succeeded, failed, cancelled; /* requests                                                    */
+    uint64_t shared;                                  /* requests that joined a transfer                             */
+    uint64_t transfers, retries, redirects, connections; /* connections: made, not used again                        */
+    uint64_t bytes_received, bytes_sent, pixels;
+    uint64_t waiting, running, paused, decoding;      /* transfers, now                                              */
+    uint64_t memory;                                  /* bytes that count towards memory_budget, now                 */
+    uint64_t memory_peak;
+    imgdl_histogram queue, resolve, connect, tls, first_byte, transfer, decode, total;
+} imgdl_stats;                                        /* end of 1.1 */
+
+/** Fills *stats with zeros and its size. Since 1.1. */
+IMGDL_API void imgdl_stats_init(imgdl_stats *stats, size_t struct_size);
+
+/** Since the downloader was made. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED.
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_stats(imgdl_downloader *downloader, imgdl_stats *stats);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 14  Plug-ins: own codecs, own schemes
+ * --------------------------------------------------------------------------------------------------------------- */
+
+/* A codec of yours. can_decode, create and the destructor may be called on several threads at the same time; one decoder is
+ * used by one thread at a time. */
+typedef struct imgdl_coder_table {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* 1: yes; 0: no; -1: more bytes are needed to tell. The first 64 bytes, or fewer, must be enough. */
+    int32_t (*can_decode)(const void *prefix, size_t length, void *user_data);
+    void *(*create)(const imgdl_decode_options *options, void *user_data); /* NULL: out of memory */
+    imgdl_status (*feed)(void *decoder, const void *bytes, size_t length);
+    /* Fills *info, of this version's size. IMGDL_ERROR_NOT_READY while unknown. */
+    imgdl_status (*info)(void *decoder, imgdl_image_info *info);
+    /* The picture so far, with a reference that is the library's then; NOT_READY for nothing new. May be NULL. */
+    imgdl_status (*partial)(void *decoder, imgdl_image **image);
+    /* The whole picture, likewise, or the error. Options that it does not obey (size, orientation, pixel format) the
+     * library applies afterwards. */
+    imgdl_status (*finish)(void *decoder, imgdl_image **image);
+    void (*destroy)(void *decoder);
+    void *user_data;
+    void (*destructor)(void *user_data);
+} imgdl_coder_table; /* end of 1.1 */
+
+/** For every downloader and imgdl_decode of the process. The newest that can decode something is asked first, and all of
+ *  them before the library's own. Gives: *coder, one reference; releasing it takes the codec out again, what decodes with it
+ *  goes on. Returns: IMGDL_OK, INVALID_ARGUMENT (a function but partial is NULL), UNSUPPORTED_OPTION. Since 1.1. */
+IMGDL_API imgdl_status imgdl_coder_register(const imgdl_coder_table *table, imgdl_coder **coder);
+/** Takes it out. Since 1.1. */
+IMGDL_API void imgdl_coder_release(imgdl_coder *coder);
+
+/* A loader of yours for a scheme: "app" for app://…, or "https" in place of the built-in one. */
+typedef struct imgdl_transport_table {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* Begins; called on the library's thread, must not wait. transfer is a handle to report with, from any thread. What it
+     * returns is given to cancel. */
+    void *(*start)(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data);
+    /* Nobody wants it any more: report nothing further, release transfer. Called on the library's thread; not after an end
+     * was reported. */
+    void (*cancel)(void *started, void *user_data);
+    void *user_data;
+    void (*destructor)(void *user_data);
+} imgdl_transport_table; /* end of 1.1 */
+
+/** Takes: scheme in letters, digits, +, - and . (RFC 3986 section 3.1); table NULL takes it out (the built-in one is back).
+ *  Running transfers are not touched. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED.
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
+                                                const imgdl_transport_table *table);
+/** Reports the head, once, before the body: status 200, say, and headers (Content-Length, Content-Type …); copied.
+ *  Returns: IMGDL_OK (also when nobody listens any more), INVALID_OPERATION (out of order), INVALID_ARGUMENT,
+ *  INVALID_HEADER, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status, const imgdl_header *headers,
+                                               size_t header_count);
+/** Reports bytes of the body; copied. Returns: as imgdl_transfer_response. Since 1.1. */
+IMGDL_API imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
+/** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
+IMGDL_API imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);
+/** Gives the handle back; without an end before it the transfer fails with CONNECTION_LOST. Since 1.1. */
+IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
 
 #ifdef __cplusplus
 }

@@ -74,7 +74,7 @@ final class SniffingDecoder: ImageDecoder {
         case .png: return try PNGDecoder(options)
         case .webp: return WebPDecoder(options)
         case .gif: throw Failure(.badImageData, "GIF is not supported yet")
-        case .unknown: throw Failure(.badImageData, "not an image")
+        case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }
 }

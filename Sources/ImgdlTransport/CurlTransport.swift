@@ -48,7 +48,10 @@ package final class CurlTransport: Transport {
         spareHandles = [handle]
     }
 
-    package func parse(_ url: String) throws(Failure) -> ParsedURL { try URLParser.parse(url) }
+    package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
+
+    /// Without a transport: what a hook answers may be parsed before its transfer goes on.
+    package static func parse(_ url: String) throws(Failure) -> ParsedURL { try URLParser.parse(url) }
 
     package func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {
         try URLParser.resolve(reference, against: base)
@@ -126,6 +129,9 @@ package final class CurlTransport: Transport {
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer) }
     }
 
+    package func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    package func setPriority(_ id: TransferID, _ priority: Priority) {}
+
     package func close() {
         guard !isReporting else {
             for transfer in transfers.values { transfer.isEnded = true }
@@ -171,7 +177,7 @@ package final class CurlTransport: Transport {
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
         transfers[transfer.id] = nil
-        events.transferFailed(transfer.id, failure)
+        events.transferFailed(transfer.id, failure, TransferTimes())
     }
 
     // MARK: Driving
@@ -204,9 +210,9 @@ package final class CurlTransport: Transport {
             transfer.isEnded = true
             transfers[transfer.id] = nil
             if let failure {
-                events.transferFailed(transfer.id, failure)
+                events.transferFailed(transfer.id, failure, TransferTimes())
             } else {
-                events.transferFinished(transfer.id)
+                events.transferFinished(transfer.id, TransferTimes())
             }
         }
         isReporting = false

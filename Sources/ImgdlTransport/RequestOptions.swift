@@ -13,9 +13,9 @@ struct RequestOptions {
         guard !URLText.hasControlCharacter(request.url.canonical) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        for credential in [request.url.user, request.url.password] {
+        for credential in [request.credential?.user, request.credential?.password] {
             guard credential.map(URLText.hasControlCharacter) != true else {
-                throw Failure(.invalidURL, "the URL's user name or password has a control character in it")
+                throw Failure(.invalidHeader, "the user name or password has a control character in it")
             }
         }
     }
@@ -47,12 +47,10 @@ struct RequestOptions {
         }
         setProxy(request.url, on: handle)
         setMethod(request, on: handle)
-        if let user = request.url.user ?? request.url.password.map({ _ in "" }),
-            request.fields.first(named: "Authorization") == nil
-        {
+        if let credential = request.credential, request.fields.first(named: "Authorization") == nil {
             handle.set(CURLOPT_HTTPAUTH, CCURL_AUTH_BASIC)
-            handle.set(CURLOPT_USERNAME, user)
-            handle.set(CURLOPT_PASSWORD, request.url.password ?? "")
+            handle.set(CURLOPT_USERNAME, credential.user)
+            handle.set(CURLOPT_PASSWORD, credential.password)
         }
         handle.setFields(Self.lines(request))
         if !addresses.isEmpty {

@@ -3,10 +3,10 @@ import CSystem
 import ImgdlCore
 
 @_cdecl("imgdl_version") @implementation
-public func imgdl_version() -> UInt32 { 1_000_000 }
+public func imgdl_version() -> UInt32 { 1_001_000 }
 
 @_cdecl("imgdl_version_string") @implementation
-public func imgdl_version_string() -> UnsafePointer<CChar>? { staticText("1.0.0") }
+public func imgdl_version_string() -> UnsafePointer<CChar>? { staticText("1.1.0") }
 
 @_cdecl("imgdl_error_name") @implementation
 public func imgdl_error_name(_ code: imgdl_status) -> UnsafePointer<CChar>? {
@@ -34,6 +34,7 @@ extension ErrorCode {
         case .invalidURL: "IMGDL_ERROR_INVALID_URL"
         case .badImageData: "IMGDL_ERROR_BAD_IMAGE_DATA"
         case .notModified: "IMGDL_ERROR_NOT_MODIFIED"
+        case .blacklisted: "IMGDL_ERROR_BLACKLISTED"
         case .invalidOperation: "IMGDL_ERROR_INVALID_OPERATION"
         case .invalidStatus: "IMGDL_ERROR_INVALID_STATUS"
         case .cancelled: "IMGDL_ERROR_CANCELLED"
@@ -51,6 +52,7 @@ extension ErrorCode {
         case .internal: "IMGDL_ERROR_INTERNAL"
         case .invalidHeader: "IMGDL_ERROR_INVALID_HEADER"
         case .unsupportedScheme: "IMGDL_ERROR_UNSUPPORTED_SCHEME"
+        case .backgroundExpired: "IMGDL_ERROR_BACKGROUND_EXPIRED"
         case .resolveFailed: "IMGDL_ERROR_RESOLVE_FAILED"
         case .connectFailed: "IMGDL_ERROR_CONNECT_FAILED"
         case .connectionLost: "IMGDL_ERROR_CONNECTION_LOST"
@@ -65,9 +67,12 @@ extension ErrorCode {
         case .tooManyRedirects: "IMGDL_ERROR_TOO_MANY_REDIRECTS"
         case .redirectRefused: "IMGDL_ERROR_REDIRECT_REFUSED"
         case .contentEncoding: "IMGDL_ERROR_CONTENT_ENCODING"
+        case .addressRefused: "IMGDL_ERROR_ADDRESS_REFUSED"
+        case .tlsPin: "IMGDL_ERROR_TLS_PIN"
         case .bodyLimit: "IMGDL_ERROR_BODY_LIMIT"
         case .headerLimit: "IMGDL_ERROR_HEADER_LIMIT"
         case .pixelLimit: "IMGDL_ERROR_PIXEL_LIMIT"
+        case .frameLimit: "IMGDL_ERROR_FRAME_LIMIT"
         }
     }
 
@@ -78,6 +83,7 @@ extension ErrorCode {
         case .invalidURL: "the URL is empty or malformed"
         case .badImageData: "the data is not a picture, or a broken one"
         case .notModified: "the caller's copy is still good"
+        case .blacklisted: "it failed for good a short while ago"
         case .invalidOperation: "this cannot be done here"
         case .invalidStatus: "the server answered with an error status"
         case .cancelled: "cancelled"
@@ -94,7 +100,8 @@ extension ErrorCode {
         case .notReady: "there is nothing to give yet"
         case .internal: "a defect of the library"
         case .invalidHeader: "a header, method or credential has bytes that may not be sent"
-        case .unsupportedScheme: "only http and https are supported"
+        case .unsupportedScheme: "the URL's scheme is neither http nor https, nor one that was allowed or registered"
+        case .backgroundExpired: "the time for work in the background is over"
         case .resolveFailed: "the host's name could not be resolved"
         case .connectFailed: "no connection to the server"
         case .connectionLost: "the connection was lost before the answer was complete"
@@ -109,9 +116,12 @@ extension ErrorCode {
         case .tooManyRedirects: "too many redirects, or a redirect loop"
         case .redirectRefused: "a redirect that is not followed"
         case .contentEncoding: "the compressed body is broken"
+        case .addressRefused: "the address is private, and such addresses are refused"
+        case .tlsPin: "the server's public key is not the pinned one"
         case .bodyLimit: "the body is larger than allowed"
         case .headerLimit: "the response header is larger than allowed"
         case .pixelLimit: "the picture has more pixels than allowed"
+        case .frameLimit: "the picture has more frames than allowed"
         }
     }
 }

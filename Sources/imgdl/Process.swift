@@ -69,7 +69,7 @@ enum Process {
     }
 
     static let userAgent = "imgdl/\(version)"
-    static let version = "1.0.0"
+    static let version = "1.1.0"
 
     /// Makes what there is one of, on the one thread that loads the library. Swift makes such things at their first use,
     /// under a lock that knows threads by a number which fork() changes: two threads of a child would wait for ever.

@@ -23,7 +23,7 @@ final class DownloadTests: DownloaderTestCase {
         assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
         let headers = origin.log.requests[0].headers
         XCTAssertEqual(headers["Accept"], "image/*,*/*;q=0.8")
-        XCTAssertEqual(headers["User-Agent"], "imgdl/1.0.0")
+        XCTAssertEqual(headers["User-Agent"], "imgdl/1.1.0")
         XCTAssertNil(headers["Cookie"])
     }
 

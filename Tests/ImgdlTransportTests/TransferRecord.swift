@@ -8,6 +8,7 @@ struct TransferRecord {
     var body: [UInt8] = []
     var isFinished = false
     var failure: Failure?
+    var times = TransferTimes()
 
     var hasEnded: Bool { isFinished || failure != nil }
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -46,16 +47,18 @@ final class Recorder: TransportEvents {
         onBody(id, body.count)
     }
 
-    func transferFinished(_ id: TransferID) {
+    func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         XCTAssertNotNil(self[id].head)
         XCTAssertFalse(self[id].hasEnded, "one end")
         records[id, default: TransferRecord()].isFinished = true
+        records[id]?.times = times
         onEnd(id)
     }
 
-    func transferFailed(_ id: TransferID, _ failure: Failure) {
+    func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         XCTAssertFalse(self[id].hasEnded, "one end")
         records[id, default: TransferRecord()].failure = failure
+        records[id]?.times = times
         onEnd(id)
     }
 }

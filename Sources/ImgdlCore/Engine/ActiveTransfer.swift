@@ -3,7 +3,7 @@ final class ActiveTransfer {
     let request: TransferRequest
     /// Of the hop that runs.
     var url: ParsedURL
-    var redirectCount = 0
+    var hops: [Hop] = []
     var response: Response?
     var expected: Int64 = -1
     private(set) var body: Body?

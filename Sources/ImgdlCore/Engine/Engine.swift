@@ -145,13 +145,14 @@ final class Engine: TransportEvents {
             id,
             TransportRequest(
                 url: request.url, method: request.method, fields: request.fields, body: request.body,
-                maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+                maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
+                usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id)))
     }
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
+        if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
         transfer.url = redirect.url
-        transfer.redirectCount += 1
         transport?.start(
             id,
             RedirectRules.request(
@@ -238,7 +239,7 @@ final class Engine: TransportEvents {
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
-        transfer.response = Response(url: transfer.url, head: head, redirectCount: transfer.redirectCount)
+        transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
         transfer.expected = ResponseRules.expectedBytes(head)
         let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
         performActions()
@@ -256,13 +257,13 @@ final class Engine: TransportEvents {
         performActions()
     }
 
-    func transferFinished(_ id: TransferID) {
+    func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         performCommands()
         downloads.finished(id, clock.now())
         performActions()
     }
 
-    func transferFailed(_ id: TransferID, _ failure: Failure) {
+    func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         performCommands()
         downloads.failed(id, failure, clock.now())
         performActions()

@@ -8,5 +8,25 @@ package struct DecodeOptions: Hashable, Sendable {
     /// Width times height that may be decoded; checked as soon as the header is read.
     package var maximumPixels: UInt64 = defaultMaximumPixels
 
+    /// A box that the picture is scaled into while it is decoded, never enlarged; 0: that side is free (features X8).
+    package var targetWidth = 0
+    package var targetHeight = 0
+    /// To the box exactly, whatever the proportions.
+    package var stretches = false
+    /// Bytes that all frames decoded may have together: sets the size in the box's place; nil: no such limit (features
+    /// O8, X9).
+    package var maximumOutputBytes: UInt64?
+    package var decodesAllFrames = false
+    /// One frame alone is `badImageData` (features O12).
+    package var requiresAnimation = false
+    package var maximumFrames = defaultMaximumFrames
+    /// For bytes that do not tell what they are.
+    package var formatHint = ImageFormat.unknown
+    /// This codec of the host's and no other (features X5); nil: whichever can.
+    package var coder: UInt64?
+
+    package static let defaultMaximumFrames = 1000
+    package static let defaultScaleDownBytes: UInt64 = 60 << 20
+
     package init() {}
 }

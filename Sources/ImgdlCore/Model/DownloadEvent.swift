@@ -2,12 +2,24 @@
 package final class Response: Sendable {
     package let url: ParsedURL
     package let head: ResponseHead
-    package let redirectCount: Int
+    /// The redirects that led here, in order (features I25).
+    package let hops: [Hop]
 
-    package init(url: ParsedURL, head: ResponseHead, redirectCount: Int) {
+    package init(url: ParsedURL, head: ResponseHead, hops: [Hop]) {
         self.url = url
         self.head = head
-        self.redirectCount = redirectCount
+        self.hops = hops
+    }
+}
+
+/// A redirect that was followed.
+package struct Hop: Equatable, Sendable {
+    package let url: ParsedURL
+    package let status: Int32
+
+    package init(url: ParsedURL, status: Int32) {
+        self.url = url
+        self.status = status
     }
 }
 

@@ -5,6 +5,7 @@ package struct DownloaderConfiguration: Sendable {
     package var decodeThreads = 0
     package var userAgent: String
     package var transport = TransportConfiguration()
+    package var defaults = RequestDefaults()
 
     package init(userAgent: String) { self.userAgent = userAgent }
 }

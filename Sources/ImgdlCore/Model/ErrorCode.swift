@@ -6,6 +6,7 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case invalidURL = 1000
     case badImageData = 1001
     case notModified = 1002
+    case blacklisted = 1003
 
     case invalidOperation = 2000
     case invalidStatus = 2001
@@ -26,6 +27,7 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case `internal` = 2109
     case invalidHeader = 2110
     case unsupportedScheme = 2111
+    case backgroundExpired = 2112
 
     // 2200: the network.
     case resolveFailed = 2200
@@ -42,9 +44,12 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case tooManyRedirects = 2211
     case redirectRefused = 2212
     case contentEncoding = 2213
+    case addressRefused = 2214
+    case tlsPin = 2215
 
     // 2300: a limit was reached.
     case bodyLimit = 2300
     case headerLimit = 2301
     case pixelLimit = 2302
+    case frameLimit = 2303
 }

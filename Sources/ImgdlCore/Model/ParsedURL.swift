@@ -25,4 +25,9 @@ package struct ParsedURL: Hashable, Sendable {
         self.password = password
         self.redacted = redacted
     }
+
+    /// Of the URL's user information.
+    package var credential: Credential? {
+        user == nil && password == nil ? nil : Credential(user: user ?? "", password: password ?? "")
+    }
 }

@@ -17,4 +17,6 @@ package enum ImageFormat: UInt32, Sendable {
     case png = 2
     case webp = 3
     case gif = 4
+    /// Decoded by a codec of the host's.
+    case other = 100
 }

@@ -44,6 +44,18 @@ package struct SubscriberOptions: Sendable {
     package var totalTimeout: Int64 = 0
     /// Milliseconds at least between two partial images.
     package var partialInterval = defaultPartialInterval
+    /// Milliseconds; 0: the downloader's.
+    package var connectTimeout: Int64 = 0
+    package var idleTimeout: Int64 = 0
+    package var retry = RetryPolicy()
+    package var validation = Validation()
+    package var continuesInBackground = false
+    /// Ask again, whatever failed a moment ago (features E4, E10).
+    package var retriesFailed = false
+    /// URLs in its responses keep the values of their queries.
+    package var showsFullURLs = false
+    /// 0: as the URL says, else 1 (features X10).
+    package var scaleFactor = 0.0
 
     package init() {}
 }

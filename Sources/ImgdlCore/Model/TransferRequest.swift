@@ -8,11 +8,18 @@ package final class TransferRequest: Hashable, Sendable {
     package let followsRedirects: Bool
     /// Follow from https to http.
     package let allowsDowngrade: Bool
+    /// For the first origin alone.
+    package let credential: Credential?
+    package let usesCookies: Bool
+    package let tls: TLSOptions
+    /// Compared by identity.
+    package let hooks: (any Hooks)?
     private let hash: Int
 
     package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
-        followsRedirects: Bool = true, allowsDowngrade: Bool = false
+        followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
+        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), hooks: (any Hooks)? = nil
     ) {
         self.url = url
         self.method = method
@@ -20,6 +27,10 @@ package final class TransferRequest: Hashable, Sendable {
         self.body = body
         self.followsRedirects = followsRedirects
         self.allowsDowngrade = allowsDowngrade
+        self.credential = credential
+        self.usesCookies = usesCookies
+        self.tls = tls
+        self.hooks = hooks
         // The rest seldom differs: equality decides.
         self.hash = url.canonical.hashValue
     }
@@ -31,5 +42,7 @@ package final class TransferRequest: Hashable, Sendable {
         return left.hash == right.hash && left.url == right.url && left.method == right.method
             && left.fields == right.fields && left.body == right.body
             && left.followsRedirects == right.followsRedirects && left.allowsDowngrade == right.allowsDowngrade
+            && left.credential == right.credential && left.usesCookies == right.usesCookies && left.tls == right.tls
+            && left.hooks === right.hooks
     }
 }

@@ -4,6 +4,12 @@ package struct TransportConfiguration: Equatable, Sendable {
     package var certificateAuthorities: String?
     /// Proxy for every transfer; empty for none; nil: as the environment variables that curl reads say.
     package var proxy: String?
+    /// Where the cookie jar is kept, in Netscape's format; nil: in memory.
+    package var cookieFile: String?
+    /// No loopback, private, link-local … addresses, on any hop; not together with a proxy.
+    package var deniesPrivateAddresses = false
+    package var allowsFileURLs = false
+    package var allowsDataURLs = false
     /// Connections kept open for later requests, of all hosts together.
     package var maximumIdleConnections: Int32 = 64
 

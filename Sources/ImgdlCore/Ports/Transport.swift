@@ -15,15 +15,26 @@ package struct TransportRequest: Sendable {
     package var body: [UInt8]?
     /// Of all header fields of one response together.
     package var maximumHeaderBytes: Int
+    /// Sent as the server asks, Basic or Digest; the 401 before is not reported then, a second one is.
+    package var credential: Credential?
+    package var usesCookies: Bool
+    package var tls: TLSOptions
+    package var priority: Priority
 
     package init(
-        url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int
+        url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int,
+        credential: Credential? = nil, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
+        priority: Priority = .normal
     ) {
         self.url = url
         self.method = method
         self.fields = fields
         self.body = body
         self.maximumHeaderBytes = maximumHeaderBytes
+        self.credential = credential
+        self.usesCookies = usesCookies
+        self.tls = tls
+        self.priority = priority
     }
 }
 
@@ -39,6 +50,11 @@ package protocol Transport: AnyObject {
     func start(_ id: TransferID, _ request: TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
     func cancel(_ id: TransferID)
+    /// Paused, no more body bytes are reported, and soon none are read; head, end and failure may still come. May be
+    /// called inside a report.
+    func setPaused(_ id: TransferID, _ isPaused: Bool)
+    /// Best effort, for streams that share a connection. May be called inside a report.
+    func setPriority(_ id: TransferID, _ priority: Priority)
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
 
@@ -50,8 +66,11 @@ package protocol Transport: AnyObject {
 
 /// What becomes of the body once the head is known.
 package enum BodyDisposition: Sendable {
+    package static let previewBytes = 512
+
     case receive
-    /// Read and drop a short body, so that the connection can be used again; then report the end as usual.
+    /// Read and drop a short body, so that the connection can be used again; then report the end as usual. Its first
+    /// `previewBytes` are reported like any body: they go into the error.
     case discard
 }
 
@@ -64,9 +83,9 @@ package protocol TransportEvents: AnyObject {
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer)
-    func transferFinished(_ id: TransferID)
+    func transferFinished(_ id: TransferID, _ times: TransferTimes)
     /// A body shorter than announced is `truncated`.
-    func transferFailed(_ id: TransferID, _ failure: Failure)
+    func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes)
 }
 
 /// What a transport may ask of the thread it lives on.

@@ -14,5 +14,16 @@ package struct Limits: Equatable, Sendable {
     /// A body of this size is decoded while it comes, whoever asks.
     package var earlyDecodeBytes: Int64 = 64 << 10
 
+    /// Running transfers to one host and port; 0: none but the total (features B13).
+    package var maximumPerHost = 0
+    /// Milliseconds after which a transfer that waits gets its turn, whoever is before it (features B12).
+    package var agingInterval: Int64 = 10_000
+    /// Bytes of bodies and canvases that are in work (features B20).
+    package var memoryBudget: Int64 = 512 << 20
+    /// Milliseconds for which a URL that failed for good fails at once; 0: not at all (features E4, E10, I29).
+    package var failureLifetime: Int64 = 0
+    /// The part of the whole that must come between two PROGRESS events, 0 to 1 (features C3).
+    package var progressInterval = 0.0
+
     package init() {}
 }

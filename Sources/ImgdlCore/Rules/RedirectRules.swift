@@ -62,15 +62,11 @@ package enum RedirectRules {
     ) -> TransportRequest {
         let dropped = (redirect.leavesOrigin ? secretFields : []) + (redirect.sendsBody ? [] : bodyFields)
         let fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
-        var url = redirect.url
-        if !redirect.leavesOrigin, url.user == nil {
-            url = ParsedURL(
-                canonical: url.canonical, scheme: url.scheme, host: url.host, port: url.port, user: first.url.user,
-                password: first.url.password, redacted: url.redacted)
-        }
         return TransportRequest(
-            url: url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
-            maximumHeaderBytes: maximumHeaderBytes)
+            url: redirect.url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
+            maximumHeaderBytes: maximumHeaderBytes,
+            credential: redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential),
+            usesCookies: first.usesCookies, tls: first.tls)
     }
 
     private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]

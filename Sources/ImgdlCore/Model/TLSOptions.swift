@@ -1,0 +1,16 @@
+/// Whom a request trusts and as whom it appears. A connection made under one set of options never serves a request with
+/// another (features B17).
+package struct TLSOptions: Hashable, Sendable {
+    /// A file of certificate authorities in PEM; nil: the transport's.
+    package var certificateAuthorities: String?
+    /// Files in PEM; without a key file the key is in the certificate's.
+    package var clientCertificate: String?
+    package var clientKey: String?
+    package var clientKeyPassword: String?
+    /// "sha256//BASE64" of the server's public key, several with semicolons between them.
+    package var pinnedPublicKey: String?
+    /// Any certificate of any name will do (features O6).
+    package var allowsInvalidCertificates = false
+
+    package init() {}
+}
