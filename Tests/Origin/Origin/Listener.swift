@@ -29,13 +29,18 @@ package final class Listener: @unchecked Sendable {
         }
     }
 
-    /// `serve` runs on the connection's thread; the connection is closed when it returns.
-    package func start(_ serve: @escaping (Connection) -> Void) throws {
+    /// `serve` runs on the connection's thread, after the handshake if there is an authority; the connection is closed
+    /// when it returns.
+    package func start(by authority: Authority? = nil, _ serve: @escaping (Connection) -> Void) throws {
+        func serveSecurely(_ connection: Connection) {
+            if let authority, (try? connection.secure(by: authority)) == nil { return }
+            serve(connection)
+        }
         try ownThreads.run { [watch] in watch.run() }
         try ownThreads.run { [self] in
             while !signals.isStopped {
                 if let accepted = socket.accept() {
-                    admit(accepted, serve)
+                    admit(accepted, serveSecurely)
                 } else {
                     // Out of descriptors, unless it is the end: some may come back.
                     _ = signals.wait(gate: nil, party: nil, until: .after(.milliseconds(10)))
