@@ -8,6 +8,8 @@ final class CurlMulti {
     private let clock: any Clock
     private(set) var deadline: Instant?
     private var isClosed = false
+    /// Told which descriptors are this one's, and which are not any more.
+    var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
 
     init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
@@ -78,6 +80,7 @@ final class CurlMulti {
     }
 
     private func watch(_ descriptor: Int32, _ what: Int32) {
+        onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
             loop.unwatch(descriptor)
         } else {

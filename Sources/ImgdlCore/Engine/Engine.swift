@@ -237,6 +237,8 @@ final class Engine: TransportEvents {
         performActions()
     }
 
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
         transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
@@ -247,7 +249,8 @@ final class Engine: TransportEvents {
     }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        guard let transfer = transfer(id) else { return }
+        // What is read of an unwanted body belongs to no picture.
+        guard let transfer = transfer(id), downloads.takesBody(id) else { return }
         if transfer.append(body) {
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
