@@ -28,8 +28,7 @@ enum CurlErrors {
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
         // With TLS 1.3 a server refuses a client's certificate after the handshake.
-        case CURLE_SEND_ERROR, CURLE_RECV_ERROR where isAlert(outcome.message):
-            return make(.tlsFailed, outcome)
+        case CURLE_RECV_ERROR where isAlert(outcome.message): return make(.tlsFailed, outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
         case CURLE_PARTIAL_FILE: return make(.truncated, outcome)

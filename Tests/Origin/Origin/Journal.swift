@@ -122,6 +122,13 @@ package final class Journal: Sendable {
 
     // MARK: Streams
 
+    package func streamWeighed(_ id: Int32, on connection: Int, weight: Int32) {
+        state.change { state in
+            let index = state.log.streams.lastIndex { $0.id == id && $0.connection == connection }
+            if let index { state.log.streams[index].weights.append(weight) }
+        }
+    }
+
     package func streamOpened(_ id: Int32, on connection: Int) {
         state.change { $0.log.streams.append(Log.Stream(connection: connection, id: id, opened: .now)) }
     }

@@ -48,6 +48,8 @@ package struct Log: Sendable {
         package var closed: Moment?
         /// The error code of the client's RST_STREAM (CANCEL is 8).
         package var resetByClient: UInt32?
+        /// The weights that the client gave it (RFC 7540 section 5.3), in order; none where it said nothing.
+        package var weights: [Int32] = []
     }
 
     package var arrivals: [Arrival] = []
