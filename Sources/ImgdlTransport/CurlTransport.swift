@@ -24,7 +24,7 @@ package final class CurlTransport: Transport {
     private enum Deferred {
         case begin(CurlTransfer, addresses: [String])
         case release(CurlTransfer)
-        case unpause(CurlTransfer)
+        case nudge(CurlTransfer)
         case close
     }
 
@@ -203,26 +203,31 @@ package final class CurlTransport: Transport {
     package func setPaused(_ id: TransferID, _ isPaused: Bool) {
         guard let transfer = transfers[id], transfer.isPaused != isPaused else { return }
         transfer.isPaused = isPaused
-        // What curl kept is reported as soon as it may go on, and nothing is from inside this call.
-        if !isPaused {
-            let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
-            loop.perform { road.transport?.unpause(road.transfer) }
-        }
-    }
-
-    private func unpause(_ transfer: CurlTransfer) {
-        guard !isReporting else {
-            deferred.append(.unpause(transfer))
-            return
-        }
-        guard !transfer.isPaused, !transfer.isEnded, let handle = transfer.handle, let lane = transfer.lane else { return }
-        drive(lane.multi) { handle.unpause() }
+        if !isPaused { nudgeLater(transfer) }
     }
 
     package func setPriority(_ id: TransferID, _ priority: Priority) {
         guard let transfer = transfers[id], transfer.request.priority != priority else { return }
         transfer.request.priority = priority
-        transfer.handle?.setPriority(priority)
+        guard let handle = transfer.handle else { return }
+        handle.setPriority(priority)
+        // curl says it to the server with the next frame that it sends for this very stream.
+        if transfer.isConnected, transfer.request.url.scheme == "https" { nudgeLater(transfer) }
+    }
+
+    /// What curl kept is reported as soon as it may go on, and nothing is from inside the engine's call.
+    private func nudgeLater(_ transfer: CurlTransfer) {
+        let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
+        loop.perform { road.transport?.nudge(road.transfer) }
+    }
+
+    private func nudge(_ transfer: CurlTransfer) {
+        guard !isReporting else {
+            deferred.append(.nudge(transfer))
+            return
+        }
+        guard !transfer.isEnded, let handle = transfer.handle, let lane = transfer.lane else { return }
+        drive(lane.multi) { handle.flush() }
     }
 
     // MARK: Driving
@@ -274,7 +279,7 @@ package final class CurlTransport: Transport {
             switch action {
             case .begin(let transfer, let addresses): begin(transfer, addresses: addresses)
             case .release(let transfer): release(transfer)
-            case .unpause(let transfer): unpause(transfer)
+            case .nudge(let transfer): nudge(transfer)
             case .close: close()
             }
         }

@@ -101,14 +101,12 @@ final class EasyHandle {
     /// connection with the stream's RST_STREAM unsent in its buffer (curl issue 17611), and the server goes on sending.
     func forbidReuse() { ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
-    /// Sends what curl has buffered for this transfer's connection: the other half of the work-around.
+    /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
+    /// work-around), and lets a paused transfer go on: the callback for the body may be called.
     func flush() {
         curl_easy_pause(easy, CURLPAUSE_RECV)
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
-
-    /// Lets a transfer go on whose body callback answered CURL_WRITEFUNC_PAUSE; may call it.
-    func unpause() { curl_easy_pause(easy, CURLPAUSE_CONT) }
 
     /// Throws when curl refused one of the options set since `reset`.
     func check() throws(Failure) {
