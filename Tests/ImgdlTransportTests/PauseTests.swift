@@ -102,7 +102,7 @@ final class PauseTests: TransportTestCase {
     func testStreamsOfOneConnection() throws {
         let secure = try HTTP2Origin(security: .tls)
         defer { secure.stop() }
-        let body = [UInt8](repeating: 3, count: 300_000)
+        let body = [UInt8](repeating: 3, count: 5_000_000)
         for path in ["/a", "/b", "/c"] { secure.route(path) { try $0.respond(body: body) } }
         try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
         let ids = try zip(["/a", "/b", "/c"], [Priority.low, .normal, .high]).map {
