@@ -28,7 +28,7 @@ enum CurlErrors {
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
-            return make(.connectionLost, outcome)
+            return make(isBrokenChunk(outcome.message) ? .protocolError : .connectionLost, outcome)
         case CURLE_PARTIAL_FILE: return make(.truncated, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -54,7 +54,7 @@ enum CurlErrors {
                 return Failure(.headerLimit, "a line of the response's header is too long")
             }
             return make(.outOfMemory, outcome)
-        default: return make(.internal, outcome)
+        default: return make(isBrokenChunk(outcome.message) ? .protocolError : .internal, outcome)
         }
     }
 
@@ -66,6 +66,10 @@ enum CurlErrors {
         if text.isEmpty { text = String(cString: curl_easy_strerror(outcome.code)) }
         return outcome.query.isEmpty ? text : text.replacing(outcome.query, with: QueryRedaction.mark)
     }
+
+    /// Where curl reads garbage in place of a chunk's size it has the code of a lost connection, and in place of a trailer
+    /// one that tells nothing.
+    private static func isBrokenChunk(_ message: String) -> Bool { message.contains("chunked-encod") }
 
     /// During the handshake curl calls a lost connection a TLS error.
     private static func isConnectionLoss(_ message: String) -> Bool {

@@ -53,8 +53,7 @@ final class FaultMatrixTests: XCTestCase {
         cell(.trailers, .reset, "CONNECTION_LOST", .server),
         cell(.trailers, .close, "TRUNCATED", .server),
         cell(.trailers, .stall, "IDLE_TIMEOUT", .client),
-        // The picture is whole, and nobody asked for trailers.
-        cell(.trailers, .garbage, "OK", .client, isKept: true),
+        cell(.trailers, .garbage, "PROTOCOL", .client),
     ]
 
     private static func cell(

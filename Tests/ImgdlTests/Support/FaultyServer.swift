@@ -190,8 +190,8 @@ private struct FaultyAnswer {
                 Array("\u{1}\u{2} this is not HTTP\r\n\r\n".utf8)
             )
         case .trailers:
-            (beginning, garbage, isComplete) = (
-                chunkedHead + chunk(body) + Array("0\r\nX-Che".utf8), Array("\u{0}\u{1}\u{2} no trailer\r\n\r\n".utf8), true
+            (beginning, garbage) = (
+                chunkedHead + chunk(body) + Array("0\r\nX-Che".utf8), Array("\u{0}\u{1}\u{2} no trailer\r\n\r\n".utf8)
             )
         }
     }
