@@ -72,7 +72,7 @@ final class FaultMatrixTests: XCTestCase {
 
     private enum Patience: CaseIterable { case patient, connecting, idle }
 
-    override func setUpWithError() throws { authority = try Authority(.valid) }
+    override func setUpWithError() throws { authority = try Authority(TLS(), protocols: ["http/1.1"]) }
 
     override func tearDown() {
         destroyDownloaders()
@@ -81,9 +81,11 @@ final class FaultMatrixTests: XCTestCase {
         authority = nil
     }
 
-    private func begin(faults: Int = .max, isHeld: Bool = false, timeout: UInt32 = 150) throws {
+    private func begin(
+        faults: Int = .max, isHeld: Bool = false, isSecure: Bool = false, timeout: UInt32 = 150
+    ) throws {
         servers = try Self.cells.map {
-            try FaultyServer($0, picture, authority: authority, faults: faults, isHeld: isHeld)
+            try FaultyServer($0, picture, authority: authority, faults: faults, isHeld: isHeld, isSecure: isSecure)
         }
         for patience in Patience.allCases {
             var config = imgdl_config()
@@ -154,6 +156,13 @@ final class FaultMatrixTests: XCTestCase {
 
     func testPlain() throws {
         try begin()
+        let downloads = servers.map { start($0) }
+        for (download, server) in zip(downloads, servers) { assertEnds(download, server.cell.code, server.cell) }
+        assertSocketsAreAccountedFor()
+    }
+
+    func testPlainOverTLS() throws {
+        try begin(isSecure: true)
         let downloads = servers.map { start($0) }
         for (download, server) in zip(downloads, servers) { assertEnds(download, server.cell.code, server.cell) }
         assertSocketsAreAccountedFor()

@@ -50,11 +50,14 @@ final class FaultyServer {
     private let listener: Listener
     private let remaining: Monitor<Int>
 
-    /// `isHeld`: it comes to the gate `fault` before it strikes.
-    init(_ cell: FaultCell, _ picture: Picture, authority: Authority, faults: Int = .max, isHeld: Bool = false) throws {
+    /// `isHeld`: it comes to the gate `fault` before it strikes. `isSecure`: over TLS, wherever it strikes.
+    init(
+        _ cell: FaultCell, _ picture: Picture, authority: Authority, faults: Int = .max, isHeld: Bool = false,
+        isSecure: Bool = false
+    ) throws {
         self.cell = cell
         self.picture = picture
-        self.authority = cell.point == .tls ? authority : nil
+        self.authority = cell.point == .tls || isSecure ? authority : nil
         remaining = Monitor(faults)
         listener = try Listener(journal: journal, signals: signals)
         if !isHeld { gate.open() }
@@ -102,10 +105,10 @@ final class FaultyServer {
                 if count ?? 0 > 0 { strike(connection) }
                 return
             }
-            if let authority, (try? connection.secure(by: authority)) == nil { return }
         default:
             break
         }
+        if let authority, (try? connection.secure(by: authority)) == nil { return }
         Conversation(
             journal: journal, settings: { Settings() },
             script: { [self] _ in
