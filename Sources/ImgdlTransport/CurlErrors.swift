@@ -30,7 +30,7 @@ enum CurlErrors {
         // With TLS 1.3 a server refuses a client's certificate after the handshake.
         case CURLE_RECV_ERROR where isAlert(outcome.message): return make(.tlsFailed, outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
-            return make(.connectionLost, outcome)
+            return make(isBrokenChunk(outcome.message) ? .protocolError : .connectionLost, outcome)
         case CURLE_PARTIAL_FILE: return make(.truncated, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -56,7 +56,7 @@ enum CurlErrors {
                 return Failure(.headerLimit, "a line of the response's header is too long")
             }
             return make(.outOfMemory, outcome)
-        default: return make(.internal, outcome)
+        default: return make(isBrokenChunk(outcome.message) ? .protocolError : .internal, outcome)
         }
     }
 
@@ -75,6 +75,10 @@ enum CurlErrors {
     private static func isAlert(_ message: String) -> Bool {
         message.contains("SSL routines") && message.contains(" alert ")
     }
+
+    /// Where curl reads garbage in place of a chunk's size it has the code of a lost connection, and in place of a trailer
+    /// one that tells nothing.
+    private static func isBrokenChunk(_ message: String) -> Bool { message.contains("chunked-encod") }
 
     /// During the handshake curl calls a lost connection a TLS error.
     private static func isConnectionLoss(_ message: String) -> Bool {

@@ -111,7 +111,7 @@ final class CurlTransfer {
         if isDiscarding { return nil }
         guard code != CURLE_OK else {
             return parser.isComplete
-                ? nil : Failure(.protocolError, "the connection ended before the response's header was complete")
+                ? nil : Failure(.connectionLost, "the connection ended before the response's header was complete")
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""

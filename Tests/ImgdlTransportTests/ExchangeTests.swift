@@ -80,7 +80,7 @@ final class ExchangeTests: TransportTestCase {
             try exchange.send(raw: "HTTP/1.1 200 OK\r\nX: y\r\n")
             exchange.close()
         }
-        XCTAssertEqual(try failure(of: origin.url("/half"))?.code, .protocolError)
+        XCTAssertEqual(try failure(of: origin.url("/half"))?.code, .connectionLost)
     }
 
     func testConnectionRefused() throws {
@@ -98,6 +98,11 @@ final class ExchangeTests: TransportTestCase {
         XCTAssertEqual(try failure(of: origin.url("/pictures/p?gzip=1&short_by=10"))?.code, .truncated)
         origin.route("/not") { try $0.respond(headers: ["Content-Encoding": "gzip"], text: "this is not gzip") }
         XCTAssertEqual(try failure(of: origin.url("/not"))?.code, .contentEncoding)
+        origin.route("/chunks") {
+            try $0.respond(
+                headers: ["Content-Encoding": "gzip", "Transfer-Encoding": "chunked"], text: "this is not gzip")
+        }
+        XCTAssertEqual(try failure(of: origin.url("/chunks"))?.code, .contentEncoding)
         origin.route("/unknown") { try $0.respond(headers: ["Content-Encoding": "rot13"], text: "uryyb") }
         XCTAssertEqual(try failure(of: origin.url("/unknown"))?.code, .contentEncoding)
     }

@@ -22,7 +22,7 @@ package final class Connection: @unchecked Sendable {
     package func noteDepartures() { watch.drain() }
 
     /// The handshake, before anything else. Whatever comes and goes afterwards is encrypted.
-    func secure(by authority: Authority) throws {
+    package func secure(by authority: Authority) throws {
         let channel = SecureChannel(authority)
         do {
             while try !channel.handshake() {

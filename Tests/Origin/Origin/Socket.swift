@@ -15,15 +15,20 @@ package final class Socket: Sendable {
 
     deinit { close() }
 
-    static func listening(on port: UInt16) throws -> Socket {
+    /// A socket with an address of its own: whoever connects is refused until it listens.
+    static func bound(to port: UInt16) throws -> Socket {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw SystemError(call: "socket") }
         let listener = Socket(descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         listener.set(SOL_SOCKET, SO_REUSEADDR, 1)
         guard withLoopback(port, { bind(descriptor, $0, $1) }) == 0 else { throw SystemError(call: "bind") }
-        guard listen(descriptor, 1024) == 0 else { throw SystemError(call: "listen") }
         return listener
+    }
+
+    /// Calling it again changes how many connections may wait to be accepted: one more than `backlog`.
+    func listen(backlog: Int32 = 1024) throws {
+        guard Glibc.listen(descriptor, backlog) == 0 else { throw SystemError(call: "listen") }
     }
 
     /// To a port of this machine.
