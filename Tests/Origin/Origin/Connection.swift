@@ -127,6 +127,10 @@ package final class Connection: @unchecked Sendable {
     /// Noted and said at once; what the client still sends is read and dropped until it has closed, too.
     package func closeAfterReading() {
         journal.closed(number, byClient: false)
+        if let channel {
+            channel.sayGoodbye()
+            channel.takeEncrypted().withUnsafeBytes { _ = socket.offer($0) }
+        }
         socket.shutDownSending()
         var rest = [UInt8](repeating: 0, count: 4096)
         while let count = try? rest.withUnsafeMutableBytes({ try socket.receive(into: $0) }), count > 0 {}
