@@ -2,14 +2,14 @@ import CCurl
 import Glibc
 import ImgdlCore
 
-/// The cookies of one transport: what servers set on requests that use cookies, sent by curl's rules of domain, path and
-/// secure (features O5). Requests that do not use them neither send nor store any. On the engine's thread.
+/// The cookies of one transport: what servers set on requests that use cookies, sent by curl's rules of domain, path
+/// and secure (features O5). Requests that do not use them neither send nor store any. On the engine's thread.
 final class CookieJar {
     let share: UnsafeMutableRawPointer
     private let file: String?
 
-    /// Reads the file, in Netscape's format. One that is missing, unreadable or no cookie file leaves the jar empty: it is
-    /// no reason to download nothing.
+    /// Reads the file, in Netscape's format. One that is missing, unreadable or no cookie file leaves the jar empty: it
+    /// is no reason to download nothing.
     init(file: String?) throws(Failure) {
         guard let share = ccurl_share_of_cookies() else { throw Failure(.outOfMemory, "no memory for cookies") }
         self.share = share

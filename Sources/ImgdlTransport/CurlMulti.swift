@@ -66,11 +66,12 @@ final class CurlMulti {
     func nextDone() -> (context: UnsafeMutableRawPointer, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
-        guard ccurl_next_done(multi, &context, &code), let context else { return nil }
+        guard !isClosed, ccurl_next_done(multi, &context, &code), let context else { return nil }
         return (context, code)
     }
 
     private func act(_ descriptor: Int32, _ events: Int32) {
+        guard !isClosed else { return }
         var running: Int32 = 0
         curl_multi_socket_action(multi, descriptor, events, &running)
     }

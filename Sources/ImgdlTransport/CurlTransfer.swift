@@ -118,7 +118,8 @@ final class CurlTransfer {
         var failure = CurlErrors.failure(
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
-                hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0, secrets: options.proxies.secrets + [String(query)]))
+                hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0,
+                secrets: options.proxies.secrets + [String(query)]))
         if code == CURLE_SSL_CERTPROBLEM, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
         }
@@ -130,8 +131,8 @@ final class CurlTransfer {
     /// (its stream came after the GOAWAY, or its connection had been closed), but on connections shared with others that
     /// may end in the same way, and not more than five times. The first stream of a connection is always looked at.
     ///
-    /// Likewise where the first bytes on a connection that was used before are not HTTP: a server that sent more than it
-    /// had announced has spoilt it for whoever came next.
+    /// Likewise where the first bytes on a connection that was used before are not HTTP: a server that sent more than
+    /// it had announced has spoilt it for whoever came next.
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !needsFreshConnection, !isEnded, !parser.isComplete, ownFailure == nil, let handle,
             (code == CURLE_SEND_ERROR && handle.errorMessage.contains("before giving up"))

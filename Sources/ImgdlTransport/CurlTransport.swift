@@ -29,8 +29,8 @@ package final class CurlTransport: Transport {
     }
 
     /// The resolver is the transport's from now on: `close` closes it. Throws `invalidURL` for a proxy that is none, and
-    /// `invalidOperation` for a proxy, from the environment too, where private addresses are denied: only the proxy would
-    /// know where its connections lead.
+    /// `invalidOperation` for a proxy, from the environment too, where private addresses are denied: only the proxy
+    /// would know where its connections lead.
     package init(
         configuration: TransportConfiguration, loop: any TransportLoop, events: any TransportEvents,
         clock: any Clock, resolver: any Resolver
@@ -235,8 +235,7 @@ package final class CurlTransport: Transport {
     package var deadline: Instant? { lanes?.deadline }
 
     package func deadlineReached(_ now: Instant) {
-        guard let lanes else { return }
-        for lane in lanes.due(now) { drive(lane.multi) { lane.multi.timeReached() } }
+        lanes?.forEachDue(now) { lane in drive(lane.multi) { lane.multi.timeReached() } }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {

@@ -2,8 +2,8 @@ import CCurl
 import ImgdlCore
 
 /// Connections that share whom they trust and as whom they appear. A request with other `TLSOptions` never gets into
-/// them: curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to use
-/// again, and an easy handle keeps TLS sessions over a reset (features B17).
+/// them: curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to
+/// use again, and an easy handle keeps TLS sessions over a reset (features B17).
 final class Lane {
     private static let maximumSpareHandles = 32
 
@@ -30,6 +30,8 @@ final class Lane {
         running -= 1
         if handle.reset(), spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
     }
+
+    func isDue(_ now: Instant) -> Bool { multi.deadline.map { $0 <= now } ?? false }
 
     /// Closes all connections. Nothing runs any more.
     func close() {

@@ -50,8 +50,10 @@ final class Lanes {
         return ([common] + special).compactMap(\.multi.deadline).min()
     }
 
-    func due(_ now: Instant) -> [Lane] {
-        ([common] + special).filter { lane in lane.multi.deadline.map { $0 <= now } ?? false }
+    /// Of those that are closed meanwhile nothing comes.
+    func forEachDue(_ now: Instant, _ body: (Lane) -> Void) {
+        if common.isDue(now) { body(common) }
+        for lane in special where lane.isDue(now) { body(lane) }
     }
 
     func close() {

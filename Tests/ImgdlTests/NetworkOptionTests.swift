@@ -3,7 +3,8 @@ import Foundation
 import Origin
 import XCTest
 
-/// Features B17, C7, C8, K11, O5, O6: passwords, certificates, cookies, proxies and private addresses through the C API.
+/// Features B17, C7, C8, K11, O5, O6: passwords, certificates, cookies, proxies and private addresses through the C
+/// API.
 final class NetworkOptionTests: DownloaderTestCase {
     /// Strings for a struct of C, for as long as the test runs.
     private var strings: [UnsafeMutablePointer<CChar>] = []
@@ -38,8 +39,12 @@ final class NetworkOptionTests: DownloaderTestCase {
     func testAPasswordStaysWithItsOrigin() throws {
         let other = try Origin()
         defer { other.stop() }
-        let target = other.url("/auth/basic?user=me&password=x").addingPercentEncoding(withAllowedCharacters: .alphanumerics)!
-        let download = start(origin.url("/redirect?to=\(target)")) { $0.user = self.text("me"); $0.password = self.text("x") }
+        let target = other.url("/auth/basic?user=me&password=x")
+            .addingPercentEncoding(withAllowedCharacters: .alphanumerics)!
+        let download = start(origin.url("/redirect?to=\(target)")) {
+            $0.user = self.text("me")
+            $0.password = self.text("x")
+        }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         XCTAssertEqual(download.record.httpStatus, 401)
         XCTAssertEqual(other.log.requests.map { $0.headers["Authorization"] }, [nil])
@@ -61,7 +66,13 @@ final class NetworkOptionTests: DownloaderTestCase {
         }
         assertEnds(start(url, whole), "IMGDL_OK")
         assertEnds(start(url) { whole(&$0); $0.ca_file = nil }, "IMGDL_ERROR_TLS_CERTIFICATE")
-        assertEnds(start(url) { whole(&$0); $0.client_certificate = nil; $0.client_key = nil; $0.client_key_password = nil }, "IMGDL_ERROR_TLS_FAILED")
+        let nobody = start(url) {
+            whole(&$0)
+            $0.client_certificate = nil
+            $0.client_key = nil
+            $0.client_key_password = nil
+        }
+        assertEnds(nobody, "IMGDL_ERROR_TLS_FAILED")
         let other = "sha256//" + String(repeating: "A", count: 43) + "="
         assertEnds(start(url) { whole(&$0); $0.pinned_public_key = self.text(other) }, "IMGDL_ERROR_TLS_PIN")
         let careless = start(url) {
@@ -104,7 +115,8 @@ final class NetworkOptionTests: DownloaderTestCase {
         let proxy = try ProxyOrigin(user: "me", password: "x")
         defer { proxy.stop() }
         let url = "http://pictures.example:\(origin.port)/pictures/rgba.png"
-        for (login, name) in [("me:x@", "IMGDL_OK"), ("me:hidden@", "IMGDL_ERROR_PROXY_FAILED"), ("", "IMGDL_ERROR_PROXY_FAILED")] {
+        let failed = "IMGDL_ERROR_PROXY_FAILED"
+        for (login, name) in [("me:x@", "IMGDL_OK"), ("me:hidden@", failed), ("", failed)] {
             replaceDownloader { $0.proxy = self.text("http://\(login)127.0.0.1:\(proxy.port)") }
             let download = start(url)
             assertEnds(download, name)

@@ -85,15 +85,16 @@ final class CookieTests: TransportTestCase {
         let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         XCTAssertEqual(write(descriptor, bytes, bytes.count), bytes.count)
         close(descriptor)
-        for file in [garbage, "/nonexistent/jar", directory, "-", "/dev/zero"] where file != "-" {
+        for file in [garbage, "/nonexistent/jar", directory, "/dev/zero"] {
             try keep(file)
             XCTAssertNil(try sent("/echo"))
-            if file == directory { transport.close() }
         }
     }
 
     func testValuesWithControlCharactersAreNotStored() throws {
-        origin.route("/set") { try $0.send(raw: "HTTP/1.1 200 OK\r\nSet-Cookie: a=x\u{1}y\r\nContent-Length: 0\r\n\r\n") }
+        origin.route("/set") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\nSet-Cookie: a=x\u{1}y\r\nContent-Length: 0\r\n\r\n")
+        }
         _ = try sent("/set")
         XCTAssertNil(try sent("/echo"))
         let id = try start(origin.url("/echo"), fields: [HeaderField("Cookie", "a=1\r\nX: y")], usesCookies: true)

@@ -31,6 +31,9 @@ final class CredentialTests: TransportTestCase {
             XCTAssertEqual(authorizations(), ["-", sent], "the 401 was nobody's business")
         }
         XCTAssertEqual(origin.log.connections.count, 1)
+        origin.resetLog()
+        XCTAssertEqual(try fetchSucceeding(origin.url(path("any"))).head?.status, 401)
+        XCTAssertEqual(authorizations(), ["-"], "a handle that is used again remembers nobody")
     }
 
     func testOfTheURL() throws {
@@ -83,7 +86,8 @@ final class CredentialTests: TransportTestCase {
         let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
         for method in ["POST", "PUT"] {
             for scheme in ["basic", "digest"] {
-                let record = record(of: try start(origin.url(path(scheme)), method: method, body: body, credential: right))
+                let id = try start(origin.url(path(scheme)), method: method, body: body, credential: right)
+                let record = record(of: id)
                 XCTAssertEqual(record.head?.status, 200, record.failure?.message ?? "")
                 XCTAssertEqual(origin.log.requests.last?.body, body)
             }

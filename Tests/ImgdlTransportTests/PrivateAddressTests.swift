@@ -26,7 +26,9 @@ final class PrivateAddressTests: TransportTestCase {
         origin.route("/a") { try $0.respond(text: "a") }
     }
 
-    private func assertRefused(_ url: String, _ kind: String, file: StaticString = #filePath, line: UInt = #line) throws {
+    private func assertRefused(
+        _ url: String, _ kind: String, file: StaticString = #filePath, line: UInt = #line
+    ) throws {
         let failure = try failure(of: url, file: file, line: line)
         XCTAssertEqual(failure?.code, .addressRefused, "\(url): \(failure?.message ?? "")", file: file, line: line)
         XCTAssertTrue(failure?.message.contains(kind) ?? false, failure?.message ?? "", file: file, line: line)
@@ -36,7 +38,9 @@ final class PrivateAddressTests: TransportTestCase {
 
     func testLiteralsHoweverTheyAreSpelt() throws {
         let loopback = ["127.0.0.1", "0x7f.1", "2130706433", "017700000001", "127.1", "0177.0.0.01", "[::1]"]
-        let disguised = ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::127.0.0.1]"]
+        let disguised = [
+            "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::127.0.0.1]",
+        ]
         for host in loopback + disguised { try assertRefused("http://\(host):\(origin.port)/a?k=secret", "loopback") }
         for host in ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.localhost."] {
             try assertRefused("http://\(host):\(origin.port)/a?k=secret", "loopback")
@@ -62,8 +66,8 @@ final class PrivateAddressTests: TransportTestCase {
             ["8.8.8.8", "2606:4700::1"])
     }
 
-    /// Whatever was checked before: the address that curl is about to use is looked at once more, and that of a connection
-    /// before a request goes out on it.
+    /// Whatever was checked before: the address that curl is about to use is looked at once more, and that of a
+    /// connection before a request goes out on it.
     func testTheSocketItself() throws {
         for host in ["127.0.0.1", "rebound.example"] {
             let url = try transport.parse("http://\(host):\(origin.port)/a?k=secret")
@@ -79,23 +83,19 @@ final class PrivateAddressTests: TransportTestCase {
     }
 
     func testAConnectionThatStands() throws {
-        let open = try EasyOptions.allowing(transport)
+        let denying = transport.options
         try makeTransport(TransportConfiguration(proxy: ""))
         XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
         // The same connections, asked for by a request that may not use them.
-        let request = TransportRequest(
-            url: try transport.parse(origin.url("/a")), method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
+        let url = try transport.parse(origin.url("/a"))
+        let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
         let id = TransferID(rawValue: 1000)
-        let transfer = CurlTransfer(id, request, options: open, events: recorder)
+        let transfer = CurlTransfer(id, request, options: denying, events: recorder)
         transport.begin(transfer, addresses: [])
         run(until: recorder[id].hasEnded)
         XCTAssertEqual(recorder[id].failure?.code, .addressRefused)
         XCTAssertEqual(origin.log.requests.count, 1)
         XCTAssertEqual(origin.log.connections.count, 1)
-    }
-
-    private enum EasyOptions {
-        static func allowing(_ transport: CurlTransport) throws -> RequestOptions { transport.options }
     }
 
     func testNotTogetherWithAProxy() throws {

@@ -23,9 +23,8 @@ final class ProxyTests: TransportTestCase {
     }
 
     private func use(_ login: String, port: Int? = nil) throws {
-        try makeTransport(
-            TransportConfiguration(
-                certificateAuthorities: secure.authority?.file, proxy: "http://\(login)127.0.0.1:\(port ?? proxy.port)"))
+        let address = "http://\(login)127.0.0.1:\(port ?? proxy.port)"
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.authority?.file, proxy: address))
     }
 
     func testBasic() throws {
@@ -74,7 +73,8 @@ final class ProxyTests: TransportTestCase {
 
     func testProxiesThatAreNone() throws {
         for text in [
-            "http://me:x\r\nY: z@h", "http://me%0d%0aY:z@h", "http://me:x%00@h", "ftp://h", "http://", "http://h:x", "h\n",
+            "http://me:x\r\nY: z@h", "http://me%0d%0aY:z@h", "http://me:x%00@h", "ftp://h", "http://", "http://h:x",
+            "h\n",
         ] {
             XCTAssertThrowsError(try makeTransport(TransportConfiguration(proxy: text)), text) { error in
                 XCTAssertEqual((error as? Failure)?.code, .invalidURL)

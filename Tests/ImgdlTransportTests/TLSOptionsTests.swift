@@ -13,7 +13,8 @@ final class TLSOptionsTests: TransportTestCase {
         secure?.stop()
         secure = try Origin(tls: tls)
         secure.route("/a") { try $0.respond(text: "a") }
-        try makeTransport(TransportConfiguration(certificateAuthorities: trusted ? secure.authority?.file : nil, proxy: ""))
+        let file = trusted ? secure.authority?.file : nil
+        try makeTransport(TransportConfiguration(certificateAuthorities: file, proxy: ""))
     }
 
     override func tearDown() {
@@ -37,6 +38,11 @@ final class TLSOptionsTests: TransportTestCase {
         let served = secure.log.connections.filter { $0.requests > 0 }
         XCTAssertEqual(served.map(\.requests).sorted(), plainFails == nil ? [4, 4] : [4], file: file, line: line)
         XCTAssertEqual(served.filter { $0.handshake?.isResumed == true }.count, 0, file: file, line: line)
+    }
+
+    /// The same pin several times is another set of options with the same meaning.
+    private func pinned(_ pin: String, times: Int) -> TLSOptions {
+        pinned(times == 0 ? nil : Array(repeating: pin, count: times).joined(separator: ";"))
     }
 
     private func pinned(_ pin: String?) -> TLSOptions {
@@ -115,7 +121,10 @@ final class TLSOptionsTests: TransportTestCase {
     func testFilesThatCannotBeUsed() throws {
         try serve()
         let own = try XCTUnwrap(secure.authority?.file)
-        for (file, cause) in [("/nonexistent/x.pem", "No such file"), ("/tmp", "not a file"), ("/etc/hostname", "/etc/hostname")] {
+        let files = [
+            ("/nonexistent/x.pem", "No such file"), ("/tmp", "not a file"), ("/etc/hostname", "/etc/hostname"),
+        ]
+        for (file, cause) in files {
             for option in [\TLSOptions.certificateAuthorities, \.clientCertificate, \.clientKey] {
                 var tls = TLSOptions()
                 if option == \TLSOptions.clientKey { tls.clientCertificate = own }
@@ -136,7 +145,7 @@ final class TLSOptionsTests: TransportTestCase {
     func testUnusedSetsAreForgotten() throws {
         try serve()
         let pin = try XCTUnwrap(secure.authority?.pin)
-        let sets = (0..<(Lanes.maximumUnused + 3)).map { pinned(Array(repeating: pin, count: $0 + 1).joined(separator: ";")) }
+        let sets = (0..<(Lanes.maximumUnused + 3)).map { pinned(pin, times: $0 + 1) }
         for tls in sets { XCTAssertEqual(try fetch(tls).text, "a") }
         XCTAssertTrue(secure.wait { $0.openConnections == Lanes.maximumUnused })
         XCTAssertEqual(try fetch(sets[0]).text, "a")
@@ -153,7 +162,7 @@ final class TLSOptionsTests: TransportTestCase {
         }
         let pin = try XCTUnwrap(secure.authority?.pin)
         let ids = try (0..<12).map { n in
-            try start(secure.url("/held"), tls: pinned(n % 4 == 0 ? nil : Array(repeating: pin, count: n).joined(separator: ";")))
+            try start(secure.url("/held"), tls: pinned(pin, times: n % 4 == 0 ? 0 : n))
         }
         run(until: ids.allSatisfy { recorder[$0].body.count == 1 })
         transport.cancel(ids[5])

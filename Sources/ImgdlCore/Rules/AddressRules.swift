@@ -3,8 +3,8 @@
 ///
 /// After the special-purpose registries of IANA (RFC 6890). An IPv6 address that carries an IPv4 one is what that is.
 package enum AddressRules {
-    /// What kind of address the bytes are, in network order; nil for a public one. Neither 4 nor 16 bytes: unknown, and so
-    /// not public.
+    /// What kind of address the bytes are, in network order; nil for a public one. Neither 4 nor 16 bytes: unknown, and
+    /// so not public.
     package static func kindOfPrivate(_ bytes: some Collection<UInt8>) -> String? {
         let bytes = Array(bytes)
         switch bytes.count {

@@ -42,7 +42,8 @@ final class AddressRulesTests: XCTestCase {
     func testPrivateIPv6() {
         let table: [(String, String)] = [
             ("::", "unspecified"), ("::1", "loopback"), ("fe80::1", "link-local"), ("febf::1", "link-local"),
-            ("fec0::1", "site-local"), ("feff::1", "site-local"), ("fc00::1", "unique-local"), ("fdff::1", "unique-local"),
+            ("fec0::1", "site-local"), ("feff::1", "site-local"), ("fc00::1", "unique-local"),
+            ("fdff::1", "unique-local"),
             ("ff02::1", "multicast"), ("2001:db8::1", "documentation"), ("3fff:fff::1", "documentation"),
             ("2001:2::1", "benchmark"), ("100::1", "discard"), ("64:ff9b:1::808:808", "local translation"),
             ("64:ff9b:1:ffff::1", "local translation"), ("4000::1", "reserved"), ("5f00::1", "reserved"),
