@@ -724,7 +724,8 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor), INVALID_HEADER (user_agent),
- *  INVALID_OPERATION (ca_file cannot be read), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy), INVALID_URL (proxy),
+ *  OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
