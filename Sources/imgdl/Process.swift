@@ -22,10 +22,16 @@ enum Process {
         _ configuration: DownloaderConfiguration, executor: (any Executor)?
     ) throws(Failure) -> Downloader {
         let clock = MonotonicClock()
-        let ports = DownloaderPorts(codec: codec, store: PassThroughStore(), clock: clock) { (loop, events) throws(Failure) in
-            try CurlTransport(
+        let loaders = SchemeLoaders()
+        let ports = DownloaderPorts(
+            codec: codec, store: PassThroughStore(), clock: clock, loaders: loaders
+        ) { (loop, events) throws(Failure) in
+            let network = try CurlTransport(
                 configuration: configuration.transport, loop: loop, events: events, clock: clock,
                 resolver: ThreadedResolver(clock: clock))
+            return SchemeTransport(
+                configuration: configuration.transport, loaders: loaders, network: network, loop: loop, events: events,
+                clock: clock)
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
         lock.withLock {
