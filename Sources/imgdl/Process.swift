@@ -16,7 +16,7 @@ enum Process {
         weak var downloader: Downloader?
     }
 
-    static let codec: any ImageCodec = BuiltInCodec()
+    static let codec = PluggableCodec()
 
     static func makeDownloader(
         _ configuration: DownloaderConfiguration, executor: (any Executor)?
@@ -91,8 +91,10 @@ enum Process {
                 system_fork_prepare()
                 Process.lock.enterFork()
                 HandleTable.shared.lock.enterFork()
+                Process.codec.registry.lock.enterFork()
             },
             {
+                Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
                 system_fork_parent()
@@ -100,6 +102,7 @@ enum Process {
             {
                 system_forget_thread_number()
                 ProcessGeneration.advance()
+                Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
                 system_fork_child()
