@@ -37,32 +37,13 @@ public func imgdl_transfer_response(
         guard (200...999).contains(status) else {
             throw Failure(.invalidArgument, "\(status) is not the status of a final response")
         }
-        let fields = try headerFields(headers, count)
+        let fields = try headerFields(headers, count).map { HeaderField($0.name, $0.value ?? "") }
         let encoding = fields.first(named: "Content-Encoding").map { !equalIgnoringCase($0, "identity") } ?? false
         try receiver.receive(
             ResponseHead(
                 status: status, httpVersion: 0, fields: fields, contentLength: try contentLength(fields),
                 isEncoded: encoding))
     }
-}
-
-private func headerFields(_ headers: UnsafePointer<imgdl_header>?, _ count: Int) throws(Failure) -> [HeaderField] {
-    guard (0...10_000).contains(count), count == 0 || headers != nil else {
-        throw Failure(.invalidArgument, "headers is NULL, or not 0 to 10 000 of them")
-    }
-    var fields: [HeaderField] = []
-    for header in UnsafeBufferPointer(start: headers, count: count) {
-        guard header.name != nil, header.value != nil else {
-            throw Failure(.invalidArgument, "the name or the value of a header is NULL")
-        }
-        guard let name = string(header.name), let value = string(header.value) else {
-            throw Failure(.invalidHeader, "a header is not UTF-8")
-        }
-        let field = HeaderField(name, value)
-        try HeaderRules.check(field)
-        fields.append(field)
-    }
-    return fields
 }
 
 /// nil where there is none.

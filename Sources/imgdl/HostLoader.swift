@@ -29,19 +29,17 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
 
     func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void {
         let transfer = HandleTable.shared.insert(TransferObject(receiver), .transfer)
-        let started = StartedPointer(
-            OutgoingStruct(request).withPointer { outgoing in
-                Thread.resting { startFunction(outgoing, transfer, table.user_data) }
-            })
-        return { [self] in Thread.resting { cancelFunction(started.value, table.user_data) } }
+        var started = StartedPointer()
+        OutgoingStruct(request).withPointer { outgoing in
+            started.value = Thread.resting { startFunction(outgoing, transfer, table.user_data) }
+        }
+        return { [self, started] in Thread.resting { cancelFunction(started.value, table.user_data) } }
     }
 }
 
 /// Of the host's; only carried.
 private struct StartedPointer: @unchecked Sendable {
-    let value: UnsafeMutableRawPointer?
-
-    init(_ value: UnsafeMutableRawPointer?) { self.value = value }
+    var value: UnsafeMutableRawPointer?
 }
 
 /// What an imgdl_transfer handle stands for.

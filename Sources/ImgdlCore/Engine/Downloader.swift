@@ -47,6 +47,7 @@ package final class Downloader: @unchecked Sendable {
     private let lock = Lock()
     private let ended: Condition
     private var fields: RequestFields
+    private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// The thread that waits for the end, where there is one.
@@ -77,6 +78,7 @@ package final class Downloader: @unchecked Sendable {
         clock = ports.clock
         loaders = ports.loaders
         fields = RequestFields(userAgent: configuration.userAgent)
+        requestDefaults = configuration.defaults
         ended = Condition(lock)
         do throws(Failure) {
             deliveryThread = executor == nil ? try ThreadExecutor() : nil
@@ -100,6 +102,8 @@ package final class Downloader: @unchecked Sendable {
         try loaders.set(loader, for: scheme)
         urls.forgetAll()
     }
+
+    package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
     package func merge(_ own: [(name: String, value: String?)]) -> [HeaderField] {
