@@ -1,7 +1,7 @@
 import CImgdl
 import ImgdlCore
 
-private let transportTableSize = 48
+private let transportTableSize = 40
 
 @_cdecl("imgdl_transport_register") @implementation
 public func imgdl_transport_register(
