@@ -96,6 +96,9 @@ private final class HostDecoder: ImageDecoder {
         try check(status)
         guard let image else { throw Failure(.internal, "the codec says that it is done, and gave no image") }
         try readHeader()
+        if options.requiresAnimation, header?.frameCount ?? 1 == 1 {
+            throw Failure(.badImageData, "the picture is no animation")
+        }
         return try adapt(image, isComplete: true)
     }
 

@@ -74,11 +74,12 @@ final class SchemeTransportTests: XCTestCase {
     private func start(_ url: String, method: String = "GET") throws -> TransferID {
         lastID += 1
         let id = TransferID(rawValue: lastID)
+        let parsed = try transport.parse(url)
         transport.start(
             id,
             TransportRequest(
-                url: try transport.parse(url), method: method, fields: [HeaderField("X-Own", "1")], body: nil,
-                maximumHeaderBytes: 1000))
+                url: parsed, method: method, fields: [HeaderField("X-Own", "1")], body: nil, maximumHeaderBytes: 1000,
+                credential: parsed.credential))
         return id
     }
 
@@ -225,6 +226,22 @@ final class SchemeTransportTests: XCTestCase {
         XCTAssertEqual(loader.givenUp, 0)
         XCTAssertEqual(loader.state.read { $0.requests.map(\.url.canonical) }, ["app://h/x"])
         XCTAssertEqual(loader.state.read { $0.requests[0].fields }, [HeaderField("X-Own", "1")])
+    }
+
+    func testCredentialsComeAsAHeaderField() throws {
+        for (pair, encoded) in [("u:pw", "dTpwdw=="), ("u", "dTo="), ("me%40x:", "bWVAeDo=")] {
+            try start("app://\(pair)@h/")
+            XCTAssertEqual(
+                loader.state.read { $0.requests.last!.fields.first(named: "Authorization") }, "Basic \(encoded)")
+        }
+    }
+
+    /// The process exits: its own state may be gone.
+    func testNobodyIsToldWhenTheProcessExits() throws {
+        try start("app:x")
+        loaders.abandon()
+        transport.close()
+        XCTAssertEqual(loader.givenUp, 0)
     }
 
     func testWhatComesWhileItIsPausedWaits() throws {

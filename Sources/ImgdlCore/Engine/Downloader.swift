@@ -197,6 +197,7 @@ package final class Downloader: @unchecked Sendable {
     /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
     package func stopForExit() {
         guard !engineThread.isCurrent else { return }
+        loaders.abandon()
         engine.stop()
         engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
     }

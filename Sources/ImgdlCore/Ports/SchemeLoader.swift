@@ -21,6 +21,7 @@ package final class SchemeLoaders: @unchecked Sendable {
     private let lock = Lock()
     private var loaders: [String: any SchemeLoader] = [:]
     private var isClosed = false
+    private var isExiting = false
 
     package init() {}
 
@@ -38,6 +39,11 @@ package final class SchemeLoaders: @unchecked Sendable {
         withExtendedLifetime(old) {}
         if !isTaken { throw Failure(.shutDown, "the downloader is shut down") }
     }
+
+    /// The process exits: no function of the host's is called any more.
+    package func abandon() { lock.withLock { isExiting = true } }
+
+    package var areAbandoned: Bool { lock.withLock { isExiting } }
 
     /// Lets go of all of them.
     package func close() {

@@ -69,9 +69,13 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             try? end(CurlURL.unsupported(request.url.scheme))
             return
         }
-        let request = OutgoingRequest(
-            url: request.url, method: request.method, fields: request.fields, body: request.body)
-        giveUp = loader.start(request, self)
+        var fields = request.fields
+        if let credential = request.credential, fields.first(named: "Authorization") == nil {
+            let pair = Base64.encoded(Array("\(credential.user):\(credential.password)".utf8))
+            fields.append(HeaderField("Authorization", "Basic \(pair)"))
+        }
+        let outgoing = OutgoingRequest(url: request.url, method: request.method, fields: fields, body: request.body)
+        giveUp = loader.start(outgoing, self)
     }
 
     // MARK: What the loader reports
@@ -122,10 +126,8 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         if !isPaused { postTelling() }
     }
 
-    /// Nothing is told any more.
-    func cancel() { finish(givingUp: true) }
-
-    private func finish(givingUp: Bool) {
+    /// Nothing is told any more. `givingUp`: and its loader hears of it, unless it has reported the end.
+    func finish(givingUp: Bool) {
         guard !hasEnded else { return }
         hasEnded = true
         untold = []

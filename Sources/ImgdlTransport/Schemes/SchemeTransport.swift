@@ -60,7 +60,7 @@ package final class SchemeTransport: Transport {
 
     package func cancel(_ id: TransferID) {
         guard let transfer = relayed[id] else { return network.cancel(id) }
-        transfer.cancel()
+        transfer.finish(givingUp: true)
     }
 
     package func setPaused(_ id: TransferID, _ isPaused: Bool) {
@@ -73,7 +73,8 @@ package final class SchemeTransport: Transport {
     }
 
     package func close() {
-        for transfer in relayed.values { transfer.cancel() }
+        let givesUp = !loaders.areAbandoned
+        for transfer in relayed.values { transfer.finish(givingUp: givesUp) }
         reader.close()
         network.close()
     }
