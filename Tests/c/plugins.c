@@ -2,7 +2,7 @@
 #define SUITE "plugins"
 #include "support.h"
 
-#include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -399,6 +399,97 @@ TEST("a downloader that ends gives up what a loader still has; a fork's child he
     CHECK_NUMBER(loader.destroyed, 1);
     recorder_clear(&recorder);
     free(loader.picture);
+}
+
+/* ---- Races */
+
+struct library {
+    uint8_t *picture;
+    size_t size;
+    unsigned starts, cancels;
+    struct flag ended; /* transfers whose thread is done with them */
+};
+
+struct lending {
+    struct library *library;
+    imgdl_transfer *transfer;
+    int is_cancelled;
+};
+
+static void *lend(void *context)
+{
+    struct lending *lending = context;
+    struct library *library = lending->library;
+    report_head(lending->transfer, library->size);
+    for (size_t at = 0; at < library->size && !__atomic_load_n(&lending->is_cancelled, __ATOMIC_RELAXED); at += 4000) {
+        size_t count = library->size - at < 4000 ? library->size - at : 4000;
+        CHECK_CODE(imgdl_transfer_body(lending->transfer, library->picture + at, count), IMGDL_OK);
+    }
+    if (!__atomic_load_n(&lending->is_cancelled, __ATOMIC_RELAXED))
+        CHECK_CODE(imgdl_transfer_end(lending->transfer, IMGDL_OK, NULL), IMGDL_OK);
+    imgdl_transfer_release(lending->transfer);
+    /* From here on cancel neither runs nor begins. */
+    memset(lending, 0xAA, sizeof *lending);
+    free(lending);
+    raise_flag(&library->ended);
+    return NULL;
+}
+
+static void *begin_lending(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data)
+{
+    (void)request;
+    struct lending *lending = malloc(sizeof *lending);
+    ((struct library *)user_data)->starts++;
+    *lending = (struct lending){.library = user_data, .transfer = transfer};
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, lend, lending) == 0);
+    pthread_detach(thread);
+    return lending;
+}
+
+static void stop_lending(void *started, void *user_data)
+{
+    struct lending *lending = started;
+    __atomic_store_n(&lending->is_cancelled, 1, __ATOMIC_RELAXED);
+    ((struct library *)user_data)->cancels++;
+}
+
+TEST("cancels and ends that cross: what a loader has started can be freed after its end (T06, B1)")
+{
+    struct library library = {.ended = FLAG_INIT};
+    library.picture = read_picture("baseline.jpg", &library.size);
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_transport_table table = {
+        .struct_size = sizeof table, .start = begin_lending, .cancel = stop_lending, .user_data = &library};
+    REQUIRE_OK(imgdl_transport_register(downloader, "app", &table));
+    enum { DOWNLOADS = 300 };
+    unsigned cancelled = 0, succeeded = 0, seed = 1;
+    for (int i = 0; i < DOWNLOADS; i++) {
+        struct recorder recorder;
+        recorder_init(&recorder);
+        char url[32];
+        snprintf(url, sizeof url, "app:%d", i);
+        imgdl_request request = recorded_request(url, &recorder);
+        request.flags = IMGDL_REQUEST_BODY;
+        imgdl_token *token = NULL;
+        REQUIRE_OK(imgdl_download(downloader, &request, &token));
+        for (unsigned spin = (seed = seed * 1664525 + 1013904223) >> 22; spin > 0; spin--)
+            sched_yield();
+        REQUIRE_OK(imgdl_token_cancel(token));
+        await_end(&recorder, NULL);
+        check_ending(&recorder);
+        if (recorder.code == IMGDL_OK)
+            CHECK_NUMBER(imgdl_data_length(recorder.data), library.size);
+        succeeded += recorder.code == IMGDL_OK;
+        cancelled += recorder.code == IMGDL_ERROR_CANCELLED;
+        imgdl_token_release(token);
+        recorder_clear(&recorder);
+    }
+    CHECK_NUMBER(cancelled + succeeded, DOWNLOADS);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    await_flag(&library.ended, (int)library.starts);
+    CHECK(library.cancels <= library.starts);
+    free(library.picture);
 }
 
 /* ---- file: and data: */
