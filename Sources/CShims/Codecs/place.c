@@ -31,9 +31,9 @@ static uint8_t undo_alpha(uint32_t colour, uint32_t alpha)
 
 void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count)
 {
-    int swaps = (from_layout ^ to_layout) & CODEC_BGRA;
-    int multiplies = to_layout & ~from_layout & CODEC_PREMULTIPLIED;
-    int divides = from_layout & ~to_layout & CODEC_PREMULTIPLIED;
+    int swaps = (from_layout ^ to_layout) & CODEC_LAYOUT_BGRA;
+    int multiplies = to_layout & ~from_layout & CODEC_LAYOUT_PREMULTIPLIED;
+    int divides = from_layout & ~to_layout & CODEC_LAYOUT_PREMULTIPLIED;
     for (const uint8_t *end = from + 4 * count; from != end; from += 4, to += 4) {
         uint8_t alpha = from[3];
         for (int c = 0; c < 3; c++) {
