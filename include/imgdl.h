@@ -305,6 +305,15 @@ enum {
 #define IMGDL_DEFAULT_MAX_PIXELS 100000000u
 #define IMGDL_DEFAULT_MAX_FRAMES 1000u
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
+#define IMGDL_MAX_TARGET 1048576u
+
+/* How a picture comes smaller. Each pixel is the average of the area it covers; invisible pixels lend it no colour. The box
+ * is one for the turned picture, and never makes it larger: 5250 x 3450 in 400 x 300 gives 400 x 263, the side that follows
+ * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box. IMGDL_DECODE_SCALE_DOWN keeps what fits, makes the rest as
+ * large as fits, at least 1 x 1, and goes before the box. Header, partial images and the picture have the size that is
+ * decoded; max_pixels is about the size in the file. The file's full size is held only of PNG in Adam7 (it comes in seven
+ * passes), lossless WebP and lossy WebP with alpha, and animations; of a progressive JPEG its coefficients are. A PNG whose
+ * EXIF stands behind its pixels may come smaller than the box would allow. */
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;
@@ -314,8 +323,8 @@ typedef struct imgdl_decode_options {
     uint64_t max_pixels;             /* width × height; 0 is IMGDL_DEFAULT_MAX_PIXELS. Checked before any allocation */
     /* since 1.1 */
     uint32_t target_width;           /* decode to a size that fits into this box; 0: that side is free. Both 0: as   */
-    uint32_t target_height;          /* stored. Never enlarged. Scaled while decoding: the full size is never held   */
-    uint64_t max_output_bytes;       /* with SCALE_DOWN; in its place, not beside it, target_width and _height       */
+    uint32_t target_height;          /* stored. Never enlarged. At most IMGDL_MAX_TARGET; see above                  */
+    uint64_t max_output_bytes;       /* with SCALE_DOWN alone; then target_width and _height do not count            */
     uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
     imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
     imgdl_coder *coder;              /* decode with this codec of yours and no other; NULL: whichever can            */
@@ -329,7 +338,7 @@ IMGDL_API void imgdl_decode_options_init(imgdl_decode_options *options, size_t s
 typedef struct imgdl_image_info {
     uint32_t struct_size;
     imgdl_format format;
-    uint32_t width;       /* orientation applied */
+    uint32_t width;       /* of the decoded picture: orientation applied, scaled as asked for */
     uint32_t height;
     uint32_t orientation; /* as stored, 1 to 8 */
     uint32_t frame_count; /* 0 while unknown */
