@@ -142,11 +142,13 @@ private final class HostDecoder: ImageDecoder {
         }
         try options.checkSize(width: Int(info.width), height: Int(info.height))
         let orientation = (1...8).contains(info.orientation) ? Int(info.orientation) : 1
-        var header = ImageHeader(
-            format: .other, width: Int(info.width), height: Int(info.height), orientation: orientation,
+        let isTurnedBack = orientation >= 5 && !options.appliesOrientation
+        let size = OutputSize(
+            width: Int(isTurnedBack ? info.height : info.width), height: Int(isTurnedBack ? info.width : info.height),
+            options)
+        header = ImageHeader(
+            format: .other, width: size.width, height: size.height, orientation: orientation,
             frameCount: Int(info.frame_count), hasAlpha: info.has_alpha != 0, isProgressive: info.is_progressive != 0)
-        if orientation >= 5, !options.appliesOrientation { swap(&header.width, &header.height) }
-        self.header = header
     }
 
     private func check(_ status: imgdl_status) throws(Failure) {

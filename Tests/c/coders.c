@@ -304,6 +304,25 @@ TEST("what a codec gives is brought to the pixel format and the orientation that
     CHECK(memcmp(imgdl_image_pixels(image), upside_down.bytes + TOY_HEAD, 4) == 0);
     CHECK_NUMBER(codec.options.flags, IMGDL_DECODE_IGNORE_ORIENTATION);
     imgdl_image_release(image);
+    /* It gave all pixels: the library scales, then turns. */
+    imgdl_decode_options_init(&options, sizeof options);
+    options.target_width = options.target_height = 10;
+    for (int orientation = 1; orientation <= 8; orientation += 5) {
+        struct toy turned = draw_toy(NO_FAULT, orientation, IMGDL_PIXEL_FORMAT_RGBA8);
+        imgdl_decoder *decoder = NULL;
+        imgdl_image_info info;
+        imgdl_image_info_init(&info, sizeof info);
+        REQUIRE_OK(imgdl_decoder_create(&options, &decoder));
+        CHECK_CODE(imgdl_decoder_feed(decoder, turned.bytes, turned.size), IMGDL_OK);
+        CHECK_CODE(imgdl_decoder_info(decoder, &info), IMGDL_OK);
+        CHECK_NUMBER(codec.options.target_width, 10);
+        CHECK_CODE(imgdl_decoder_finish(decoder, &image), IMGDL_OK);
+        CHECK_NUMBER(info.width, orientation == 1 ? 10 : 5);
+        CHECK_NUMBER(imgdl_image_width(image), info.width);
+        CHECK_NUMBER(imgdl_image_height(image), info.height);
+        imgdl_image_release(image);
+        imgdl_decoder_destroy(decoder);
+    }
     options.max_pixels = 799;
     CHECK_CODE(decode(&toy, toy.size, &options, &image), IMGDL_ERROR_PIXEL_LIMIT);
     imgdl_coder_release(coder);
