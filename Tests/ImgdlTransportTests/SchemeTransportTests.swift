@@ -158,7 +158,9 @@ final class SchemeTransportTests: XCTestCase {
 
     func testAFileThatShrinksWhileItIsReadIsTruncated() throws {
         let (url, bytes) = try write("f", 1_000_000)
-        recorder.onBody = { [unowned self] id, _ in if recorder[id].body.count < 200_000 { transport.setPaused(id, true) } }
+        recorder.onBody = { [unowned self] id, _ in
+            if recorder[id].body.count < 200_000 { transport.setPaused(id, true) }
+        }
         let id = try start(url)
         loop.run(transport, until: { !recorder[id].body.isEmpty })
         truncate("\(folder!)/f", 1000)
@@ -324,7 +326,8 @@ final class SchemeTransportTests: XCTestCase {
             _ = isCalling.wait(until: .patient) { $0 ? true : nil }
             for _ in 0..<1000 { sched_yield() }
             // Inside of it there is nothing to wait for.
-            try? receiver.receive(ResponseHead(status: 200, httpVersion: 0, fields: [], contentLength: nil, isEncoded: false))
+            try? receiver.receive(
+                ResponseHead(status: 200, httpVersion: 0, fields: [], contentLength: nil, isEncoded: false))
             hasReturned.change { $0 = true }
         }
         transport.cancel(try start("app:x"))

@@ -38,7 +38,10 @@ final class SchemeURLTests: XCTestCase {
             ("app:", "app:"), ("own+v1.0:ü?ö", "own+v1.0:%C3%BC?%C3%B6"), ("app://h:/", "app://h/"),
         ])
         checkRefused(
-            ["app://h:0/", "app://h:x/", "app://h:99999/", "app://[::1/", "app://%zz@h/", "app://%00@h/", "app:\u{1}", " app:x"],
+            [
+                "app://h:0/", "app://h:x/", "app://h:99999/", "app://[::1/", "app://%zz@h/", "app://%00@h/",
+                "app:\u{1}", " app:x",
+            ],
             .invalidURL, all)
         checkRefused(["other:x", "app2:x"], .unsupportedScheme, all)
     }
@@ -55,7 +58,8 @@ final class SchemeURLTests: XCTestCase {
 
     func testFiles() throws {
         check([
-            ("file:///a/b", "file:///a/b"), ("FILE:/a b", "file:///a%20b"), ("file://LocalHost/ü?q#f", "file:///%C3%BC"),
+            ("file:///a/b", "file:///a/b"), ("FILE:/a b", "file:///a%20b"),
+            ("file://LocalHost/ü?q#f", "file:///%C3%BC"),
             ("file:////a", "file:////a"),
         ])
         checkRefused(
@@ -69,7 +73,8 @@ final class SchemeURLTests: XCTestCase {
         let table: [(String, String, String)] = [
             ("data:,A%20b+c", "text/plain;charset=US-ASCII", "A b+c"), ("DATA:text/html,<p>#f", "text/html", "<p>"),
             ("data:;charset=utf-8,ü", "text/plain;charset=utf-8", "ü"), ("data:image/x;base64,QUJD", "image/x", "ABC"),
-            ("data:;BASE64,QUI=", "text/plain;charset=US-ASCII", "AB"), ("data:;base64,QQ==", "text/plain;charset=US-ASCII", "A"),
+            ("data:;BASE64,QUI=", "text/plain;charset=US-ASCII", "AB"),
+            ("data:;base64,QQ==", "text/plain;charset=US-ASCII", "A"),
             ("data:a/b;c=d; base64,Q U%0AI", "a/b;c=d", "AB"), ("data:,", "text/plain;charset=US-ASCII", ""),
             ("data:a/b,1,2;base64,3", "a/b", "1,2;base64,3"),
         ]
@@ -79,8 +84,11 @@ final class SchemeURLTests: XCTestCase {
             XCTAssertEqual(String(decoding: data.bytes, as: UTF8.self), body, text)
         }
         checkRefused(
-            ["data:", "data:image/png", "data:;base64,A", "data:;base64,AA=A", "data:;base64,A===", "data:;base64,A-_A",
-                "data:,%", "data:,%g0"], .invalidURL, all)
+            [
+                "data:", "data:image/png", "data:;base64,A", "data:;base64,AA=A", "data:;base64,A===",
+                "data:;base64,A-_A",
+                "data:,%", "data:,%g0",
+            ], .invalidURL, all)
         XCTAssertEqual(
             try URLParser.parse("data:image/png;base64,c2VjcmV0", all).redacted, "data:image/png;base64,…")
     }

@@ -84,7 +84,8 @@ static void destroyed(void *user_data) { ((struct loader *)user_data)->destroyed
 static imgdl_transport_table table_of(struct loader *loader)
 {
     return (imgdl_transport_table){
-        .struct_size = sizeof(imgdl_transport_table), .start = start, .cancel = cancel, .user_data = loader, .destructor = destroyed};
+        .struct_size = sizeof(imgdl_transport_table), .start = start, .cancel = cancel, .user_data = loader,
+        .destructor = destroyed};
 }
 
 static void register_loader(imgdl_downloader *downloader, const char *scheme, struct loader *loader)
@@ -285,8 +286,8 @@ TEST("what is reported out of order or wrong is an error of the call, and the tr
 }
 
 /* What a held transfer is told, and how the download ends. */
-static void check_report(imgdl_downloader *downloader, struct loader *loader, const char *what, void (*report)(struct loader *),
-                         imgdl_status code, int32_t status, const char *words)
+static void check_report(imgdl_downloader *downloader, struct loader *loader, const char *what,
+                         void (*report)(struct loader *), imgdl_status code, int32_t status, const char *words)
 {
     unsigned before = loader->starts;
     struct recorder recorder;
@@ -298,7 +299,8 @@ static void check_report(imgdl_downloader *downloader, struct loader *loader, co
     await_end(&recorder, NULL);
     check_ending(&recorder);
     if (recorder.code != code || recorder.http_status != status || !strstr(recorder.message, words))
-        FAIL("%s: %s, status %d, “%s”", what, imgdl_error_name(recorder.code), recorder.http_status, recorder.message);
+        FAIL("%s: %s, status %d, “%s”", what, imgdl_error_name(recorder.code), recorder.http_status,
+             recorder.message);
     CHECK(!strstr(recorder.message, "secret"));
     recorder_clear(&recorder);
 }
@@ -351,7 +353,8 @@ TEST("how transfers of a loader end: its own error, a status, too little, too mu
     struct loader loader;
     loader_init(&loader, HELD);
     register_loader(downloader, "app", &loader);
-#define CHECK_REPORT(report, code, status, words) check_report(downloader, &loader, #report, report, code, status, words)
+#define CHECK_REPORT(report, code, status, words)                                                                      \
+    check_report(downloader, &loader, #report, report, code, status, words)
     CHECK_REPORT(end_with_error, IMGDL_ERROR_RESOLVE_FAILED, 0, "no such shelf");
     CHECK_REPORT(give_back, IMGDL_ERROR_CONNECTION_LOST, 0, "token=…");
     CHECK_REPORT(say_404, IMGDL_ERROR_INVALID_STATUS, 404, "404");
@@ -529,7 +532,8 @@ TEST("file: URLs, where they are allowed: pictures, and what is no file of this 
         CHECK_NUMBER(imgdl_image_width(recorder.image), 640);
         recorder_clear(&recorder);
     }
-    static const char *const invalid[] = {"file:x", "file://server/x", "file:///%00", "file:///%zz", "file:", "file://"};
+    static const char *const invalid[] = {"file:x",        "file://server/x", "file:///%00",
+                                          "file:///%zz", "file:",           "file://"};
     for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
         CHECK_CODE(refusal_of(downloader, invalid[i]), IMGDL_ERROR_INVALID_URL);
     CHECK_CODE(refusal_of(downloader, "data:,x"), IMGDL_ERROR_UNSUPPORTED_SCHEME);
@@ -540,7 +544,10 @@ TEST("file: URLs, where they are allowed: pictures, and what is no file of this 
     char pipe_url[4500];
     snprintf(pipe_url, sizeof pipe_url, "file://%s", pipe);
     const struct { const char *url; int32_t status; } refused[] = {
-        {in_pictures("file://%s", "not-there.jpg"), 404}, {"file:///", 403}, {"file:///dev/null", 403}, {pipe_url, 403}};
+        {in_pictures("file://%s", "not-there.jpg"), 404},
+        {"file:///", 403},
+        {"file:///dev/null", 403},
+        {pipe_url, 403}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct recorder recorder;
         CHECK_CODE(fetch(downloader, refused[i].url, &recorder), IMGDL_ERROR_INVALID_STATUS);
@@ -560,7 +567,8 @@ TEST("data: URLs, where they are allowed; limits hold for them as for any body (
     uint8_t *bytes = read_picture("baseline.jpg", &size);
     char *url = malloc(size * 2 + 100), *end = url + sprintf(url, "data:image/jpeg;base64,");
     for (size_t i = 0; i < size; i += 3) {
-        uint32_t three = (uint32_t)bytes[i] << 16 | (i + 1 < size ? bytes[i + 1] << 8 : 0) | (i + 2 < size ? bytes[i + 2] : 0);
+        uint32_t three = (uint32_t)bytes[i] << 16 | (i + 1 < size ? bytes[i + 1] << 8 : 0) |
+                         (i + 2 < size ? bytes[i + 2] : 0);
         for (int c = 0; c < 4; c++)
             *end++ = i + (size_t)c > size ? '=' : letters[three >> (18 - 6 * c) & 63];
     }
