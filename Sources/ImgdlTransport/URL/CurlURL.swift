@@ -67,7 +67,7 @@ final class CurlURL {
     }
 
     static func unsupported(_ scheme: String) -> Failure {
-        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported: http and https are")
+        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported here")
     }
 
     /// The host, bare and as it stands in a URL (an IPv6 literal in brackets, with its zone).
