@@ -897,7 +897,10 @@ IMGDL_API void imgdl_token_release(imgdl_token *token);
  * 12  Batches
  *
  * A list of requests with one progress: prefetching for a list that scrolls, or a set of files. A batch keeps few of its
- * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself.
+ * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself:
+ * imgdl_downloader_current_count does not count that, imgdl_downloader_wait_idle waits for it too. With
+ * imgdl_downloader_cancel_all every batch is cancelled. When the downloader is shut down, destroyed or released, what a
+ * batch has not asked for ends with CANCELLED; IMGDL_SHUTDOWN_FINISH and release let run what it has.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_batch_progress {
@@ -927,14 +930,17 @@ IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t str
 
 /** Asks for all of them. Each request is one of imgdl_download with its own callback, flags and executor (NULL callback: its
  *  result is dropped; to fill a cache ask for IMGDL_REQUEST_BODY).
- *  Takes:   count requests, read and checked before return; one that is not valid refuses the batch as a whole, its
- *           number is in imgdl_last_error. options, NULL for defaults.
- *  Gives:   *batch, one reference; may be NULL.
- *  Calls:   progress for each, is_finished with the last; with an empty list once, with zeros. Then the destructor.
- *  Returns: as imgdl_download. Then only the destructors are called. Since 1.1. */
+ *  Takes:   count requests, all of one struct_size, read and checked before return; one that is not valid refuses the
+ *           batch as a whole, its number is in imgdl_last_error (requests[0] is the first). options, NULL for defaults.
+ *  Gives:   *batch, one reference; may be NULL. Written before anything is called.
+ *  Calls:   progress for each, after its own TERMINAL, is_finished with the last; with an empty list once, with zeros.
+ *           Then the destructor.
+ *  Returns: as imgdl_download. Where it is an error only the destructors are called, the requests' and the options'.
+ *           Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests, size_t count,
                                                  const imgdl_batch_options *options, imgdl_batch **batch);
-/** Cancels all that have not ended; progress is told, is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+/** Cancels all that have not ended, those that wait to be asked for too: each has its TERMINAL; progress is told,
+ *  is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
 IMGDL_API imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
 /** Not 0: no further request of the batch is begun until 0. Returns: as cancel. Since 1.1. */
@@ -966,7 +972,8 @@ struct imgdl_metrics {
     int64_t transfer_ns;      /* from the start of the first attempt to the last byte, hops and waits included       */
     int64_t decode_ns;        /* on a thread, for this request's decode options                                      */
     int64_t total_ns;         /* from imgdl_download to the terminal                                                 */
-    int64_t bytes_received;   /* on the wire: heads and bodies of all hops and attempts, as they were sent           */
+    int64_t bytes_received;   /* on the wire: heads and bodies of all hops and attempts that have ended, as sent; not */
+                              /* of an exchange that was cancelled                                                  */
     int64_t bytes_sent;       /* likewise                                                                            */
     int64_t body_bytes;       /* of the body, Content-Encoding undone                                                */
     uint32_t redirect_count;
@@ -983,12 +990,13 @@ IMGDL_API void imgdl_metrics_init(imgdl_metrics *metrics, size_t struct_size);
  *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_token_metrics(imgdl_token *token, imgdl_metrics *metrics);
 
-/* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the requests' terminals. */
+/* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the terminals of the requests
+ * that have not left it before. A transfer that never left the queue is not observed. */
 enum {
     IMGDL_OBSERVED_STARTED = 1,  /* it has left the queue, or tries again (retry_count)                              */
-    IMGDL_OBSERVED_RESPONSE = 2, /* the final head is there, also one that is then refused                           */
+    IMGDL_OBSERVED_RESPONSE = 2, /* a head is there that no redirect follows, also one that is then refused          */
     IMGDL_OBSERVED_STOPPED = 3,  /* it has ended at the network, for whatever reason; code, metrics                  */
-    IMGDL_OBSERVED_FINISHED = 4  /* it has ended without error of the network                                        */
+    IMGDL_OBSERVED_FINISHED = 4  /* STOPPED was with IMGDL_OK: the whole body is there. Its picture may be broken     */
 };
 
 typedef struct imgdl_observation {
@@ -1006,7 +1014,8 @@ typedef struct imgdl_observation {
 typedef void (*imgdl_observer)(const imgdl_observation *observation, void *user_data);
 
 /** One observer for all transfers of the downloader; NULL takes it out. It is called on the library's thread that drives
- *  them: be quick. destructor is called when nothing will be called any more. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+ *  them: be quick. destructor is called when nothing will be called any more: soon after another one was set, at the
+ *  downloader's end, or before the return of an error. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_set_observer(imgdl_downloader *downloader, imgdl_observer observer, void *user_data,
                                                      imgdl_destructor destructor);

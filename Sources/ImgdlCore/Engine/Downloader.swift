@@ -25,31 +25,34 @@ package struct DownloaderPorts {
 /// One downloader as other threads see it: they post commands, read counters and wait. Owns the threads.
 package final class Downloader: @unchecked Sendable {
     package let processGeneration = ProcessGeneration.current
-    private static let lastID = Atomic<UInt64>(0)
+    static let lastID = Atomic<UInt64>(0)
 
     private let loop: EventLoop
-    private let mailbox: Mailbox
-    private let engine: Engine
+    let mailbox: Mailbox
+    let engine: Engine
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
     private let transport: any Transport
     private let workers: WorkerPool
-    private let outstanding = Outstanding()
-    private let clock: any Clock
+    let outstanding = Outstanding()
+    let clock: any Clock
     private let urls = ParsedURLCache()
     private let loaders: SchemeLoaders
     /// What requests use that name no executor.
-    private let defaultExecutor: any Executor
+    let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
     private let deliveryThread: ThreadExecutor?
     private let engineThread: Thread
 
-    private let lock = Lock()
+    let lock = Lock()
     private let ended: Condition
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
+    /// Those that have not ended.
+    var batches: [ObjectIdentifier: Batch] = [:]
+    var acceptsBatches = true
     /// The thread that waits for the end, where there is one.
     private var reaper: Thread?
 
@@ -117,9 +120,10 @@ package final class Downloader: @unchecked Sendable {
     ) throws(Failure) {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
-            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink)
+            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink, submitted: clock.now())
         let isAccepted = mailbox.submit(subscription) {
             outstanding.accept(subscription)
+            engine.statistics.update { $0.submit() }
             willAccept(subscription)
         }
         guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
@@ -147,7 +151,11 @@ package final class Downloader: @unchecked Sendable {
     package func setMaximumConcurrent(_ maximum: Int) { mailbox.post(.setMaximumConcurrent(maximum)) }
     package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
     package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
-    package func cancelAll() { mailbox.post(.cancelAll) }
+    package func cancelAll() {
+        for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
+        mailbox.post(.cancelAll)
+    }
+
     package var currentCount: Int { outstanding.count }
 
     package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
@@ -158,6 +166,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Takes no more requests; `completion` runs when everything is over, on a thread of its own.
     package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
+        closeBatches()
         mailbox.shutDown(cancelling: cancelling)
         let isFirst = lock.withLock { () -> Bool in
             if let completion { completions.append(completion) }
@@ -174,6 +183,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Ends everything and waits for it, unless that would be a wait for the calling thread.
     package func destroy() {
+        closeBatches()
         mailbox.shutDown(cancelling: true)
         let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
         let isFirst = lock.withLock { () -> Bool in

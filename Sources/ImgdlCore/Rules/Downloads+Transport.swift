@@ -24,6 +24,9 @@ extension Downloads {
         case .follow(let redirect): transfers[id].redirect = redirect
         case .refuse(let failure): condemn(id, failure)
         }
+        if transfers[id].redirect == nil {
+            actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
+        }
         if !transfers[id].isDraining { answered(id, head, now) }
         // A drain has less time than a body.
         if transfers.contains(id) { touch(id, now) }
@@ -55,6 +58,7 @@ extension Downloads {
         if let doom = transfers[id].doom { return failed(id, doom, now) }
         runningCount -= 1
         transfers[id].phase = .decoding
+        observeStop(id, nil)
         if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
             forEachSubscriber(id) { $0.emitProgress($1) }
         }
@@ -76,6 +80,7 @@ extension Downloads {
         runningCount -= 1
         transfers[id].phase = .decoding
         transfers[id].failure = failure
+        observeStop(id, failure)
         let hasPixels = transfers[id].received > 0
         forEachSubscriber(id) { downloads, subscriber in
             let isSalvaging = downloads.subscribers[subscriber].options.salvages
