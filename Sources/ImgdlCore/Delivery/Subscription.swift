@@ -69,10 +69,16 @@ package final class Subscription: @unchecked Sendable {
     var hasSink: Bool { sink != nil }
     var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
+    /// The request's own, or what its URL says (features X10).
+    var scaleFactor: Double {
+        options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: request.url.canonical)
+    }
+
     func markCancelled() { cancelled.store(true, ordering: .releasing) }
 
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
+        let event = event.withScaleFactor(of: self)
         if sink == nil { deliver(event) } else { executor.post(self, event) }
     }
 
@@ -117,6 +123,22 @@ package final class Subscription: @unchecked Sendable {
         }
         outstanding.complete(self, kept)
         whenComplete?(kept.code)
+    }
+}
+
+extension DownloadEvent {
+    /// Pictures are shared by those who ask for the same pixels; what they are worth in the layout is each one's own.
+    fileprivate func withScaleFactor(of subscription: Subscription) -> DownloadEvent {
+        switch self {
+        case .partial(var image, let progress):
+            image.scaleFactor = subscription.scaleFactor
+            return .partial(image, progress)
+        case .terminal(var result):
+            result.image?.scaleFactor = subscription.scaleFactor
+            return .terminal(result)
+        default:
+            return self
+        }
     }
 }
 

@@ -7,14 +7,17 @@ package struct DownloaderPorts {
     package var codec: any ImageCodec
     package var store: any Store
     package var clock: any Clock
+    /// The transport's too.
+    package var loaders: SchemeLoaders
 
     package init(
-        codec: any ImageCodec, store: any Store, clock: any Clock,
+        codec: any ImageCodec, store: any Store, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
         makeTransport: @escaping (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
     ) {
         self.codec = codec
         self.store = store
         self.clock = clock
+        self.loaders = loaders
         self.makeTransport = makeTransport
     }
 }
@@ -34,6 +37,7 @@ package final class Downloader: @unchecked Sendable {
     let outstanding = Outstanding()
     let clock: any Clock
     private let urls = ParsedURLCache()
+    private let loaders: SchemeLoaders
     /// What requests use that name no executor.
     let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
@@ -75,6 +79,7 @@ package final class Downloader: @unchecked Sendable {
         self.transport = transport
         engine.attach(transport)
         clock = ports.clock
+        loaders = ports.loaders
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
         ended = Condition(lock)
@@ -93,6 +98,12 @@ package final class Downloader: @unchecked Sendable {
     /// Throws `invalidURL`, `unsupportedScheme`.
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
         try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+    }
+
+    /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
+    package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
+        try loaders.set(loader, for: scheme)
+        urls.forgetAll()
     }
 
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
@@ -196,6 +207,7 @@ package final class Downloader: @unchecked Sendable {
     /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
     package func stopForExit() {
         guard !engineThread.isCurrent else { return }
+        loaders.abandon()
         engine.stop()
         engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
     }
@@ -207,6 +219,7 @@ package final class Downloader: @unchecked Sendable {
         workers.close()
         deliveryThread?.close()
         loop.close()
+        loaders.close()
         runCompletions()
         lock.withLock {
             ending = .ended

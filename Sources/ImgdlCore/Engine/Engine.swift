@@ -254,6 +254,8 @@ final class Engine: TransportEvents {
         performActions()
     }
 
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
         measurement(id)?.update { $0.answer(head.httpVersion) }
@@ -265,7 +267,8 @@ final class Engine: TransportEvents {
     }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        guard let transfer = transfer(id) else { return }
+        // What is read of an unwanted body belongs to no picture.
+        guard let transfer = transfer(id), downloads.takesBody(id) else { return }
         if transfer.append(body) {
             measurement(id)?.setBodyBytes(transfer.body?.count ?? 0)
             downloads.bodyReceived(id, body.count, clock.now())

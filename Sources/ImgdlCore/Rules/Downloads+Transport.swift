@@ -6,6 +6,12 @@ extension Downloads {
         touch(id, now)
     }
 
+    /// A slow upload is not idle.
+    package mutating func sent(_ id: TransferID, _ now: Instant) {
+        guard isRunning(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
+        touch(id, now)
+    }
+
     /// `location`: the Location field resolved, or why it could not be; nil when there is none.
     package mutating func headReceived(
         _ id: TransferID, _ head: ResponseHead, location: Result<ParsedURL, Failure>?, _ now: Instant
@@ -27,6 +33,9 @@ extension Downloads {
         startWaiting(now)
         return transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
     }
+
+    /// Whether its bytes are a subscriber's, and not the rest of a redirect's or a refused response's.
+    package func takesBody(_ id: TransferID) -> Bool { isRunning(id) && !transfers[id].isDraining }
 
     /// `count` more bytes; they are in the engine's hands already.
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
