@@ -48,6 +48,7 @@ struct DecodeRequest {
         }
         options.appliesOrientation = read.flags & UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) == 0
         salvages = read.flags & UInt32(IMGDL_DECODE_SALVAGE) != 0
+        if read.coder != nil { options.coder = try object(read.coder, .coder, as: CoderObject.self).id }
         if read.max_pixels > 0 { options.maximumPixels = read.max_pixels }
         try readSize(read)
         readFrames(read)

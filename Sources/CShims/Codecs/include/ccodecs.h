@@ -31,6 +31,10 @@ void codec_place_rows(
     const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply);
 /* The same multiplication in place. */
 void codec_premultiply(uint8_t *pixels, size_t count);
+/* From one order of channels and kind of alpha to another; each is 0 RGBA, or CODEC_LAYOUT_BGRA, CODEC_LAYOUT_PREMULTIPLIED, both.
+ * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
+enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
+void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 
