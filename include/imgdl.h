@@ -713,7 +713,7 @@ typedef struct imgdl_config {
     const char *client_key_password;
     const char *pinned_public_key;
     const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
-                                  /* end; NULL: in memory                                                            */
+                                  /* end, unless it holds something else; NULL: in memory                            */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
