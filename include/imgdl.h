@@ -545,7 +545,7 @@ typedef struct imgdl_request {
     imgdl_priority priority;
     imgdl_request_flags flags;
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
-    const char *url;                     /* http or https                                                            */
+    const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent */
     size_t header_count;
