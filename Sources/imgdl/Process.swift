@@ -22,9 +22,10 @@ enum Process {
         _ configuration: DownloaderConfiguration, executor: (any Executor)?
     ) throws(Failure) -> Downloader {
         let clock = MonotonicClock()
-        let ports = DownloaderPorts(codec: codec, store: PassThroughStore(), clock: clock) { (loop, events) throws(Failure) in
+        let ports = DownloaderPorts(codec: codec, store: PassThroughStore(), clock: clock) {
+            (configuration, loop, events) throws(Failure) in
             try CurlTransport(
-                configuration: configuration.transport, loop: loop, events: events, clock: clock,
+                configuration: configuration, loop: loop, events: events, clock: clock,
                 resolver: ThreadedResolver(clock: clock))
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)

@@ -1,10 +1,15 @@
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
+    /// What the decoder needs is in use while it is there.
+    private let charge: MemoryCharge?
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
 
-    init(_ decoder: any ImageDecoder) { self.decoder = decoder }
+    init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?) {
+        self.decoder = decoder
+        self.charge = charge
+    }
 
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {

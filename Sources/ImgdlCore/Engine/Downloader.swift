@@ -3,14 +3,17 @@ import Synchronization
 
 /// The ports a downloader is put together from.
 package struct DownloaderPorts {
-    package var makeTransport: (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+    package typealias MakeTransport =
+        (TransportConfiguration, any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+
+    package var makeTransport: MakeTransport
     package var codec: any ImageCodec
     package var store: any Store
     package var clock: any Clock
 
     package init(
         codec: any ImageCodec, store: any Store, clock: any Clock,
-        makeTransport: @escaping (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+        makeTransport: @escaping MakeTransport
     ) {
         self.codec = codec
         self.store = store
@@ -29,11 +32,11 @@ package final class Downloader: @unchecked Sendable {
     private let engine: Engine
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
-    private let transport: any Transport
     private let workers: WorkerPool
     private let outstanding = Outstanding()
     private let clock: any Clock
-    private let urls = ParsedURLCache()
+    private let ports: DownloaderPorts
+    let ledger: MemoryLedger
     /// What requests use that name no executor.
     private let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
@@ -42,12 +45,20 @@ package final class Downloader: @unchecked Sendable {
 
     private let lock = Lock()
     private let ended: Condition
+    private var session: Session
+    private var current: Settings
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// The thread that waits for the end, where there is one.
     private var reaper: Thread?
+
+    /// What can be asked for and changed. The engine is told, and goes by copies of its own.
+    struct Settings {
+        var limits: Limits
+        var isSuspended = false
+    }
 
     private enum Ending {
         case running
@@ -64,14 +75,17 @@ package final class Downloader: @unchecked Sendable {
         mailbox = Mailbox { [loop] in loop.wake() }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         workers = WorkerPool(width: configuration.decodeThreads > 0 ? configuration.decodeThreads : cores)
+        ledger = MemoryLedger { [mailbox] in mailbox.post(.memoryReleased) }
         engine = Engine(
             limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
-            store: ports.store, workers: workers)
+            store: ports.store, workers: workers, ledger: ledger)
         engineLoop = EngineLoop(loop, mailbox)
-        let transport = try ports.makeTransport(engineLoop, engine)
-        self.transport = transport
+        let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        session = Session(transport)
         engine.attach(transport)
         clock = ports.clock
+        self.ports = ports
+        current = Settings(limits: configuration.limits)
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
         ended = Condition(lock)
@@ -89,7 +103,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Throws `invalidURL`, `unsupportedScheme`.
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
-        try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+        try lock.withLock { session }.parse(url)
     }
 
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
@@ -99,7 +113,8 @@ package final class Downloader: @unchecked Sendable {
         lock.withLock { fields }.merged(with: own)
     }
 
-    /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`.
+    /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
+    /// `invalidOperation` after `invalidate`.
     package func download(
         _ request: TransferRequest, _ options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?,
         willAccept: (Subscription) -> Void
@@ -107,11 +122,10 @@ package final class Downloader: @unchecked Sendable {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
             executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink)
-        let isAccepted = mailbox.submit(subscription) {
+        try mailbox.submit(subscription) {
             outstanding.accept(subscription)
             willAccept(subscription)
         }
-        guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
     }
 
     package func cancel(_ subscription: Subscription) {
@@ -133,14 +147,40 @@ package final class Downloader: @unchecked Sendable {
     // MARK: The downloader
 
     package func setField(_ name: String, _ value: String?) { lock.withLock { fields.set(name, value) } }
-    package func setMaximumConcurrent(_ maximum: Int) { mailbox.post(.setMaximumConcurrent(maximum)) }
-    package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
-    package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
+    /// What later requests carry under this name; nil: nothing.
+    package func field(named name: String) -> String? { lock.withLock { fields }.fields.first(named: name) }
     package func cancelAll() { mailbox.post(.cancelAll) }
     package var currentCount: Int { outstanding.count }
 
     package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
         try outstanding.waitUntilNone(until: milliseconds.map { clock.now().advanced(byMilliseconds: $0) })
+    }
+
+    // MARK: Settings and session
+
+    var settings: Settings { lock.withLock { current } }
+
+    func post(_ command: Command) { mailbox.post(command) }
+
+    /// The setting and the command that tells of it, together: of two threads the later one holds for both.
+    func change(_ body: (inout Settings) -> Command) { lock.withLock { mailbox.post(body(&current)) } }
+
+    func invalidateMailbox(cancels: Bool) { mailbox.invalidate(cancelling: cancels) }
+
+    func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
+        let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        do throws(Failure) {
+            try lock.withLock { () throws(Failure) in
+                try mailbox.reconfigure(transport, configuration.limits)
+                session = Session(transport)
+                current.limits = configuration.limits
+                requestDefaults = configuration.defaults
+                fields.setDefaultUserAgent(configuration.userAgent)
+            }
+        } catch {
+            transport.close()
+            throw error
+        }
     }
 
     // MARK: The end

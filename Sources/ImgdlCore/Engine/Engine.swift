@@ -9,6 +9,7 @@ final class Engine: TransportEvents {
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
+    private let ledger: MemoryLedger
     private var transport: (any Transport)?
     private var downloads: Downloads
     /// By slot of the rules' numbers.
@@ -23,7 +24,7 @@ final class Engine: TransportEvents {
 
     init(
         limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
-        workers: WorkerPool
+        workers: WorkerPool, ledger: MemoryLedger
     ) {
         downloads = Downloads(limits)
         ended = Condition(endLock)
@@ -33,6 +34,7 @@ final class Engine: TransportEvents {
         self.codec = codec
         self.store = store
         self.workers = workers
+        self.ledger = ledger
     }
 
     /// Before `run`.
@@ -83,6 +85,7 @@ final class Engine: TransportEvents {
     private func performCommands() {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
+        takeReleasedMemory()
         for command in mailbox.takeAll() { perform(command) }
         isPerformingCommands = false
     }
@@ -101,16 +104,23 @@ final class Engine: TransportEvents {
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
+        case .setMaximumPerHost(let maximum): downloads.setMaximumPerHost(maximum, now)
         case .setOrder(let order): downloads.setOrder(order)
         case .setSuspended(let suspended):
             // A downloader that ends is not held up: its downloads were promised to run to their end.
             downloads.setSuspended(suspended && !isShuttingDown, now)
+        case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
+        case .enterForeground: downloads.enterForeground(now)
+        case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
+        case .reconfigure(let transport, let limits): reconfigure(transport, limits, now)
+        case .memoryReleased: takeReleasedMemory()
         case .decodeStepped(let report): decodeStepped(report, now)
         case .perform(let work): work()
         case .shutDown(let cancelling):
             isShuttingDown = true
             // What waits must be able to end.
             downloads.setSuspended(false, now)
+            downloads.enterForeground(now)
             if cancelling { downloads.cancelAll(now) }
         }
         performActions()
@@ -120,16 +130,38 @@ final class Engine: TransportEvents {
 
     private func performActions() {
         for action in downloads.takeActions() { perform(action) }
+        ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
+        if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
+    }
+
+    private func takeReleasedMemory() {
+        let bytes = ledger.take()
+        guard bytes > 0 else { return }
+        downloads.memoryReleased(bytes, clock.now())
+        performActions()
+    }
+
+    /// The old transport ends with all that it carried; the next starts are the new one's.
+    private func reconfigure(_ new: any Transport, _ limits: Limits, _ now: Instant) {
+        downloads.reconfigure(limits, now)
+        performActions()
+        transport?.close()
+        transport = new
     }
 
     private func perform(_ action: Action) {
         switch action {
         case .start(let id): start(id)
         case .follow(let id, let redirect): follow(id, redirect)
+        case .setPriority(let id, let priority): transport?.setPriority(id, priority)
+        case .setPaused(let id, let isPaused): transport?.setPaused(id, isPaused)
         case .stop(let id): transport?.cancel(id)
         case .forget(let id):
             // One that never left the queue has none.
             if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+        case .reserve(let id, let variant, let bytes):
+            transfer(id)?.addVariants(upTo: variant)
+            transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
@@ -156,7 +188,8 @@ final class Engine: TransportEvents {
         transport?.start(
             id,
             RedirectRules.request(
-                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
+                priority: downloads.priority(id)))
     }
 
     private func emit(_ subscriber: SubscriberID, _ notice: Notice) {
@@ -185,28 +218,47 @@ final class Engine: TransportEvents {
         switch outcome {
         case .success(let variant):
             result = DownloadResult(failure: nil, message: "", response: transfer?.response)
-            if let variant { result.image = transfer?.variants[variant].image }
+            if let variant {
+                result.image = transfer?.variants[variant].image
+                subscription.pictureCharge = transfer?.variants[variant].charge
+            }
             if subscription.options.wantsBody {
                 result.body = transfer?.contiguousBody()
+                subscription.bodyCharge = transfer.map { bodyCharge($0) }
                 if result.body == nil {
                     result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
             }
         case .failure(let failure, let salvaged):
             result = DownloadResult(failure: failure, message: "", response: transfer?.response)
-            if let salvaged { result.image = transfer?.variants[salvaged].image }
+            if let salvaged {
+                result.image = transfer?.variants[salvaged].image
+                subscription.pictureCharge = transfer?.variants[salvaged].charge
+            }
         }
         if let transfer { result.progress = transfer.progress }
         if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
         subscription.post(.terminal(result))
     }
 
+    /// The body leaves with a terminal: its bytes count until the terminal has been delivered.
+    private func bodyCharge(_ transfer: ActiveTransfer) -> MemoryCharge {
+        if let charge = transfer.bodyCharge { return charge }
+        let bytes = transfer.progress.received
+        downloads.holdMemory(bytes)
+        let charge = MemoryCharge(bytes, ledger)
+        transfer.bodyCharge = charge
+        return charge
+    }
+
     // MARK: Decoding
 
     private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
-        while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
-        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options))
+        transfer.addVariants(upTo: variant)
+        let session =
+            transfer.variants[variant].session
+            ?? DecodeSession(codec.makeDecoder(options), transfer.variants[variant].charge)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
@@ -248,6 +300,7 @@ final class Engine: TransportEvents {
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
         guard let transfer = transfer(id) else { return }
+        if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
             downloads.bodyReceived(id, body.count, clock.now())
         } else {

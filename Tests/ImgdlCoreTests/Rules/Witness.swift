@@ -30,6 +30,13 @@ struct Witness {
         var hasHead = false
         var isDraining = false
         var lastStatus: Int32 = 0
+        var host: HostAndPort?
+        var waitsSince = Instant(nanoseconds: 0)
+        /// What the transport has been told.
+        var isTransportPaused = false
+        /// Of the rules: its own clocks stand still; those of its subscribers do.
+        var pausedAt: Instant?
+        var parkedAt: Instant?
         var received: Int64 = 0
         /// nil while it may still come to a good end.
         var failed = false
@@ -46,6 +53,13 @@ struct Witness {
 
     var limits: Limits
     var isSuspended = false
+    var isInBackground = false
+    var isGraceOver = false
+    private var started: [TransferID] = []
+    private var startsSinceAged = 0
+    /// Reserved and not given back; of transfers that are over: with terminals that somebody still looks at.
+    private(set) var charges: [(transfer: TransferID, variant: Int, bytes: Int64)] = []
+    private var reservedNow: [(transfer: TransferID, variant: Int)] = []
     var now = Instant(nanoseconds: 0)
     var subscribers: [SubscriberID: SubscriberRecord] = [:]
     var transfers: [TransferID: TransferRecord] = [:]
@@ -64,7 +78,7 @@ struct Witness {
 
     mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord) {
         if transfers[record.transfer] == nil {
-            transfers[record.transfer] = TransferRecord()
+            transfers[record.transfer] = TransferRecord(waitsSince: now)
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
@@ -82,9 +96,8 @@ struct Witness {
         switch action {
         case .start(let id):
             try require(transfers[id]?.transport == .waiting, "started what did not wait")
-            try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
-            let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
-            try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+            try require(!isSuspended && !isGraceOver, "started though nothing may")
+            started.append(id)
             transfers[id]!.transport = .connecting
             transfers[id]!.since = now
             for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
@@ -95,9 +108,23 @@ struct Witness {
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "followed no redirect")
             transfers[id]!.transport = .connecting
             transfers[id]!.isDraining = false
+            transfers[id]!.isTransportPaused = false
             transfers[id]!.finished = false
             transfers[id]!.failed = false
             transfers[id]!.since = now
+        case .setPriority(let id, _):
+            try live(id)
+            try require(isRunning(id), "a priority for what is not at the transport")
+        case .setPaused(let id, let isPaused):
+            try live(id)
+            try require(isRunning(id), "paused what is not at the transport")
+            try require(transfers[id]!.isTransportPaused != isPaused, "paused, or resumed, twice")
+            transfers[id]!.isTransportPaused = isPaused
+        case .reserve(let id, let variant, let bytes):
+            try live(id)
+            try require(!charges.contains { $0.transfer == id && $0.variant == variant }, "reserved twice")
+            charges.append((id, variant, bytes))
+            reservedNow.append((id, variant))
         case .stop(let id):
             try live(id)
             try require(isRunning(id), "stopped what is not at the transport")
@@ -196,6 +223,9 @@ struct Witness {
             switch failure.code {
             case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
             case .totalTimeout: try require(isLate(subscriber), "timed out too early")
+            case .backgroundExpired:
+                let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
+                try require(isExpired, "expired in the foreground, or without having asked for the background")
             case .bodyLimit: break
             default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
             }
@@ -203,23 +233,37 @@ struct Witness {
     }
 
     private func isLate(_ subscriber: SubscriberRecord) -> Bool {
-        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0 else { return false }
+        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0,
+            transfers[subscriber.transfer]!.parkedAt == nil
+        else { return false }
         return start.advanced(byMilliseconds: subscriber.options.totalTimeout) <= now
     }
 
     // MARK: States
 
     /// What holds whenever an event has been dealt with.
-    func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+    mutating func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+        try seeMemory(downloads)
+        try seePauses(downloads)
+        try seeStarts(downloads)
         let live = liveTransfers
         try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
         try require(downloads.transferCount == live.count, "transfers not counted right")
-        try require(downloads.runningCount == running.count, "running not counted right")
+        let placed = running.filter { transfers[$0]!.parkedAt == nil }
+        try require(downloads.runningCount == placed.count, "running not counted right")
         let waiting = live.filter { transfers[$0]!.transport == .waiting }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
-        if !isSuspended, running.count < limits.maximumConcurrent {
-            try require(waiting.isEmpty, "a place is free and somebody waits")
+        let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
+        if mayStart, !downloads.memory.isFull || live.count == waiting.count {
+            try require(!waiting.contains { isEligible($0, placed) }, "a place is free and somebody waits")
         }
+        if placed.count < limits.maximumConcurrent {
+            let parked = running.filter { transfers[$0]!.parkedAt != nil }
+            try require(
+                !parked.contains { isEligible($0, placed) }, "a place is free and somebody is paused for want of one")
+        }
+        let pressable = placed.filter { transfers[$0]!.isTransportPaused }
+        if !pressable.isEmpty, !downloads.memory.isFull { throw Violation(text: "paused for memory that is there") }
         let wanted = Set(liveSubscribers.map { subscribers[$0]!.transfer })
         for id in live {
             try require(wanted.contains(id), "a transfer nobody wants")
@@ -235,8 +279,92 @@ struct Witness {
         }
     }
 
+    // MARK: Places, pauses, memory
+
+    private func continues(_ id: TransferID) -> Bool {
+        liveSubscribers.contains { subscribers[$0]!.transfer == id && subscribers[$0]!.options.continuesInBackground }
+    }
+
+    private func isEligible(_ id: TransferID, _ placed: [TransferID]) -> Bool {
+        let host = transfers[id]!.host
+        let isOpen = limits.maximumPerHost == 0
+            || placed.filter { transfers[$0]!.host == host }.count < limits.maximumPerHost
+        return isOpen && (!isInBackground || continues(id))
+    }
+
+    /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough.
+    private mutating func seeStarts(_ downloads: Downloads) throws {
+        var placed = running.filter { transfers[$0]!.parkedAt == nil && !started.contains($0) }
+        var waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting || started.contains($0) }
+        for id in started {
+            try require(placed.count < limits.maximumConcurrent, "started without a place")
+            try require(isEligible(id, placed), "started without a place at its host, or in the background")
+            let eligible = waiting.filter { isEligible($0, placed) }
+            if startsSinceAged >= 3, let oldest = eligible.first,
+                transfers[oldest]!.waitsSince.advanced(byMilliseconds: limits.agingInterval) <= now
+            {
+                try require(oldest == id, "the oldest has waited too long")
+                startsSinceAged = 0
+            } else {
+                try require(eligible.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+                startsSinceAged += 1
+            }
+            waiting.removeAll { $0 == id }
+            placed.append(id)
+        }
+        started = []
+    }
+
+    private mutating func seePauses(_ downloads: Downloads) throws {
+        for id in liveTransfers {
+            let pauses = downloads.transfers[id].pauses
+            try require(isRunning(id) || pauses.isEmpty, "paused though it does not run")
+            let isPaused = !pauses.isEmpty
+            try require(!isRunning(id) || transfers[id]!.isTransportPaused == isPaused, "the transport was not told")
+            if isPaused, transfers[id]!.pausedAt == nil {
+                transfers[id]!.pausedAt = now
+            } else if !isPaused, let paused = transfers[id]!.pausedAt {
+                transfers[id]!.pausedAt = nil
+                let span = now.nanoseconds - paused.nanoseconds
+                transfers[id]!.since.nanoseconds = min(now.nanoseconds, transfers[id]!.since.nanoseconds + span)
+            }
+            if pauses.contains(.background), transfers[id]!.parkedAt == nil {
+                transfers[id]!.parkedAt = now
+            } else if !pauses.contains(.background), let parked = transfers[id]!.parkedAt {
+                transfers[id]!.parkedAt = nil
+                for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+                    guard let start = subscribers[subscriber]!.clockStart else { continue }
+                    let span = now.nanoseconds - max(parked, start).nanoseconds
+                    subscribers[subscriber]!.clockStart!.nanoseconds += span
+                }
+            }
+            let isParked = isRunning(id) && isInBackground && !continues(id)
+            try require(!isParked || transfers[id]!.parkedAt != nil, "runs on in the background")
+        }
+    }
+
+    /// Features B20: beyond the budget only what nothing else can make room for.
+    private mutating func seeMemory(_ downloads: Downloads) throws {
+        let canvases = charges.reduce(0) { $0 + $1.bytes }
+        try require(downloads.memory.canvases == canvases, "canvases not counted right")
+        let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
+        try require(downloads.memory.bodies == bodies, "bodies not counted right")
+        for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 {
+            guard canvases > limits.memoryBudget else { continue }
+            let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
+            let isAlone = others.allSatisfy {
+                !transfers[$0.transfer]!.isForgotten && transfers[$0.transfer]!.isTransportPaused
+            }
+            try require(isAlone, "over the budget, though others will make room")
+        }
+        reservedNow = []
+    }
+
+    mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }
+
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
+        if transfer.pausedAt != nil { return nil }
         let milliseconds =
             transfer.transport == .connecting
             ? limits.connectTimeout
