@@ -114,18 +114,23 @@ struct HeaderProbe: ImageProbe {
 
     // MARK: JPEG
 
-    /// 0xFF and the marker; more 0xFF may stand between them (ITU-T T.81 B.1.1.2).
+    /// 0xFF and the marker; more 0xFF may stand between them (ITU-T T.81 B.1.1.2). Junk before it is passed over, as
+    /// libjpeg does.
     private mutating func readMarker() {
-        guard bytes[0] == 0xFF else { return decide(.unknown) }
         let marker = bytes[1]
+        if bytes[0] != 0xFF {
+            bytes[0] = marker
+            have = marker == 0xFF ? 1 : 0
+            return expect(2 - have, .jpegMarker, keeping: true)
+        }
         switch marker {
         case 0xFF:
             have = 1
             expect(1, .jpegMarker, keeping: true)
-        // Markers that stand alone.
-        case 0x01, 0xD0...0xD8: expect(2, .jpegMarker)
+        // Markers that stand alone, and junk.
+        case 0x00, 0x01, 0xD0...0xD8: expect(2, .jpegMarker)
         // The scan or the end before any frame.
-        case 0x00, 0xD9, 0xDA: decide(.unknown)
+        case 0xD9, 0xDA: decide(.unknown)
         default: expect(2, .jpegLength(marker: marker))
         }
     }

@@ -97,6 +97,7 @@ extension Downloads {
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
         transfers[id].variants[variant].phase = .done
+        hasRoom = true
         // The final progress comes also to who waited for a header that there is none of.
         if transfers[id].hasWholeBody { releaseProgress(of: variant, id) }
         // Other bytes may make a better picture.

@@ -79,6 +79,7 @@ extension Downloads {
         guard bytes > 0 else { return }
         transfers[id].variants[variant].reserved = bytes
         memory.changeCanvases(bytes)
+        if openVariants.count >= leftoversLookedAt { dropLeftovers() }
         openVariants.append(OpenVariant(transfer: id, variant: variant))
         actions.append(.reserve(id, variant: variant, bytes: bytes))
     }
@@ -86,15 +87,22 @@ extension Downloads {
     /// Room for it, or nothing whose end would make room.
     private mutating func fits(_ bytes: Int64) -> Bool {
         if memory.fits(bytes) || memory.canvases == 0 { return true }
-        openVariants.removeAll { [transfers] open in
-            !transfers.contains(open.transfer) || transfers[open.transfer].variants[open.variant].phase == .done
-        }
+        dropLeftovers()
+        // A picture that is done, or that nobody wants any more, stays as long as its transfer, which may live only for
+        // the one that asks here.
         var stuck: Int64 = 0
         for open in openVariants {
-            if transfers[open.transfer].pauses.isEmpty { return false }
-            stuck += transfers[open.transfer].variants[open.variant].reserved
+            let variant = transfers[open.transfer].variants[open.variant]
+            let isWanted = variant.phase != .done && variant.subscriberCount > 0
+            if isWanted, transfers[open.transfer].pauses.isEmpty { return false }
+            stuck += variant.reserved
         }
         return memory.canvases <= stuck
+    }
+
+    private mutating func dropLeftovers() {
+        openVariants.removeAll { [transfers] in !transfers.contains($0.transfer) }
+        leftoversLookedAt = max(64, 2 * openVariants.count)
     }
 
     private mutating func openHeldDecodes(_ now: Instant) {

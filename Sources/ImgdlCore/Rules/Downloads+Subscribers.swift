@@ -98,6 +98,7 @@ extension Downloads {
             subscribers[ended.next].previous = ended.previous
         }
         transfers[id].leave(ended.options, ended.variant)
+        hasRoom = true
         guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
         requeue(id, before)
         if ended.options.continuesInBackground { reconsider(id, now) }

@@ -32,11 +32,12 @@ package struct Downloads {
     /// It has ended, or is paused, and there may be another.
     var needsLeader = false
     var pressed: [TransferID] = []
-    /// Decoders whose canvas is reserved; leftovers are thrown out when it is looked at.
+    /// Decoders and pictures whose canvas is reserved; leftovers are thrown out when it is looked at.
     var openVariants: [OpenVariant] = []
+    var leftoversLookedAt = 64
     /// Decoders that have all their bytes and wait for room.
     var heldDecodes: [OpenVariant] = []
-    /// Memory has come free since they were looked at.
+    /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
     var actions: [Action] = []

@@ -115,7 +115,7 @@ package struct WaitingQueue {
             startsSinceAged = 0
         } else {
             for lane in [2, 1, 0] where next == nil { next = first(lane, ranks, inBackground) }
-            startsSinceAged = min(startsSinceAged + 1, Self.agingTurn)
+            if next != nil { startsSinceAged = min(startsSinceAged + 1, Self.agingTurn) }
         }
         guard let slot = next else { return nil }
         let host = Int(entries[slot].host)

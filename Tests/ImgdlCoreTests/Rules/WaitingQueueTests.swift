@@ -202,7 +202,7 @@ final class WaitingQueueTests: XCTestCase {
                     if sinceAged >= 3, let oldest, oldest.since + 30 <= time {
                         expected = oldest
                         sinceAged = 0
-                    } else {
+                    } else if expected != nil {
                         sinceAged += 1
                     }
                     let popped = queue.popFirst(instant, agingInterval: 30, inBackground: inBackground)

@@ -353,7 +353,14 @@ struct Witness {
             guard canvases > limits.memoryBudget else { continue }
             let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
             let isAlone = others.allSatisfy {
-                !transfers[$0.transfer]!.isForgotten && transfers[$0.transfer]!.isTransportPaused
+                let transfer = transfers[$0.transfer]!
+                let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
+                    let subscriber = downloads.subscribers[$0]
+                    return subscriber.transfer == charge.transfer && subscriber.variant == charge.variant
+                }
+                let isIdle =
+                    transfer.isTransportPaused || transfer.endedVariants.contains($0.variant) || !isWanted
+                return !transfer.isForgotten && isIdle
             }
             try require(isAlone, "over the budget, though others will make room")
         }
