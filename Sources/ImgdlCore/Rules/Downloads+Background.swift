@@ -23,6 +23,7 @@ extension Downloads {
 
     package mutating func enterForeground(_ now: Instant) {
         background = nil
+        if transfers.count == 0 { deadlines.removeAll() }
         startWaiting(now)
     }
 

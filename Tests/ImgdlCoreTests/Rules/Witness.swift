@@ -55,7 +55,8 @@ struct Witness {
     var isSuspended = false
     var isInBackground = false
     var isGraceOver = false
-    private var started: [TransferID] = []
+    /// With those that ran and that waited at that moment.
+    private var started: [(id: TransferID, running: [TransferID], waiting: [TransferID])] = []
     private var startsSinceAged = 0
     /// Reserved and not given back; of transfers that are over: with terminals that somebody still looks at.
     private(set) var charges: [(transfer: TransferID, variant: Int, bytes: Int64)] = []
@@ -97,7 +98,7 @@ struct Witness {
         case .start(let id):
             try require(transfers[id]?.transport == .waiting, "started what did not wait")
             try require(!isSuspended && !isGraceOver, "started though nothing may")
-            started.append(id)
+            started.append((id, running, liveTransfers.filter { transfers[$0]!.transport == .waiting }))
             transfers[id]!.transport = .connecting
             transfers[id]!.since = now
             for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
@@ -294,9 +295,8 @@ struct Witness {
 
     /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough.
     private mutating func seeStarts(_ downloads: Downloads) throws {
-        var placed = running.filter { transfers[$0]!.parkedAt == nil && !started.contains($0) }
-        var waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting || started.contains($0) }
-        for id in started {
+        for (id, running, waiting) in started {
+            let placed = running.filter { transfers[$0]!.parkedAt == nil }
             try require(placed.count < limits.maximumConcurrent, "started without a place")
             try require(isEligible(id, placed), "started without a place at its host, or in the background")
             let eligible = waiting.filter { isEligible($0, placed) }
@@ -309,8 +309,6 @@ struct Witness {
                 try require(eligible.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
                 startsSinceAged += 1
             }
-            waiting.removeAll { $0 == id }
-            placed.append(id)
         }
         started = []
     }
