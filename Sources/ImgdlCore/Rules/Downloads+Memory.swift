@@ -1,6 +1,7 @@
 /// The budget of bytes at work (features B20). When it is reached nothing new starts, no decoder is opened early, and
-/// HTTP/1.1 transfers are paused, all but one: the first by priority and age, so that something always ends. Decoders
-/// that are to finish wait until their canvas fits, or until there is no other whose end would make room.
+/// HTTP/1.1 transfers are paused: all of them while decoders are at their end or pictures on their way, which gives
+/// memory back; else all but a leader, so that something always ends. Decoders that are to finish wait until their
+/// canvas fits, or until there is no other whose end would make room.
 extension Downloads {
     struct OpenVariant: Equatable {
         let transfer: TransferID
@@ -16,7 +17,9 @@ extension Downloads {
 
     /// What the first bytes say of the picture; before `bodyReceived` of the bytes that say it.
     package mutating func probed(_ id: TransferID, _ size: PictureSize) {
-        if transfers.contains(id) { transfers[id].picture = size }
+        guard transfers.contains(id) else { return }
+        transfers[id].picture = size
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].isHeldBack = false }
     }
 
     /// Bytes that live on outside of the rules, such as a body that is handed over, until they are released.
@@ -106,7 +109,6 @@ extension Downloads {
     }
 
     private mutating func openHeldDecodes(_ now: Instant) {
-        hasRoom = false
         heldDecodes.removeAll { [transfers] in !transfers.contains($0.transfer) }
         while let next = heldDecodes.indices.max(by: { isAfter(heldDecodes[$0], heldDecodes[$1]) }) {
             let (id, variant) = (heldDecodes[next].transfer, heldDecodes[next].variant)
@@ -131,7 +133,9 @@ extension Downloads {
 
     /// Brings pauses and held decoders in line with the memory there is. O(1) where nothing has changed.
     mutating func relieve(_ now: Instant) {
-        if hasRoom, !heldDecodes.isEmpty { openHeldDecodes(now) }
+        let hasChanged = hasRoom
+        hasRoom = false
+        if hasChanged, !heldDecodes.isEmpty { openHeldDecodes(now) }
         if memory.isFull != isPressing {
             isPressing = memory.isFull
             leader = nil
@@ -141,9 +145,9 @@ extension Downloads {
                 pressed = []
             }
         }
-        guard needsLeader else { return }
+        guard isPressing, leader == nil, needsLeader || hasChanged else { return }
         needsLeader = false
-        leader = running.filter { isPressable($0) }.min { goesBefore($0, $1) }
+        if !makesRoom() { leader = running.filter { isPressable($0) }.min { leadsBefore($0, $1) } }
         if let leader { resume(leader, .memory, now) }
         for id in running { press(id, now) }
     }
@@ -151,13 +155,35 @@ extension Downloads {
     /// Pauses it, where it is one of those that have to wait for memory.
     mutating func press(_ id: TransferID, _ now: Instant) {
         guard isPressing, id != leader, transfers.contains(id), isPressable(id) else { return }
-        if leader == nil {
+        if leader == nil, !makesRoom() {
             leader = id
         } else if !transfers[id].pauses.contains(.memory) {
             pressed.append(id)
             pause(id, .memory, now)
         }
     }
+
+    /// Whether memory will come back without another byte from the network.
+    private mutating func makesRoom() -> Bool {
+        dropLeftovers()
+        var kept: Int64 = 0
+        for open in openVariants {
+            let variant = transfers[open.transfer].variants[open.variant]
+            let isWanted = variant.phase != .done && variant.subscriberCount > 0
+            if isWanted, transfers[open.transfer].phase == .decoding { return true }
+            kept += variant.reserved
+        }
+        // What no transfer has any more is on its way to somebody, or with a worker.
+        return memory.canvases > kept || !heldDecodes.isEmpty
+    }
+
+    /// One whose decoder is open gives most back.
+    private func leadsBefore(_ left: TransferID, _ right: TransferID) -> Bool {
+        let (a, b) = (isDecoding(left), isDecoding(right))
+        return a != b ? a : goesBefore(left, right)
+    }
+
+    private func isDecoding(_ id: TransferID) -> Bool { transfers[id].variants.contains { $0.reserved > 0 } }
 
     /// Its body comes, over a connection of its own. A paused stream of HTTP/2 would hold up its siblings in the end.
     private func isPressable(_ id: TransferID) -> Bool {

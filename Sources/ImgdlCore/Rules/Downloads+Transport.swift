@@ -36,7 +36,8 @@ extension Downloads {
         countBody(id, count, now)
         if transfers[id].received > transfers[id].bodyLimit {
             enforceBodyLimits(id, now)
-            guard transfers.contains(id) else { return startWaiting(now) }
+            startWaiting(now)
+            guard transfers.contains(id) else { return }
         }
         for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }

@@ -214,10 +214,20 @@ package struct WaitingQueue {
     }
 
     private mutating func move(_ slot: Int, to lane: Int8, rank: Int64) {
-        let (host, age) = (Int(entries[slot].host), ages.key(slot))
-        detach(slot)
+        let host = Int(entries[slot].host)
+        let (before, ageBefore) = lanes(slot)
         entries[slot].lane = lane
-        attach(slot, host, rank: rank, age: age)
+        let (after, ageAfter) = lanes(slot)
+        ranks.remove(slot, &hosts[host].roots[before])
+        ranks.insert(slot, key: rank, &hosts[host].roots[after])
+        show(host, before)
+        show(host, after)
+        guard ageBefore != ageAfter else { return }
+        let age = ages.key(slot)
+        ages.remove(slot, &hosts[host].roots[ageBefore])
+        ages.insert(slot, key: age, &hosts[host].roots[ageAfter])
+        show(host, ageBefore)
+        show(host, ageAfter)
     }
 
     private func lanes(_ slot: Int) -> (Int, Int) {
