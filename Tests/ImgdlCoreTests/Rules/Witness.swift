@@ -73,8 +73,14 @@ struct Witness {
     var running: [TransferID] { liveTransfers.filter { isRunning($0) } }
     func isRunning(_ id: TransferID) -> Bool { [.connecting, .receiving].contains(transfers[id]?.transport) }
 
-    func priority(_ id: TransferID) -> Priority {
-        liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.priority).max() ?? .low
+    /// The highest of its live subscribers.
+    private var priorities: [TransferID: Priority] {
+        var priorities: [TransferID: Priority] = [:]
+        for subscriber in liveSubscribers {
+            let (id, priority) = (subscribers[subscriber]!.transfer, subscribers[subscriber]!.priority)
+            priorities[id] = max(priorities[id] ?? .low, priority)
+        }
+        return priorities
     }
 
     mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord) {
@@ -256,19 +262,18 @@ struct Witness {
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
         let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || live.count == waiting.count {
-            try require(!waiting.contains { isEligible($0, placed) }, "a place is free and somebody waits")
+            try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
         if placed.count < limits.maximumConcurrent {
             let parked = running.filter { transfers[$0]!.parkedAt != nil }
-            try require(
-                !parked.contains { isEligible($0, placed) }, "a place is free and somebody is paused for want of one")
+            try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
         }
         let pressable = placed.filter { transfers[$0]!.isTransportPaused }
         if !pressable.isEmpty, !downloads.memory.isFull { throw Violation(text: "paused for memory that is there") }
-        let wanted = Set(liveSubscribers.map { subscribers[$0]!.transfer })
+        let priorities = priorities
         for id in live {
-            try require(wanted.contains(id), "a transfer nobody wants")
-            try require(downloads.priority(id) == priority(id), "not the priority of its subscribers")
+            try require(priorities[id] != nil, "a transfer nobody wants")
+            try require(downloads.priority(id) == priorities[id], "not the priority of its subscribers")
         }
         if let earliest = running.compactMap({ deadline($0) }).min() {
             guard let next = downloads.nextDeadline else { throw Violation(text: "no deadline for what runs") }
@@ -282,31 +287,38 @@ struct Witness {
 
     // MARK: Places, pauses, memory
 
-    private func continues(_ id: TransferID) -> Bool {
-        liveSubscribers.contains { subscribers[$0]!.transfer == id && subscribers[$0]!.options.continuesInBackground }
+    /// Those with somebody who asked for the background.
+    private var continuing: Set<TransferID> {
+        Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
-    private func isEligible(_ id: TransferID, _ placed: [TransferID]) -> Bool {
-        let host = transfers[id]!.host
-        let isOpen = limits.maximumPerHost == 0
-            || placed.filter { transfers[$0]!.host == host }.count < limits.maximumPerHost
-        return isOpen && (!isInBackground || continues(id))
+    /// Of these, those that a place is free for at their host, and that may run in the background if need be.
+    private func eligible(_ waiting: [TransferID], _ placed: [TransferID]) -> [TransferID] {
+        guard !waiting.isEmpty else { return [] }
+        let counts = Dictionary(placed.map { (transfers[$0]!.host, 1) }, uniquingKeysWith: +)
+        let continuing = isInBackground ? continuing : []
+        return waiting.filter { id in
+            let isOpen = limits.maximumPerHost == 0 || counts[transfers[id]!.host, default: 0] < limits.maximumPerHost
+            return isOpen && (!isInBackground || continuing.contains(id))
+        }
     }
 
     /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough.
     private mutating func seeStarts(_ downloads: Downloads) throws {
+        let priorities = started.isEmpty ? [:] : priorities
         for (id, running, waiting) in started {
             let placed = running.filter { transfers[$0]!.parkedAt == nil }
             try require(placed.count < limits.maximumConcurrent, "started without a place")
-            try require(isEligible(id, placed), "started without a place at its host, or in the background")
-            let eligible = waiting.filter { isEligible($0, placed) }
+            let eligible = eligible(waiting, placed)
+            try require(eligible.contains(id), "started without a place at its host, or in the background")
             if startsSinceAged >= 3, let oldest = eligible.first,
                 transfers[oldest]!.waitsSince.advanced(byMilliseconds: limits.agingInterval) <= now
             {
                 try require(oldest == id, "the oldest has waited too long")
                 startsSinceAged = 0
             } else {
-                try require(eligible.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+                let own = priorities[id] ?? .low
+                try require(eligible.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
                 startsSinceAged += 1
             }
         }
@@ -314,6 +326,7 @@ struct Witness {
     }
 
     private mutating func seePauses(_ downloads: Downloads) throws {
+        let continuing = isInBackground ? continuing : []
         for id in liveTransfers {
             let pauses = downloads.transfers[id].pauses
             try require(isRunning(id) || pauses.isEmpty, "paused though it does not run")
@@ -336,7 +349,7 @@ struct Witness {
                     subscribers[subscriber]!.clockStart!.nanoseconds += span
                 }
             }
-            let isParked = isRunning(id) && isInBackground && !continues(id)
+            let isParked = isRunning(id) && isInBackground && !continuing.contains(id)
             try require(!isParked || transfers[id]!.parkedAt != nil, "runs on in the background")
         }
     }
