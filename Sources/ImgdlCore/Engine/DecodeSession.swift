@@ -3,17 +3,20 @@ final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
     /// What the decoder needs is in use while it is there.
     private let charge: MemoryCharge?
+    private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
 
-    init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?) {
+    init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?, clock: any Clock) {
         self.decoder = decoder
         self.charge = charge
+        self.clock = clock
     }
 
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
         var report = DecodeReport(transfer: transfer, variant: variant)
+        let start = clock.now()
         do throws(Failure) {
             for slice in slices {
                 try slice.withBytes { (bytes) throws(Failure) in try decoder.feed(bytes) }
@@ -30,6 +33,7 @@ final class DecodeSession: @unchecked Sendable {
             report.image = decoder.salvagedImage()
         }
         report.header = decoder.header
+        report.duration = clock.now().nanoseconds - start.nanoseconds
         return report
     }
 }
@@ -41,4 +45,6 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
+    /// Nanoseconds of the worker's.
+    var duration: Int64 = 0
 }

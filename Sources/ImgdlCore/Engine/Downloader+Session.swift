@@ -34,12 +34,15 @@ extension Downloader {
     package var isSuspended: Bool { settings.isSuspended }
 
     /// Milliseconds of grace; nil: without end.
-    package func enterBackground(grace: Int64?) { post(.enterBackground(grace: grace)) }
-    package func enterForeground() { post(.enterForeground) }
+    package func enterBackground(grace: Int64?) { mailbox.post(.enterBackground(grace: grace)) }
+    package func enterForeground() { mailbox.post(.enterForeground) }
 
     /// Takes no more requests until `reconfigure`. `cancels`: what there is is cancelled; else what runs runs to its
     /// end, and what waits ends with `invalidOperation`. Threads: any.
-    package func invalidate(cancels: Bool) { invalidateMailbox(cancels: cancels) }
+    package func invalidate(cancels: Bool) {
+        if cancels { cancelBatches() } else { cancelWaitingBatches() }
+        mailbox.invalidate(cancelling: cancels)
+    }
 
     /// Cancels everything, closes the connections and goes on with this; threads, executor and header fields stay.
     /// Threads: any. Throws what making a transport throws, and `shutDown`; nothing has changed then.

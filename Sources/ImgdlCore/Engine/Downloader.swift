@@ -10,14 +10,17 @@ package struct DownloaderPorts {
     package var codec: any ImageCodec
     package var store: any Store
     package var clock: any Clock
+    /// The transport's too.
+    package var loaders: SchemeLoaders
 
     package init(
-        codec: any ImageCodec, store: any Store, clock: any Clock,
+        codec: any ImageCodec, store: any Store, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
         makeTransport: @escaping MakeTransport
     ) {
         self.codec = codec
         self.store = store
         self.clock = clock
+        self.loaders = loaders
         self.makeTransport = makeTransport
     }
 }
@@ -25,25 +28,26 @@ package struct DownloaderPorts {
 /// One downloader as other threads see it: they post commands, read counters and wait. Owns the threads.
 package final class Downloader: @unchecked Sendable {
     package let processGeneration = ProcessGeneration.current
-    private static let lastID = Atomic<UInt64>(0)
+    static let lastID = Atomic<UInt64>(0)
 
     private let loop: EventLoop
-    private let mailbox: Mailbox
-    private let engine: Engine
+    let mailbox: Mailbox
+    let engine: Engine
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
     private let workers: WorkerPool
-    private let outstanding = Outstanding()
-    private let clock: any Clock
+    let outstanding = Outstanding()
+    let clock: any Clock
     private let ports: DownloaderPorts
     let ledger: MemoryLedger
+    private let loaders: SchemeLoaders
     /// What requests use that name no executor.
-    private let defaultExecutor: any Executor
+    let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
     private let deliveryThread: ThreadExecutor?
     private let engineThread: Thread
 
-    private let lock = Lock()
+    let lock = Lock()
     private let ended: Condition
     private var session: Session
     private var current: Settings
@@ -51,6 +55,9 @@ package final class Downloader: @unchecked Sendable {
     private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
+    /// Those that have not ended.
+    var batches: [ObjectIdentifier: Batch] = [:]
+    var acceptsBatches = true
     /// The thread that waits for the end, where there is one.
     private var reaper: Thread?
 
@@ -86,6 +93,7 @@ package final class Downloader: @unchecked Sendable {
         clock = ports.clock
         self.ports = ports
         current = Settings(limits: configuration.limits)
+        loaders = ports.loaders
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
         ended = Condition(lock)
@@ -106,6 +114,12 @@ package final class Downloader: @unchecked Sendable {
         try lock.withLock { session }.parse(url)
     }
 
+    /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
+    package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
+        try loaders.set(loader, for: scheme)
+        lock.withLock { session }.forgetURLs()
+    }
+
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
@@ -121,9 +135,10 @@ package final class Downloader: @unchecked Sendable {
     ) throws(Failure) {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
-            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink)
+            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink, submitted: clock.now())
         try mailbox.submit(subscription) {
             outstanding.accept(subscription)
+            engine.statistics.update { $0.submit() }
             willAccept(subscription)
         }
     }
@@ -149,7 +164,12 @@ package final class Downloader: @unchecked Sendable {
     package func setField(_ name: String, _ value: String?) { lock.withLock { fields.set(name, value) } }
     /// What later requests carry under this name; nil: nothing.
     package func field(named name: String) -> String? { lock.withLock { fields }.fields.first(named: name) }
-    package func cancelAll() { mailbox.post(.cancelAll) }
+
+    package func cancelAll() {
+        cancelBatches()
+        mailbox.post(.cancelAll)
+    }
+
     package var currentCount: Int { outstanding.count }
 
     package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
@@ -160,15 +180,14 @@ package final class Downloader: @unchecked Sendable {
 
     var settings: Settings { lock.withLock { current } }
 
-    func post(_ command: Command) { mailbox.post(command) }
-
     /// The setting and the command that tells of it, together: of two threads the later one holds for both.
-    func change(_ body: (inout Settings) -> Command) { lock.withLock { mailbox.post(body(&current)) } }
-
-    func invalidateMailbox(cancels: Bool) { mailbox.invalidate(cancelling: cancels) }
+    func change(_ body: (inout Settings) -> Command) {
+        lock.withLock { _ = mailbox.post(body(&current)) }
+    }
 
     func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        cancelBatches()
         do throws(Failure) {
             try lock.withLock { () throws(Failure) in
                 try mailbox.reconfigure(transport, configuration.limits)
@@ -187,6 +206,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Takes no more requests; `completion` runs when everything is over, on a thread of its own.
     package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
+        closeBatches()
         mailbox.shutDown(cancelling: cancelling)
         let isFirst = lock.withLock { () -> Bool in
             if let completion { completions.append(completion) }
@@ -203,6 +223,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Ends everything and waits for it, unless that would be a wait for the calling thread.
     package func destroy() {
+        closeBatches()
         mailbox.shutDown(cancelling: true)
         let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
         let isFirst = lock.withLock { () -> Bool in
@@ -226,6 +247,7 @@ package final class Downloader: @unchecked Sendable {
     /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
     package func stopForExit() {
         guard !engineThread.isCurrent else { return }
+        loaders.abandon()
         engine.stop()
         engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
     }
@@ -237,6 +259,7 @@ package final class Downloader: @unchecked Sendable {
         workers.close()
         deliveryThread?.close()
         loop.close()
+        loaders.close()
         runCompletions()
         lock.withLock {
             ending = .ended

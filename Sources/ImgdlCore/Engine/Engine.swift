@@ -5,16 +5,20 @@ import Synchronization
 final class Engine: TransportEvents {
     private let mailbox: Mailbox
     private let loop: EventLoop
-    private let clock: any Clock
+    let clock: any Clock
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
     private let ledger: MemoryLedger
     private var transport: (any Transport)?
-    private var downloads: Downloads
+    var downloads: Downloads
     /// By slot of the rules' numbers.
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
+    /// Of those that wait, too.
+    var measurements: [TransferMeasurement?] = []
+    let statistics = DownloaderStatistics()
+    var observer: (any TransferObserver)?
     private var isShuttingDown = false
     private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
@@ -72,7 +76,7 @@ final class Engine: TransportEvents {
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
             loop.wait(until: deadline, now: now)
         }
-        mailbox.close()
+        settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()
         transport = nil
         endLock.withLock {
@@ -100,8 +104,10 @@ final class Engine: TransportEvents {
             let slot = SlotTable<Subscription>.slot(subscriber)
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
+            measure(subscription)
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
+        case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setMaximumPerHost(let maximum): downloads.setMaximumPerHost(maximum, now)
@@ -115,6 +121,7 @@ final class Engine: TransportEvents {
         case .reconfigure(let transport, let limits): reconfigure(transport, limits, now)
         case .memoryReleased: takeReleasedMemory()
         case .decodeStepped(let report): decodeStepped(report, now)
+        case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
         case .shutDown(let cancelling):
             isShuttingDown = true
@@ -129,8 +136,11 @@ final class Engine: TransportEvents {
     // MARK: Actions
 
     private func performActions() {
-        for action in downloads.takeActions() { perform(action) }
+        let actions = downloads.takeActions()
+        // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
+        if !actions.isEmpty { noteLoad() }
+        for action in actions { perform(action) }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }
 
@@ -159,12 +169,14 @@ final class Engine: TransportEvents {
         case .forget(let id):
             // One that never left the queue has none.
             if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+            measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
         case .reserve(let id, let variant, let bytes):
             transfer(id)?.addVariants(upTo: variant)
             transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
+        case .observe(let id, let milestone, let subscribers): observe(id, milestone, subscribers)
         }
     }
 
@@ -173,6 +185,7 @@ final class Engine: TransportEvents {
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
         active[slot] = ActiveTransfer(request)
+        observeStart(id)
         transport?.start(
             id,
             TransportRequest(
@@ -183,6 +196,7 @@ final class Engine: TransportEvents {
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
+        measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
         transfer.url = redirect.url
         transport?.start(
@@ -237,6 +251,7 @@ final class Engine: TransportEvents {
             }
         }
         if let transfer { result.progress = transfer.progress }
+        result.metrics = measureEnd(subscription, result.code)
         if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
         subscription.post(.terminal(result))
     }
@@ -258,7 +273,7 @@ final class Engine: TransportEvents {
         transfer.addVariants(upTo: variant)
         let session =
             transfer.variants[variant].session
-            ?? DecodeSession(codec.makeDecoder(options), transfer.variants[variant].charge)
+            ?? DecodeSession(codec.makeDecoder(options), transfer.variants[variant].charge, clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
@@ -273,6 +288,7 @@ final class Engine: TransportEvents {
 
     private func decodeStepped(_ report: DecodeReport, _ now: Instant) {
         guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil else { return }
+        measureDecode(report)
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
@@ -289,8 +305,11 @@ final class Engine: TransportEvents {
         performActions()
     }
 
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
+        measurement(id)?.update { $0.answer(head.httpVersion) }
         transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
         transfer.expected = ResponseRules.expectedBytes(head)
         let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
@@ -299,9 +318,11 @@ final class Engine: TransportEvents {
     }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        guard let transfer = transfer(id) else { return }
+        // What is read of an unwanted body belongs to no picture.
+        guard let transfer = transfer(id), downloads.takesBody(id) else { return }
         if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
+            measurement(id)?.setBodyBytes(transfer.body?.count ?? 0)
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)
@@ -312,12 +333,14 @@ final class Engine: TransportEvents {
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.failed(id, failure, clock.now())
         performActions()
     }
@@ -329,7 +352,7 @@ final class Engine: TransportEvents {
         return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
     }
 
-    private func transfer(_ id: TransferID) -> ActiveTransfer? {
+    func transfer(_ id: TransferID) -> ActiveTransfer? {
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         return slot < active.count ? active[slot] : nil
     }

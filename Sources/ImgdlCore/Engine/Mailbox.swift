@@ -3,6 +3,8 @@ enum Command {
     case submit(Subscription)
     case cancel(Subscription)
     case setPriority(Subscription, Priority)
+    /// These, which no `submit` has brought, end so.
+    case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
     case setMaximumPerHost(Int)
@@ -16,6 +18,7 @@ enum Command {
     case reconfigure(any Transport, Limits)
     case decodeStepped(DecodeReport)
     case memoryReleased
+    case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)
@@ -37,11 +40,13 @@ final class Mailbox: @unchecked Sendable {
 
     init(wake: @escaping () -> Void) { self.wake = wake }
 
-    /// After `close` commands are dropped.
-    func post(_ command: Command) {
+    /// After `close` commands are dropped, with false.
+    @discardableResult
+    func post(_ command: Command) -> Bool {
         lock.withLock {
-            guard !isClosed else { return }
+            guard !isClosed else { return false }
             append(command)
+            return true
         }
     }
 
@@ -92,11 +97,13 @@ final class Mailbox: @unchecked Sendable {
         }
     }
 
-    func close() {
+    /// What has not been taken, and will not be.
+    func close() -> [Command] {
         lock.withLock {
             isClosed = true
             intake = .shutDown
-            commands = []
+            defer { commands = [] }
+            return commands
         }
     }
 

@@ -10,4 +10,7 @@ final class Session: @unchecked Sendable {
     func parse(_ url: String) throws(Failure) -> ParsedURL {
         try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
     }
+
+    /// Another scheme is known from now on.
+    func forgetURLs() { urls.forgetAll() }
 }

@@ -34,6 +34,7 @@ extension Downloads {
             let id = TransferID(rawValue: transfers.key(of: slot))
             begin(id, place)
             transfers[id].phase = .connecting
+            transfers[id].isObserved = true
             actions.append(.start(id))
             touch(id, now)
             forEachSubscriber(id) { downloads, subscriber in

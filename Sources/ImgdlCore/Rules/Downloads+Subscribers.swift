@@ -84,6 +84,7 @@ extension Downloads {
             failure.status = transfers[id].status
             outcome = .failure(failure, salvaged: salvaged)
         }
+        if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority
@@ -102,6 +103,13 @@ extension Downloads {
         guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
         requeue(id, before)
         if ended.options.continuesInBackground { reconsider(id, now) }
+    }
+
+    /// Once for each transfer that was started.
+    mutating func observeStop(_ id: TransferID, _ failure: Failure?) {
+        guard transfers[id].isObserved else { return }
+        transfers[id].isObserved = false
+        actions.append(.observe(id, .stopped(failure), subscribers: transfers[id].subscriberCount))
     }
 
     private mutating func endTransfer(_ id: TransferID) {

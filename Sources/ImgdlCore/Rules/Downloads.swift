@@ -123,5 +123,12 @@ package struct Downloads {
         transfers.contains(id) ? transfers[id].variants[variant].options : nil
     }
 
+    package func subscriberCount(_ id: TransferID) -> Int {
+        transfers.contains(id) ? transfers[id].subscriberCount : 0
+    }
+
+    /// Transfers that have ended at the network and are not over.
+    package var decodingCount: Int { transfers.count - waiting.count - runningCount }
+
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 }
