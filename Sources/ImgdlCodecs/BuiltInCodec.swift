@@ -5,6 +5,7 @@ package final class BuiltInCodec: ImageCodec {
     package init() {}
 
     package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { SniffingDecoder(options) }
+    package func makeProbe() -> (any ImageProbe)? { HeaderProbe() }
 }
 
 /// Waits until the content tells the format, then hands everything to that format's decoder. Owned by one worker at a
