@@ -3,12 +3,17 @@ final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
+    /// Of its transfer.
+    private let attempt: Int
 
-    init(_ decoder: any ImageDecoder) { self.decoder = decoder }
+    init(_ decoder: any ImageDecoder, attempt: Int) {
+        self.decoder = decoder
+        self.attempt = attempt
+    }
 
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
-        var report = DecodeReport(transfer: transfer, variant: variant)
+        var report = DecodeReport(transfer: transfer, variant: variant, attempt: attempt)
         do throws(Failure) {
             for slice in slices {
                 try slice.withBytes { (bytes) throws(Failure) in try decoder.feed(bytes) }
@@ -33,6 +38,7 @@ final class DecodeSession: @unchecked Sendable {
 struct DecodeReport: Sendable {
     let transfer: TransferID
     let variant: Int
+    let attempt: Int
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?

@@ -3,17 +3,19 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine: TransportEvents {
-    private let mailbox: Mailbox
+    let mailbox: Mailbox
     private let loop: EventLoop
-    private let clock: any Clock
+    let clock: any Clock
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
-    private var transport: (any Transport)?
-    private var downloads: Downloads
+    var transport: (any Transport)?
+    var downloads: Downloads
     /// By slot of the rules' numbers.
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
+    /// Answers that hooks gave inside the call that asked them: looked at when the actions before them are done.
+    var promptReplies: [(id: TransferID, number: UInt32, reply: HookReply)] = []
     private var isShuttingDown = false
     private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
@@ -25,7 +27,8 @@ final class Engine: TransportEvents {
         limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
         workers: WorkerPool
     ) {
-        downloads = Downloads(limits)
+        var random = SystemRandomNumberGenerator()
+        downloads = Downloads(limits, seed: random.next())
         ended = Condition(endLock)
         self.loop = loop
         self.mailbox = mailbox
@@ -106,6 +109,7 @@ final class Engine: TransportEvents {
             // A downloader that ends is not held up: its downloads were promised to run to their end.
             downloads.setSuspended(suspended && !isShuttingDown, now)
         case .decodeStepped(let report): decodeStepped(report, now)
+        case .answered(let id, let number, let reply): answered(id, number, reply, now)
         case .perform(let work): work()
         case .shutDown(let cancelling):
             isShuttingDown = true
@@ -120,12 +124,21 @@ final class Engine: TransportEvents {
 
     private func performActions() {
         for action in downloads.takeActions() { perform(action) }
+        while !promptReplies.isEmpty {
+            let (id, number, reply) = promptReplies.removeFirst()
+            answered(id, number, reply, clock.now())
+            for action in downloads.takeActions() { perform(action) }
+        }
     }
 
     private func perform(_ action: Action) {
         switch action {
         case .start(let id): start(id)
         case .follow(let id, let redirect): follow(id, redirect)
+        case .authenticate(let id, let credential): authenticate(id, credential)
+        case .ask(let id, let question): ask(id, question)
+        case .setPaused(let id, let isPaused): transport?.setPaused(id, isPaused)
+        case .restart(let id): transfer(id)?.reset()
         case .stop(let id): transport?.cancel(id)
         case .forget(let id):
             // One that never left the queue has none.
@@ -136,27 +149,57 @@ final class Engine: TransportEvents {
         }
     }
 
-    private func start(_ id: TransferID) {
-        guard let request = downloads.request(id) else { return }
+    /// What is held of a transfer that leaves the queue.
+    func open(_ id: TransferID) -> ActiveTransfer? {
+        if let known = transfer(id) { return known }
+        guard let request = downloads.request(id) else { return nil }
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
-        active[slot] = ActiveTransfer(request)
-        transport?.start(
-            id,
-            TransportRequest(
-                url: request.url, method: request.method, fields: request.fields, body: request.body,
-                maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
-                usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id)))
+        let opened = ActiveTransfer(request)
+        active[slot] = opened
+        return opened
+    }
+
+    private func start(_ id: TransferID) {
+        guard let transfer = open(id) else { return }
+        transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        transport?.start(id, transportRequest(id, transfer))
     }
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
-        transfer.url = redirect.url
-        transport?.start(
-            id,
-            RedirectRules.request(
-                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+        transfer.startHop(redirect.url, redirect: redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    private func authenticate(_ id: TransferID, _ credential: Credential) {
+        guard let transfer = transfer(id) else { return }
+        transfer.authentication = (transfer.url, credential)
+        transfer.startHop(transfer.url, redirect: transfer.redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// Of the hop that begins.
+    private func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+        let request = transfer.request
+        var next = TransportRequest(
+            url: request.url, method: request.method, fields: request.fields, body: request.body,
+            maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
+            usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id))
+        if let outgoing = transfer.outgoing {
+            next.url = outgoing.url
+            next.method = outgoing.method
+            next.fields = outgoing.fields
+            next.body = outgoing.body
+            let isElsewhere = !outgoing.url.isSameOrigin(as: request.url)
+            next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.credential)
+        }
+        if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
+        if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
+            next.credential = credential
+        }
+        return next
     }
 
     private func emit(_ subscriber: SubscriberID, _ notice: Notice) {
@@ -197,7 +240,11 @@ final class Engine: TransportEvents {
             if let salvaged { result.image = transfer?.variants[salvaged].image }
         }
         if let transfer { result.progress = transfer.progress }
-        if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
+        result.contentType = result.response?.head.mediaType ?? ""
+        if let failure = result.failure {
+            if ResponseRules.showsBody(failure.code) { result.preview = transfer?.firstBytes() ?? [] }
+            result.message = "\(subscription.request.url.redacted): \(failure.message)"
+        }
         subscription.post(.terminal(result))
     }
 
@@ -206,21 +253,23 @@ final class Engine: TransportEvents {
     private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
         while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
-        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options))
+        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options), attempt: transfer.attempt)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
             mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
         }
         if !isTaken {
-            var report = DecodeReport(transfer: id, variant: variant)
+            var report = DecodeReport(transfer: id, variant: variant, attempt: transfer.attempt)
             report.verdict = .failed(Failure(.outOfMemory, "no thread to decode on"))
             mailbox.post(.decodeStepped(report))
         }
     }
 
     private func decodeStepped(_ report: DecodeReport, _ now: Instant) {
-        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil else { return }
+        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
+            report.attempt == transfer.attempt
+        else { return }
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
@@ -239,16 +288,28 @@ final class Engine: TransportEvents {
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
+        receive(head, of: transfer)
+        _ = downloads.headReceived(
+            id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
+        // A hook may answer at once: only then is it known what becomes of the body.
+        performActions()
+        return downloads.disposition(id)
+    }
+
+    /// The head as it came, or as a hook wants it taken.
+    func receive(_ head: ResponseHead, of transfer: ActiveTransfer) {
         transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
         transfer.expected = ResponseRules.expectedBytes(head)
-        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
-        performActions()
-        return disposition
     }
+
+    func retryAfter(_ head: ResponseHead) -> Int64? { RetryRules.retryAfter(head, wallTime: clock.wallTime()) }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
         guard let transfer = transfer(id) else { return }
-        if transfer.append(body) {
+        if downloads.disposition(id) == .discard {
+            transfer.appendPreview(body)
+            downloads.bodyReceived(id, body.count, clock.now())
+        } else if transfer.append(body) {
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)
@@ -276,7 +337,7 @@ final class Engine: TransportEvents {
         return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
     }
 
-    private func transfer(_ id: TransferID) -> ActiveTransfer? {
+    func transfer(_ id: TransferID) -> ActiveTransfer? {
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         return slot < active.count ? active[slot] : nil
     }

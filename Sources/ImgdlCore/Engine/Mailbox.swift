@@ -8,6 +8,7 @@ enum Command {
     case setOrder(ExecutionOrder)
     case setSuspended(Bool)
     case decodeStepped(DecodeReport)
+    case answered(TransferID, UInt32, HookReply)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)

@@ -7,7 +7,7 @@ extension Downloads {
         let new = subscribers.insert(Subscriber(options: options, transfer: id, variant: variant, previous: last))
         if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }
         transfers[id].lastSubscriber = new
-        transfers[id].join(options, variant)
+        transfers[id].join(options, variant, limits)
         if last != 0 { requeue(id, before) }
         return new
     }
@@ -15,11 +15,13 @@ extension Downloads {
     /// One that joined a running transfer learns at once what it has missed (features K14, B15).
     mutating func catchUp(_ subscriber: SubscriberID, _ now: Instant) {
         let id = subscribers[subscriber].transfer
-        startClock(subscriber, now)
-        emit(subscriber, .started, needs: .started)
+        subscribers[subscriber].since = now
+        start(subscriber, now)
+        watch(id)
         guard transfers[id].hasHead else { return }
         emit(subscriber, .response, needs: .response)
 
+        if let refusal = refusal(subscriber) { return end(subscriber, .failure(refusal), now) }
         let limit = subscribers[subscriber].options.maximumBodyBytes
         if let announced = transfers[id].announcedBody, announced > limit {
             return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
@@ -41,16 +43,24 @@ extension Downloads {
         stepDecoder(id, variant, now)
     }
 
-    /// The clock of a total timeout starts with the transfer, not in the queue (features I32).
-    mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
+    /// The clock of a total timeout starts with the transfer, not in the queue (features I32); with its first attempt,
+    /// not with each.
+    mutating func start(_ subscriber: SubscriberID, _ now: Instant) {
+        guard !subscribers[subscriber].hasStarted else { return }
+        subscribers[subscriber].hasStarted = true
+        emit(subscriber, .started, needs: .started)
         let timeout = subscribers[subscriber].options.totalTimeout
         if timeout > 0 { remind(now.advanced(byMilliseconds: timeout), .totalTimeout(subscriber)) }
     }
 
     // MARK: Telling
 
+    /// STARTED, RESPONSE and HEADER are told once, whatever is tried again.
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
-        if subscribers[subscriber].options.events.contains(event) { actions.append(.emit(subscriber, notice)) }
+        guard subscribers[subscriber].options.events.contains(event), !subscribers[subscriber].told.contains(event)
+        else { return }
+        subscribers[subscriber].told.insert(event.intersection([.response, .header]))
+        actions.append(.emit(subscriber, notice))
     }
 
     /// One that wants the header too learns of it first (DESIGN section 2, promise 2): its progress waits while the
@@ -66,7 +76,17 @@ extension Downloads {
         subscribers[subscriber].isProgressHeld = false
         let received = transfers[id].received
         let expected = transfers[id].hasWholeBody ? received : transfers[id].expected
+        guard isProgress(subscriber, received, expected) else { return }
+        subscribers[subscriber].toldReceived = received
+        subscribers[subscriber].toldExpected = expected
         emit(subscriber, .progress(received: received, expected: expected), needs: .progress)
+    }
+
+    /// The numbers never go back, and come no closer than the interval says, but for the last ones (features C3).
+    private func isProgress(_ subscriber: SubscriberID, _ received: Int64, _ expected: Int64) -> Bool {
+        let told = subscribers[subscriber].toldReceived
+        if received <= told { return received == told && expected != subscribers[subscriber].toldExpected }
+        return received == expected || limits.hasPassed(received - max(told, 0), of: expected)
     }
 
     /// In the order in which they came; `body` may end the one it is given.
@@ -90,6 +110,7 @@ extension Downloads {
             failure.status = transfers[id].status
             outcome = .failure(failure, salvaged: salvaged)
         }
+        remember(id, ended.options, outcome, now)
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority
@@ -112,15 +133,25 @@ extension Downloads {
         switch transfers[id].phase {
         case .waiting:
             waiting.remove(SlotTable<Transfer>.slot(id))
-        case .connecting, .receiving:
-            runningCount -= 1
-            actions.append(.stop(id))
-        case .decoding:
+        case .asking, .connecting, .receiving:
+            releasePlace(id)
+            // One whose end waits for a hook's answer is not at the transport any more.
+            if transfers[id].isAtTransport, transfers[id].heldEnd == nil { actions.append(.stop(id)) }
+        case .transforming, .decoding, .resting:
             break
         }
         transfers.remove(id.rawValue)
         actions.append(.forget(id))
         if transfers.count == 0 { deadlines.removeAll() }
+    }
+
+    /// A connection's worth of the limits is free again.
+    mutating func releasePlace(_ id: TransferID) { runningCount -= 1 }
+
+    /// Later requests for the same bytes join it, unless they have another one.
+    mutating func share(_ id: TransferID) {
+        let request = transfers[id].request
+        if transfers[id].isShareable, joinable[request] == nil { joinable[request] = id }
     }
 
     /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).

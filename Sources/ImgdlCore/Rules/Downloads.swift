@@ -7,8 +7,11 @@
 /// - `forget` is the last action of each transfer.
 ///
 ///     waiting ──start──▶ connecting ──▶ receiving ──▶ decoding ──▶ gone
-///        │                   ▲   redirect   │            │
-///        └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      ▲ │                   ▲   redirect   │            │
+///      │ └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      └──── resting ◀──── a failure that may pass
+///
+/// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding.
 package struct Downloads {
     package internal(set) var limits: Limits
     package internal(set) var isSuspended = false
@@ -19,6 +22,9 @@ package struct Downloads {
     var joinable: [TransferRequest: TransferID] = [:]
     var waiting = WaitingQueue()
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    var failedURLs = FailedURLs()
+    /// For the waits between attempts.
+    var random: SmallGenerator
     var actions: [Action] = []
 
     enum DeadlineOwner: Equatable {
@@ -29,9 +35,15 @@ package struct Downloads {
         case partial(TransferID, variant: Int)
         /// The subscriber may see a partial image that was too early for it.
         case heldPartial(SubscriberID)
+        /// It is time for the next attempt.
+        case rest(TransferID)
     }
 
-    package init(_ limits: Limits = Limits()) { self.limits = limits }
+    /// `seed`: of the waits between attempts, which are at random.
+    package init(_ limits: Limits = Limits(), seed: UInt64 = 0) {
+        self.limits = limits
+        random = SmallGenerator(seed: seed)
+    }
 
     package var transferCount: Int { transfers.count }
     package var subscriberCount: Int { subscribers.count }
@@ -52,9 +64,10 @@ package struct Downloads {
     ) -> (subscriber: SubscriberID, transfer: TransferID) {
         if let id = joinable[request] {
             let subscriber = join(id, options)
-            if transfers[id].phase != .waiting { catchUp(subscriber, now) }
+            if !transfers[id].isWaiting { catchUp(subscriber, now) }
             return (subscriber, id)
         }
+        if let failure = blacklisted(request, options, now) { return refuse(request, options, failure, now) }
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
         if transfers[id].isShareable { joinable[request] = id }
         let subscriber = join(id, options)
@@ -123,13 +136,8 @@ package struct Downloads {
         while !isSuspended, runningCount < limits.maximumConcurrent, let slot = waiting.popFirst() {
             let id = TransferID(rawValue: transfers.key(of: slot))
             runningCount += 1
-            transfers[id].phase = .connecting
-            actions.append(.start(id))
-            touch(id, now)
-            forEachSubscriber(id) { downloads, subscriber in
-                downloads.startClock(subscriber, now)
-                downloads.emit(subscriber, .started, needs: .started)
-            }
+            begin(id, now)
+            forEachSubscriber(id) { $0.start($1, now) }
         }
     }
 }

@@ -198,8 +198,8 @@ struct RandomPlay {
             witness.transfers[id]!.isDraining = true
             if downloads.transfers[id].redirect != nil { witness.transfers[id]!.hasHead = false }
         }
-        if witness.transfers[id]!.hasHead, let request = downloads.request(id) {
-            let isRefused = ResponseRules.failure(status: status, request: request) != nil
+        if witness.transfers[id]!.hasHead {
+            let isRefused = !ResponseRules.isSuccess(status)
             witness.transfers[id]!.isClosed = isRefused || witness.transfers[id]!.isDraining
         }
         try settle("\(name(id)) answers \(status): \(disposition)")
@@ -277,6 +277,10 @@ struct RandomPlay {
         switch action {
         case .start(let id): "start \(name(id))"
         case .follow(let id, let redirect): "follow \(name(id)) \(redirect.method) \(redirect.url.canonical)"
+        case .authenticate(let id, _): "authenticate \(name(id))"
+        case .ask(let id, let question): "ask \(name(id)) \(question)"
+        case .setPaused(let id, let isPaused): "pause \(name(id)) \(isPaused)"
+        case .restart(let id): "restart \(name(id))"
         case .stop(let id): "stop \(name(id))"
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"

@@ -98,6 +98,7 @@ struct Witness {
             transfers[id]!.finished = false
             transfers[id]!.failed = false
             transfers[id]!.since = now
+        case .authenticate, .ask, .setPaused, .restart: break
         case .stop(let id):
             try live(id)
             try require(isRunning(id), "stopped what is not at the transport")
