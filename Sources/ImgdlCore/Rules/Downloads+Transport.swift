@@ -85,7 +85,8 @@ extension Downloads {
         releasePlace(id)
         transfers[id].phase = .decoding
         transfers[id].failure = failure
-        let hasPixels = transfers[id].received > 0 && !transfers[id].transformsBody
+        // What a hook was to change is not what it seems, and what nobody takes is not looked at.
+        let hasPixels = transfers[id].received > 0 && !transfers[id].transformsBody && transfers[id].doom == nil
         forEachSubscriber(id) { downloads, subscriber in
             let failed = downloads.subscribers[subscriber]
             let isSalvaging = failed.options.salvages && failed.variant != nil && hasPixels
