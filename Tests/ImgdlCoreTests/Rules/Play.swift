@@ -45,11 +45,16 @@ struct Play {
     @discardableResult
     mutating func head(
         _ id: TransferID, _ status: Int32 = 200, length: Int64? = nil, isEncoded: Bool = false,
-        location: Result<ParsedURL, Failure>? = nil
+        location: Result<ParsedURL, Failure>? = nil, type: String? = nil, retryAfter: Int64? = nil
     ) -> BodyDisposition {
         let head = ResponseHead(
-            status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: isEncoded)
-        return downloads.headReceived(id, head, location: location, now)
+            status: status, httpVersion: 11, fields: type.map { [HeaderField("Content-Type", $0)] } ?? [],
+            contentLength: length, isEncoded: isEncoded)
+        return downloads.headReceived(id, head, location: location, retryAfter: retryAfter, now)
+    }
+
+    mutating func answer(_ id: TransferID, _ number: UInt32, _ answer: Answer) {
+        downloads.answered(id, number, answer, now)
     }
 
     mutating func body(_ id: TransferID, _ count: Int) { downloads.bodyReceived(id, count, now) }

@@ -104,11 +104,11 @@ struct RandomPlay {
             followsRedirects: !random.oneIn(8), hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let (subscriber, id) = downloads.submit(request, options, witness.now)
         if let joined = witness.transfers[id] {
-            if !joined.isJoinable || request.method == "POST" {
+            if !joined.mayBeJoined || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined")
             }
         } else {
-            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.isJoinable {
+            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined {
                 throw Witness.Violation(text: "a second transfer of the same bytes")
             }
             latest[request] = id

@@ -60,7 +60,10 @@ struct Witness {
         var endedVariants: Set<Int> = []
         /// Refused, or with a broken picture: nobody may join.
         var isClosed = false
-        var isJoinable: Bool { !isForgotten && !failed && !isClosed }
+        /// When it rested there was another transfer of the same bytes, and that one may have been joined instead.
+        var mayBeAlone = false
+        var mayBeJoined: Bool { !isForgotten && !failed && !isClosed }
+        var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
     }
 
     var limits: Limits
@@ -244,8 +247,8 @@ struct Witness {
         fresh.lastQuestion = transfer.lastQuestion
         fresh.lastStatus = transfer.lastStatus
         // Requests made meanwhile may have a transfer of their own: later ones join that.
-        fresh.isClosed = liveTransfers.contains { other in
-            other != id && transfers[other]!.isJoinable && transfers[other]!.request == transfer.request
+        fresh.mayBeAlone = liveTransfers.contains { other in
+            other != id && transfers[other]!.mayBeJoined && transfers[other]!.request == transfer.request
         }
         // It may have to wait for a place when its rest is over.
         fresh.rest = now.advanced(byMilliseconds: after)...Instant(nanoseconds: .max)
