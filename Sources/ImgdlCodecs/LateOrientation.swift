@@ -2,14 +2,21 @@ import CCodecs
 import ImgdlCore
 
 extension DecodedImage {
-    /// The same upright picture with an orientation that was found only behind its pixels.
-    func turned(_ stored: Int, applied: Bool) throws(Failure) -> DecodedImage {
+    /// The same upright, complete picture with an orientation that was found only behind its pixels. If that has made it
+    /// stand out of the box, it is scaled once more, from the size it has.
+    func turned(_ stored: Int, _ options: DecodeOptions) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
-        let orientation = applied ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: orientation)
+        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
+        let layout = CanvasLayout(width: pixels.width, height: pixels.height, orientation: orientation, options)
         header.width = layout.width
         header.height = layout.height
+        if layout.isScaled(width: pixels.width, height: pixels.height) {
+            let canvas = try pixels.scaled(to: layout, isOpaque: !header.hasAlpha)
+            return DecodedImage(
+                header: header, pixels: canvas, ready: layout.rectangle(ofRows: layout.storedHeight),
+                isComplete: isComplete, pass: pass)
+        }
         guard orientation != .upright else {
             return DecodedImage(header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass)
         }

@@ -57,6 +57,9 @@ public func imgdl_image_frame_count(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.header.frameCount ?? 0)
 }
 
+@_cdecl("imgdl_image_scale_factor") @implementation
+public func imgdl_image_scale_factor(_ handle: OpaquePointer?) -> Double { image(handle)?.scaleFactor ?? 0 }
+
 @_cdecl("imgdl_image_orientation") @implementation
 public func imgdl_image_orientation(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.header.orientation ?? 0)

@@ -16,6 +16,10 @@ final class Engine: TransportEvents {
     private var active: [ActiveTransfer?] = []
     /// Answers that hooks gave inside the call that asked them: looked at when the actions before them are done.
     var promptReplies: [(id: TransferID, number: UInt32, reply: HookReply)] = []
+    /// Of those that wait, too.
+    var measurements: [TransferMeasurement?] = []
+    let statistics = DownloaderStatistics()
+    var observer: (any TransferObserver)?
     private var isShuttingDown = false
     private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
@@ -73,7 +77,7 @@ final class Engine: TransportEvents {
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
             loop.wait(until: deadline, now: now)
         }
-        mailbox.close()
+        settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()
         transport = nil
         endLock.withLock {
@@ -100,8 +104,10 @@ final class Engine: TransportEvents {
             let slot = SlotTable<Subscription>.slot(subscriber)
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
+            measure(subscription)
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
+        case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setOrder(let order): downloads.setOrder(order)
@@ -110,6 +116,7 @@ final class Engine: TransportEvents {
             downloads.setSuspended(suspended && !isShuttingDown, now)
         case .decodeStepped(let report): decodeStepped(report, now)
         case .answered(let id, let number, let reply): answered(id, number, reply, now)
+        case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
         case .shutDown(let cancelling):
             isShuttingDown = true
@@ -123,12 +130,20 @@ final class Engine: TransportEvents {
     // MARK: Actions
 
     private func performActions() {
-        for action in downloads.takeActions() { perform(action) }
+        performTakenActions()
         while !promptReplies.isEmpty {
             let (id, number, reply) = promptReplies.removeFirst()
             answered(id, number, reply, clock.now())
-            for action in downloads.takeActions() { perform(action) }
+            performTakenActions()
         }
+    }
+
+    private func performTakenActions() {
+        let actions = downloads.takeActions()
+        guard !actions.isEmpty else { return }
+        // Before anybody is told of an end: whoever looks then sees it.
+        noteLoad()
+        for action in actions { perform(action) }
     }
 
     private func perform(_ action: Action) {
@@ -143,9 +158,11 @@ final class Engine: TransportEvents {
         case .forget(let id):
             // One that never left the queue has none.
             if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+            measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
+        case .observe(let id, let milestone, let subscribers): observe(id, milestone, subscribers)
         }
     }
 
@@ -163,11 +180,13 @@ final class Engine: TransportEvents {
     private func start(_ id: TransferID) {
         guard let transfer = open(id) else { return }
         transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        observeStart(id)
         transport?.start(id, transportRequest(id, transfer))
     }
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
+        measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
         transfer.startHop(redirect.url, redirect: redirect)
         transport?.start(id, transportRequest(id, transfer))
@@ -241,6 +260,7 @@ final class Engine: TransportEvents {
         }
         if let transfer { result.progress = transfer.progress }
         result.contentType = result.response?.head.mediaType ?? ""
+        result.metrics = measureEnd(subscription, result.code)
         if let failure = result.failure {
             if ResponseRules.showsBody(failure.code) { result.preview = transfer?.firstBytes() ?? [] }
             result.message = "\(subscription.request.url.redacted): \(failure.message)"
@@ -253,7 +273,9 @@ final class Engine: TransportEvents {
     private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
         while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
-        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options), attempt: transfer.attempt)
+        let session =
+            transfer.variants[variant].session
+            ?? DecodeSession(codec.makeDecoder(options), attempt: transfer.attempt, clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
@@ -270,6 +292,7 @@ final class Engine: TransportEvents {
         guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
             report.attempt == transfer.attempt
         else { return }
+        measureDecode(report)
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
@@ -286,8 +309,11 @@ final class Engine: TransportEvents {
         performActions()
     }
 
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
+        measurement(id)?.update { $0.answer(head.httpVersion) }
         receive(head, of: transfer)
         _ = downloads.headReceived(
             id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
@@ -307,9 +333,11 @@ final class Engine: TransportEvents {
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
         guard let transfer = transfer(id) else { return }
         if downloads.disposition(id) == .discard {
+            // What is read of an unwanted body belongs to no picture.
             transfer.appendPreview(body)
             downloads.bodyReceived(id, body.count, clock.now())
         } else if transfer.append(body) {
+            measurement(id)?.setBodyBytes(Int(transfer.received))
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)
@@ -320,12 +348,14 @@ final class Engine: TransportEvents {
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.failed(id, failure, clock.now())
         performActions()
     }

@@ -51,6 +51,8 @@ package struct DecodedImage: Sendable {
     package let isComplete: Bool
     /// Which pass over the picture this is: scans of a progressive JPEG or Adam7 passes, 1 otherwise.
     package let pass: Int
+    /// Pixels for each pixel of the layout: its subscriber's (features X10).
+    package var scaleFactor = 1.0
 
     package init(header: ImageHeader, pixels: PixelBuffer, ready: PixelRectangle, isComplete: Bool, pass: Int = 1) {
         self.header = header

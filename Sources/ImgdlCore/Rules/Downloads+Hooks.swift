@@ -118,9 +118,12 @@ extension Downloads {
         guard let asked = transfers[id].askedHead else { return }
         switch answer {
         case .credential(let credential): transfers[id].credential = credential
-        case .refused(let failure): condemn(id, failure)
+        case .refused(let failure):
+            observeAnswer(id)
+            condemn(id, failure)
         case .unchanged, .request, .response, .body, .redirect:
             if asksAbout(id, asked.head, asked.retryAfter, challenge: false) { return }
+            observeAnswer(id)
             judge(id, asked.head, asked.retryAfter, now)
         }
         goOn(id, now)
@@ -128,6 +131,7 @@ extension Downloads {
 
     private mutating func answeredResponse(_ id: TransferID, _ answer: Answer, _ now: Instant) {
         guard let asked = transfers[id].askedHead else { return }
+        observeAnswer(id)
         switch answer {
         case .refused(let failure): condemn(id, failure)
         case .response(let head, let retryAfter):

@@ -110,6 +110,7 @@ extension Downloads {
             failure.status = transfers[id].status
             outcome = .failure(failure, salvaged: salvaged)
         }
+        if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
         remember(id, ended.options, outcome, now)
         actions.append(.end(subscriber, outcome))
 
@@ -126,6 +127,18 @@ extension Downloads {
         }
         transfers[id].leave(ended.options, ended.variant)
         if transfers[id].firstSubscriber == 0 { endTransfer(id) } else { requeue(id, before) }
+    }
+
+    /// The final head is there, as the server sent it or a hook has made it.
+    mutating func observeAnswer(_ id: TransferID) {
+        actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
+    }
+
+    /// Once for each transfer that was started.
+    mutating func observeStop(_ id: TransferID, _ failure: Failure?) {
+        guard transfers[id].isObserved else { return }
+        transfers[id].isObserved = false
+        actions.append(.observe(id, .stopped(failure), subscribers: transfers[id].subscriberCount))
     }
 
     private mutating func endTransfer(_ id: TransferID) {

@@ -6,6 +6,12 @@ extension Downloads {
         touch(id, now)
     }
 
+    /// A slow upload is not idle.
+    package mutating func sent(_ id: TransferID, _ now: Instant) {
+        guard isAtTransport(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
+        touch(id, now)
+    }
+
     /// `location`: the Location field resolved, or why it could not be; nil when there is none. `retryAfter`: the field of
     /// that name in milliseconds from now, nil when there is none. A hook may have to be asked: what becomes of the body
     /// is then known later.
@@ -18,9 +24,14 @@ extension Downloads {
         transfers[id].status = head.status
         switch redirect(id, head.status, location) {
         case .none:
-            if !asksAbout(id, head, retryAfter, challenge: true) { judge(id, head, retryAfter, now) }
+            if !asksAbout(id, head, retryAfter, challenge: true) {
+                observeAnswer(id)
+                judge(id, head, retryAfter, now)
+            }
         case .follow(let redirect): transfers[id].redirect = redirect
-        case .refuse(let failure): condemn(id, failure)
+        case .refuse(let failure):
+            observeAnswer(id)
+            condemn(id, failure)
         }
         // A drain has less time than a body.
         if transfers.contains(id) { touch(id, now) }
@@ -61,6 +72,7 @@ extension Downloads {
         if let doom = transfers[id].doom { return fail(id, doom, now) }
         releasePlace(id)
         transfers[id].phase = .transforming
+        observeStop(id, nil)
         if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
             forEachSubscriber(id) { $0.emitProgress($1) }
         }
@@ -85,6 +97,7 @@ extension Downloads {
         releasePlace(id)
         transfers[id].phase = .decoding
         transfers[id].failure = failure
+        observeStop(id, failure)
         // What a hook was to change is not what it seems, and what nobody takes is not looked at.
         let hasPixels = transfers[id].received > 0 && !transfers[id].transformsBody && transfers[id].doom == nil
         forEachSubscriber(id) { downloads, subscriber in

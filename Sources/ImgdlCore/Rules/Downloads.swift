@@ -119,6 +119,13 @@ package struct Downloads {
         transfers.contains(id) ? transfers[id].variants[variant].options : nil
     }
 
+    package func subscriberCount(_ id: TransferID) -> Int {
+        transfers.contains(id) ? transfers[id].subscriberCount : 0
+    }
+
+    /// Transfers that have ended at the network and are not over.
+    package var decodingCount: Int { transfers.count - waiting.count - runningCount }
+
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 
     // MARK: The queue
@@ -136,6 +143,7 @@ package struct Downloads {
         while !isSuspended, runningCount < limits.maximumConcurrent, let slot = waiting.popFirst() {
             let id = TransferID(rawValue: transfers.key(of: slot))
             runningCount += 1
+            transfers[id].isObserved = true
             begin(id, now)
             forEachSubscriber(id) { $0.start($1, now) }
         }

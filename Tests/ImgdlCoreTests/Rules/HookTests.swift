@@ -111,7 +111,7 @@ final class HookTests: XCTestCase {
             XCTAssertEqual(play.downloads.disposition(a.transfer), .discard)
             play.skip()
             play.finished(a.transfer)
-            guard case .end(_, .failure(let failure, _))? = play.downloads.takeActions().first else { return XCTFail() }
+            guard case .end(_, .failure(let failure, _))? = play.take().first else { return XCTFail() }
             XCTAssertEqual(failure.code, code)
             XCTAssertEqual(failure.status, status)
         }
@@ -188,7 +188,7 @@ final class HookTests: XCTestCase {
             play.finished(a.transfer)
             play.skip()
             play.answer(a.transfer, 1, .redirect(target))
-            let first = play.downloads.takeActions().first
+            let first = play.take().first
             if let code {
                 guard case .end(_, .failure(let failure, _))? = first else { return XCTFail("\(code)") }
                 XCTAssertEqual(failure.code, code)
@@ -290,7 +290,7 @@ final class HookTests: XCTestCase {
             play.pass(99)
             play.expect([], "a clock of its own begins with the answer")
             play.pass(1)
-            guard case .end? = play.downloads.takeActions().first(where: { if case .end = $0 { true } else { false } })
+            guard case .end? = play.take().first(where: { if case .end = $0 { true } else { false } })
             else { return XCTFail() }
             play.expectEmpty()
         }
@@ -305,7 +305,7 @@ final class HookTests: XCTestCase {
                 play.finished(a.transfer)
                 play.skip()
                 if isCancelled { play.cancel(a) } else { play.pass(500) }
-                let last = play.downloads.takeActions()
+                let last = play.take()
                 XCTAssertEqual(last.last, .forget(a.transfer))
                 XCTAssertEqual(last.count, 2, "nothing is at the transport any more")
                 play.expectEmpty()

@@ -175,7 +175,7 @@ final class RetryTests: XCTestCase {
         play.pass(199)
         play.expect([])
         play.pass(1)
-        guard case .end(_, .failure(let failure, _))? = play.downloads.takeActions().first else { return XCTFail() }
+        guard case .end(_, .failure(let failure, _))? = play.take().first else { return XCTFail() }
         XCTAssertEqual(failure.code, .totalTimeout)
     }
 

@@ -34,6 +34,10 @@ struct Witness {
     struct TransferRecord {
         var transport = Transport.waiting
         var isForgotten = false
+        /// Its observer has been told that it has stopped.
+        var isObservedStopped = false
+        /// It has left the queue once.
+        var hasStarted = false
         var hasHead = false
         var isDraining = false
         var request: TransferRequest
@@ -146,6 +150,8 @@ struct Witness {
         case .forget(let id):
             try live(id)
             try require(!isAtTransport(id), "forgotten at the transport")
+            try require(
+                transfers[id]!.isObservedStopped == transfers[id]!.hasStarted, "an observer is told of no end")
             try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
             transfers[id]!.isForgotten = true
             liveTransfers.removeAll { $0 == id }
@@ -171,6 +177,16 @@ struct Witness {
             transfers[id]!.stepsInFlight[variant] = step
         case .emit(let subscriber, let notice): try see(subscriber, notice)
         case .end(let subscriber, let outcome): try see(subscriber, outcome)
+        case .observe(let id, let milestone, let subscribers):
+            try live(id)
+            let count = liveSubscribers.filter { self.subscribers[$0]!.transfer == id }.count
+            guard case .stopped(let failure) = milestone else { break }
+            try require(subscribers == count, "observed after the end of a subscriber")
+            try require(transfers[id]!.hasStarted, "an observer is told of one that never left the queue")
+            try require(!transfers[id]!.isObservedStopped, "stopped a second time")
+            let isWell = transfers[id]!.finished && !transfers[id]!.failed
+            try require(failure != nil || isWell, "well for the observer, though it failed")
+            transfers[id]!.isObservedStopped = true
         }
     }
 
@@ -178,6 +194,7 @@ struct Witness {
         try require([.waiting, .resting].contains(transfers[id]?.transport), "started what did not wait")
         if let rest = transfers[id]!.rest { try require(rest.contains(now), "did not wait as it was told to") }
         transfers[id]!.rest = nil
+        transfers[id]!.hasStarted = true
         try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
         let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
         try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
@@ -244,6 +261,7 @@ struct Witness {
         try require(longest < .max && after <= longest, "tried again for nobody, or against Retry-After")
         var fresh = TransferRecord(request: transfer.request)
         fresh.transport = .resting
+        fresh.hasStarted = true
         fresh.lastQuestion = transfer.lastQuestion
         fresh.lastStatus = transfer.lastStatus
         // Requests made meanwhile may have a transfer of their own: later ones join that.
