@@ -2,8 +2,8 @@ import CCodecs
 import ImgdlCore
 
 extension DecodedImage {
-    /// The same upright, complete picture with an orientation that was found only behind its pixels. If that has made it
-    /// stand out of the box, it is scaled once more, from the size it has.
+    /// The same upright picture, turned, and scaled into the box if it stands out of that: for an orientation that was
+    /// found only behind the pixels, and for pixels that came at full size.
     func turned(_ stored: Int, _ options: DecodeOptions) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -12,9 +12,9 @@ extension DecodedImage {
         header.width = layout.width
         header.height = layout.height
         if layout.isScaled(width: pixels.width, height: pixels.height) {
-            let canvas = try pixels.scaled(to: layout, isOpaque: !header.hasAlpha)
+            let scaled = try pixels.scaled(to: layout, isOpaque: !header.hasAlpha, rows: ready.height)
             return DecodedImage(
-                header: header, pixels: canvas, ready: layout.rectangle(ofRows: layout.storedHeight),
+                header: header, pixels: scaled.pixels, ready: layout.rectangle(ofRows: scaled.rows),
                 isComplete: isComplete, pass: pass)
         }
         guard orientation != .upright else {
