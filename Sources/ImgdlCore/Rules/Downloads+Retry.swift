@@ -37,8 +37,8 @@ extension Downloads {
             downloads.subscribers[subscriber].since = nil
             downloads.subscribers[subscriber].isProgressHeld = false
             downloads.subscribers[subscriber].isPartialHeld = false
-            let (policy, attempt) = (downloads.subscribers[subscriber].options.retry, downloads.subscribers[subscriber].retries)
-            longest = min(longest, RetryRules.longestWait(policy, attempt: attempt))
+            let waiting = downloads.subscribers[subscriber]
+            longest = min(longest, RetryRules.longestWait(waiting.options.retry, attempt: waiting.retries))
         }
         let wait = max(transfers[id].retryAfter ?? 0, Int64.random(in: 0...longest, using: &random))
         transfers[id].reset()

@@ -50,8 +50,10 @@ package struct FailedURLs {
         entries[key] = Entry(failure: failure, instant: now, number: lastNumber)
         order.append((key, lastNumber))
         var gone = 0
-        while entries.count > Self.capacity || (gone < order.count && entries[order[gone].key]?.number != order[gone].number) {
-            if entries[order[gone].key]?.number == order[gone].number { entries[order[gone].key] = nil }
+        while gone < order.count {
+            let isLive = entries[order[gone].key]?.number == order[gone].number
+            if isLive, entries.count <= Self.capacity { break }
+            if isLive { entries[order[gone].key] = nil }
             gone += 1
         }
         order.removeFirst(gone)
