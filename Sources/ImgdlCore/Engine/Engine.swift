@@ -3,18 +3,20 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine: TransportEvents {
-    private let mailbox: Mailbox
+    let mailbox: Mailbox
     private let loop: EventLoop
     let clock: any Clock
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
     private let ledger: MemoryLedger
-    private var transport: (any Transport)?
+    var transport: (any Transport)?
     var downloads: Downloads
     /// By slot of the rules' numbers.
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
+    /// Answers that hooks gave inside the call that asked them: looked at when the actions before them are done.
+    var promptReplies: [(id: TransferID, number: UInt32, reply: HookReply)] = []
     /// Of those that wait, too.
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
@@ -30,7 +32,8 @@ final class Engine: TransportEvents {
         limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
         workers: WorkerPool, ledger: MemoryLedger
     ) {
-        downloads = Downloads(limits)
+        var random = SystemRandomNumberGenerator()
+        downloads = Downloads(limits, seed: random.next())
         ended = Condition(endLock)
         self.loop = loop
         self.mailbox = mailbox
@@ -121,6 +124,7 @@ final class Engine: TransportEvents {
         case .reconfigure(let transport, let limits): reconfigure(transport, limits, now)
         case .memoryReleased: takeReleasedMemory()
         case .decodeStepped(let report): decodeStepped(report, now)
+        case .answered(let id, let number, let reply): answered(id, number, reply, now)
         case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
         case .shutDown(let cancelling):
@@ -136,6 +140,15 @@ final class Engine: TransportEvents {
     // MARK: Actions
 
     private func performActions() {
+        performTakenActions()
+        while !promptReplies.isEmpty {
+            let (id, number, reply) = promptReplies.removeFirst()
+            answered(id, number, reply, clock.now())
+            performTakenActions()
+        }
+    }
+
+    private func performTakenActions() {
         let actions = downloads.takeActions()
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
@@ -163,8 +176,11 @@ final class Engine: TransportEvents {
         switch action {
         case .start(let id): start(id)
         case .follow(let id, let redirect): follow(id, redirect)
+        case .authenticate(let id, let credential): authenticate(id, credential)
+        case .ask(let id, let question): ask(id, question)
         case .setPriority(let id, let priority): transport?.setPriority(id, priority)
         case .setPaused(let id, let isPaused): transport?.setPaused(id, isPaused)
+        case .restart(let id): transfer(id)?.reset()
         case .stop(let id): transport?.cancel(id)
         case .forget(let id):
             // One that never left the queue has none.
@@ -180,30 +196,59 @@ final class Engine: TransportEvents {
         }
     }
 
-    private func start(_ id: TransferID) {
-        guard let request = downloads.request(id) else { return }
+    /// What is held of a transfer that leaves the queue.
+    func open(_ id: TransferID) -> ActiveTransfer? {
+        if let known = transfer(id) { return known }
+        guard let request = downloads.request(id) else { return nil }
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
-        active[slot] = ActiveTransfer(request)
+        let opened = ActiveTransfer(request)
+        active[slot] = opened
+        return opened
+    }
+
+    private func start(_ id: TransferID) {
+        guard let transfer = open(id) else { return }
+        transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
         observeStart(id)
-        transport?.start(
-            id,
-            TransportRequest(
-                url: request.url, method: request.method, fields: request.fields, body: request.body,
-                maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
-                usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id)))
+        transport?.start(id, transportRequest(id, transfer))
     }
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
         measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
-        transfer.url = redirect.url
-        transport?.start(
-            id,
-            RedirectRules.request(
-                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
-                priority: downloads.priority(id)))
+        transfer.startHop(redirect.url, redirect: redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    private func authenticate(_ id: TransferID, _ credential: Credential) {
+        guard let transfer = transfer(id) else { return }
+        transfer.authentication = (transfer.url, credential)
+        transfer.startHop(transfer.url, redirect: transfer.redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// Of the hop that begins.
+    private func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+        let request = transfer.request
+        var next = TransportRequest(
+            url: request.url, method: request.method, fields: request.fields, body: request.body,
+            maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
+            usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id))
+        if let outgoing = transfer.outgoing {
+            next.url = outgoing.url
+            next.method = outgoing.method
+            next.fields = outgoing.fields
+            next.body = outgoing.body
+            let isElsewhere = !outgoing.url.isSameOrigin(as: request.url)
+            next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.credential)
+        }
+        if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
+        if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
+            next.credential = credential
+        }
+        return next
     }
 
     private func emit(_ subscriber: SubscriberID, _ notice: Notice) {
@@ -251,8 +296,12 @@ final class Engine: TransportEvents {
             }
         }
         if let transfer { result.progress = transfer.progress }
+        result.contentType = result.response?.head.mediaType ?? ""
         result.metrics = measureEnd(subscription, result.code)
-        if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
+        if let failure = result.failure {
+            if ResponseRules.showsBody(failure.code) { result.preview = transfer?.firstBytes() ?? [] }
+            result.message = "\(subscription.request.url.redacted): \(failure.message)"
+        }
         subscription.post(.terminal(result))
     }
 
@@ -273,21 +322,24 @@ final class Engine: TransportEvents {
         transfer.addVariants(upTo: variant)
         let session =
             transfer.variants[variant].session
-            ?? DecodeSession(codec.makeDecoder(options), transfer.variants[variant].charge, clock: clock)
+            ?? DecodeSession(
+                codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt, clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
             mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
         }
         if !isTaken {
-            var report = DecodeReport(transfer: id, variant: variant)
+            var report = DecodeReport(transfer: id, variant: variant, attempt: transfer.attempt)
             report.verdict = .failed(Failure(.outOfMemory, "no thread to decode on"))
             mailbox.post(.decodeStepped(report))
         }
     }
 
     private func decodeStepped(_ report: DecodeReport, _ now: Instant) {
-        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil else { return }
+        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
+            report.attempt == transfer.attempt
+        else { return }
         measureDecode(report)
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
@@ -310,19 +362,33 @@ final class Engine: TransportEvents {
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
         measurement(id)?.update { $0.answer(head.httpVersion) }
-        transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
-        transfer.expected = ResponseRules.expectedBytes(head)
-        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
+        receive(head, of: transfer)
+        _ = downloads.headReceived(
+            id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
+        // A hook may answer at once: only then is it known what becomes of the body.
         performActions()
-        return disposition
+        return downloads.disposition(id)
     }
 
+    /// The head as it came, or as a hook wants it taken.
+    func receive(_ head: ResponseHead, of transfer: ActiveTransfer) {
+        transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
+        transfer.expected = ResponseRules.expectedBytes(head)
+    }
+
+    func retryAfter(_ head: ResponseHead) -> Int64? { RetryRules.retryAfter(head, wallTime: clock.wallTime()) }
+
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        // What is read of an unwanted body belongs to no picture.
-        guard let transfer = transfer(id), downloads.takesBody(id) else { return }
+        guard let transfer = transfer(id) else { return }
+        if downloads.disposition(id) == .discard {
+            // What is read of an unwanted body belongs to no picture.
+            transfer.appendPreview(body)
+            downloads.bodyReceived(id, body.count, clock.now())
+            return performActions()
+        }
         if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
-            measurement(id)?.setBodyBytes(transfer.body?.count ?? 0)
+            measurement(id)?.setBodyBytes(Int(transfer.received))
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)

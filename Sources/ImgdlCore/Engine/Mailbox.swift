@@ -18,6 +18,7 @@ enum Command {
     case reconfigure(any Transport, Limits)
     case decodeStepped(DecodeReport)
     case memoryReleased
+    case answered(TransferID, UInt32, HookReply)
     case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.

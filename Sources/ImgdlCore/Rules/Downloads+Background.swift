@@ -32,7 +32,7 @@ extension Downloads {
         let continues = transfers[id].continuesInBackground
         switch transfers[id].phase {
         case .waiting: waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
-        case .connecting, .receiving:
+        case .asking, .connecting, .receiving:
             guard background != nil, !continues, !transfers[id].pauses.contains(.background) else { return }
             releasePlace(id)
             pause(id, .background, now)
@@ -49,7 +49,7 @@ extension Downloads {
             if running.count < limits.maximumConcurrent, background == nil || transfers[id].continuesInBackground,
                 let place = waiting.takePlace(HostAndPort(transfers[id].request.url))
             {
-                begin(id, place)
+                occupy(id, place)
                 resume(id, .background, now)
             } else {
                 stay.append(id)
@@ -81,7 +81,7 @@ extension Downloads {
     mutating func pause(_ id: TransferID, _ reason: Pauses, _ now: Instant) {
         if transfers[id].pauses.isEmpty {
             transfers[id].pausedAt = now
-            actions.append(.setPaused(id, true))
+            if hasExchange(id) { actions.append(.setPaused(id, true)) }
         }
         transfers[id].pauses.insert(reason)
         hasRoom = true
@@ -92,12 +92,17 @@ extension Downloads {
         guard transfers[id].pauses.contains(reason) else { return }
         takeOut(reason, id, now)
         guard transfers[id].pauses.isEmpty else { return }
-        actions.append(.setPaused(id, false))
+        if hasExchange(id) { actions.append(.setPaused(id, false)) }
         // What it had left before the pause it has left now.
         let last = transfers[id].lastActivity.nanoseconds
         let pause = now.nanoseconds - transfers[id].pausedAt.nanoseconds
         transfers[id].lastActivity = Instant(nanoseconds: min(now.nanoseconds, last + pause))
         watch(id)
+    }
+
+    /// There is something to pause at the transport: it has begun, and its end has not come.
+    private func hasExchange(_ id: TransferID) -> Bool {
+        transfers[id].isAtTransport && transfers[id].heldEnd == nil
     }
 
     /// The transport has nothing more of it to pause.
@@ -126,6 +131,8 @@ struct Pauses: OptionSet {
 
     static let background = Pauses(rawValue: 1 << 0)
     static let memory = Pauses(rawValue: 1 << 1)
+    /// A hook is asked about its response.
+    static let question = Pauses(rawValue: 1 << 2)
 }
 
 /// The clock of a subscriber's total timeout.

@@ -103,6 +103,12 @@ extension Downloads {
         return memory.canvases <= stuck
     }
 
+    /// Its decoders are let go with what they hold, which `memoryReleased` will tell.
+    mutating func forgetCanvases(_ id: TransferID) {
+        openVariants.removeAll { $0.transfer == id }
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].reserved = 0 }
+    }
+
     private mutating func dropLeftovers() {
         openVariants.removeAll { [transfers] in !transfers.contains($0.transfer) }
         leftoversLookedAt = max(64, 2 * openVariants.count)

@@ -32,15 +32,10 @@ extension Downloads {
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)
         {
             let id = TransferID(rawValue: transfers.key(of: slot))
-            begin(id, place)
-            transfers[id].phase = .connecting
+            occupy(id, place)
             transfers[id].isObserved = true
-            actions.append(.start(id))
-            touch(id, now)
-            forEachSubscriber(id) { downloads, subscriber in
-                downloads.startClock(subscriber, now)
-                downloads.emit(subscriber, .started, needs: .started)
-            }
+            begin(id, now)
+            forEachSubscriber(id) { $0.start($1, now) }
         }
     }
 
@@ -52,7 +47,7 @@ extension Downloads {
 
     // MARK: Places
 
-    mutating func begin(_ id: TransferID, _ place: WaitingQueue.Place) {
+    mutating func occupy(_ id: TransferID, _ place: WaitingQueue.Place) {
         starts += 1
         transfers[id].place = place
         transfers[id].startNumber = starts

@@ -5,7 +5,7 @@ extension Downloads {
         if cancels { return cancelAll(now) }
         let failure = Failure(.invalidOperation, "the downloader's session is invalidated")
         for subscriber in subscribers.keys {
-            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].phase == .waiting else { continue }
+            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].isWaiting else { continue }
             end(subscriber, .failure(failure), now)
         }
         startWaiting(now)

@@ -8,8 +8,11 @@
 /// - `forget` is the last action of each transfer.
 ///
 ///     waiting ──start──▶ connecting ──▶ receiving ──▶ decoding ──▶ gone
-///        │                   ▲   redirect   │            │
-///        └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      ▲ │                   ▲   redirect   │            │
+///      │ └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      └──── resting ◀──── a failure that may pass
+///
+/// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding.
 package struct Downloads {
     package internal(set) var limits: Limits
     package internal(set) var isSuspended = false
@@ -23,6 +26,8 @@ package struct Downloads {
     var starts: UInt32 = 0
     var background: Background?
     var backgroundStays: UInt32 = 0
+    /// Transfers that wait for their next attempt.
+    var restingCount = 0
     /// Paused in the background, without a place.
     var parked: [TransferID] = []
     var memory: MemoryRules
@@ -40,6 +45,9 @@ package struct Downloads {
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    var failedURLs = FailedURLs()
+    /// For the waits between attempts.
+    var random: SmallGenerator
     var actions: [Action] = []
 
     enum DeadlineOwner: Equatable {
@@ -52,12 +60,16 @@ package struct Downloads {
         case heldPartial(SubscriberID)
         /// Of a stay in the background.
         case grace(UInt32)
+        /// It is time for the next attempt.
+        case rest(TransferID)
     }
 
-    package init(_ limits: Limits = Limits()) {
+    /// `seed`: of the waits between attempts, which are at random.
+    package init(_ limits: Limits = Limits(), seed: UInt64 = 0) {
         self.limits = limits
         waiting = WaitingQueue(maximumPerHost: limits.maximumPerHost)
         memory = MemoryRules(budget: limits.memoryBudget)
+        random = SmallGenerator(seed: seed)
     }
 
     package var transferCount: Int { transfers.count }
@@ -80,10 +92,11 @@ package struct Downloads {
         if let id = joinable[request] {
             let subscriber = join(id, options)
             if options.continuesInBackground { reconsider(id, now) }
-            if transfers[id].phase != .waiting { catchUp(subscriber, now) }
+            if !transfers[id].isWaiting { catchUp(subscriber, now) }
             if background != nil { startWaiting(now) }
             return (subscriber, id)
         }
+        if let failure = blacklisted(request, options, now) { return refuse(request, options, failure, now) }
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
         if transfers[id].isShareable { joinable[request] = id }
         let subscriber = join(id, options)
@@ -128,7 +141,12 @@ package struct Downloads {
     }
 
     /// Transfers that have ended at the network and are not over.
-    package var decodingCount: Int { transfers.count - waiting.count - runningCount }
+    package var decodingCount: Int {
+        transfers.count - waiting.count - running.count - parked.count - restingCount
+    }
+
+    /// Those that stand still in the background or for want of memory.
+    package var pausedCount: Int { parked.count + pressed.count }
 
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 }

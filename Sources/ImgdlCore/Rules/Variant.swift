@@ -31,6 +31,8 @@ struct Variant {
     var hasHeader = false
     var hasPartial = false
     var lastPartial: Instant?
+    /// Bytes of the body when it last showed a picture, of any attempt: what has been seen is not shown again.
+    var shownBytes: Int64 = 0
     /// Milliseconds, the least that anybody asked for since there was nobody.
     private var partialInterval: Int64 = 0
     var isTimerSet = false
@@ -58,6 +60,16 @@ struct Variant {
     var nextPartial: Instant? { lastPartial?.advanced(byMilliseconds: partialInterval) }
 
     func mayShow(_ now: Instant) -> Bool { partialCount > 0 && nextPartial.map { $0 <= now } ?? true }
+
+    /// Its decoder is gone, with all that it gave.
+    mutating func reset() {
+        phase = .unopened
+        hasNewBytes = false
+        hasUnshown = false
+        hasHeader = false
+        hasPartial = false
+        isHeldBack = false
+    }
 
     mutating func join(_ options: SubscriberOptions) {
         subscriberCount += 1
