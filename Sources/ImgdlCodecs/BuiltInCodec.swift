@@ -38,6 +38,9 @@ final class SniffingDecoder: ImageDecoder {
         do throws(Failure) {
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
             let image = try decoder.finish()
+            if options.requiresAnimation, image.header.frameCount < 2 {
+                throw Failure(.badImageData, "the picture is not animated")
+            }
             outcome = .success(image)
             return image
         } catch {
@@ -73,7 +76,7 @@ final class SniffingDecoder: ImageDecoder {
         case .jpeg: return try JPEGDecoder(options)
         case .png: return try PNGDecoder(options)
         case .webp: return WebPDecoder(options)
-        case .gif: throw Failure(.badImageData, "GIF is not supported yet")
+        case .gif: return GIFDecoder(options)
         case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }
