@@ -11,7 +11,14 @@ extension DecodedImage {
         header.width = layout.width
         header.height = layout.height
         guard orientation != .upright else {
-            return DecodedImage(header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass)
+            return DecodedImage(
+                header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,
+                loopCount: loopCount)
+        }
+        var turnedFrames: [AnimationFrame] = []
+        for frame in frames {
+            let turned = try frame.pixels.turned(orientation, format: frame.pixels.format)
+            turnedFrames.append(AnimationFrame(pixels: turned, milliseconds: frame.milliseconds))
         }
         let canvas = try layout.makeCanvas(pixels.format)
         codec_place_rows(
@@ -19,6 +26,6 @@ extension DecodedImage {
             layout.placement(on: canvas), 0)
         return DecodedImage(
             header: header, pixels: canvas, ready: layout.rectangle(ofRows: ready.height), isComplete: isComplete,
-            pass: pass)
+            pass: pass, frames: turnedFrames, loopCount: loopCount)
     }
 }
