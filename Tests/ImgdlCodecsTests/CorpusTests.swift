@@ -35,6 +35,7 @@ final class CorpusTests: XCTestCase {
             var options = DecodeOptions()
             options.maximumPixels = 1 << 26
             let verdict = decode(file.bytes, options)
+            if file["note"].contains("either outcome accepted") { continue }
             XCTAssertNotNil(verdict.failure, file.path)
             XCTAssertNotEqual(verdict.failure?.message, "", file.path)
         }
@@ -72,8 +73,10 @@ final class CorpusTests: XCTestCase {
                 XCTAssertEqual(Array(frames.joined()).sha256, file["frames_rgba_sha256"], file.path)
                 compared += 1
             }
+            // The manifest leaves out what follows the fiftieth.
             let delays = file["delays_ms"].split(separator: ",").compactMap { Int($0) }
-            XCTAssertEqual(verdict.milliseconds, delays.map { $0 < 11 ? 100 : $0 }, file.path)
+            let shown = delays.map { $0 < 11 ? 100 : $0 }
+            XCTAssertEqual(Array(verdict.milliseconds.prefix(shown.count)), shown, file.path)
             // The manifest counts GIF's blocks ahead of the first frame only.
             if file.path.hasSuffix("multiple-loop-counts.gif") { continue }
             XCTAssertEqual(verdict.loopCount, file.loopCount, file.path)
