@@ -57,6 +57,54 @@ public func imgdl_image_frame_count(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.header.frameCount ?? 0)
 }
 
+@_cdecl("imgdl_image_frame") @implementation
+public func imgdl_image_frame(
+    _ handle: OpaquePointer?, _ index: UInt32, _ frame: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        let image = try object(handle, .image, as: ImageObject.self).image
+        guard let frame else { throw Failure(.invalidArgument, "frame is NULL") }
+        guard let found = image.frame(Int(index)) else {
+            let count = max(1, image.header.frameCount, image.frames.count)
+            guard index >= count else { throw Failure(.notReady, "frame \(index) was not decoded") }
+            throw Failure(.invalidArgument, "there is no frame \(index), but \(count)")
+        }
+        frame.pointee = ImageObject.handle(found)
+    }
+}
+
+@_cdecl("imgdl_image_frame_duration_ms") @implementation
+public func imgdl_image_frame_duration_ms(_ handle: OpaquePointer?, _ index: UInt32) -> UInt32 {
+    guard let frames = image(handle)?.frames, index < frames.count else { return 0 }
+    return UInt32(clamping: frames[Int(index)].milliseconds)
+}
+
+@_cdecl("imgdl_image_loop_count") @implementation
+public func imgdl_image_loop_count(_ handle: OpaquePointer?) -> UInt32 {
+    UInt32(clamping: image(handle)?.loopCount ?? 0)
+}
+
+@_cdecl("imgdl_image_create") @implementation
+public func imgdl_image_create(
+    _ width: UInt32, _ height: UInt32, _ format: imgdl_pixel_format, _ pixels: UnsafeRawPointer?, _ stride: Int,
+    _ image: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        guard let image else { throw Failure(.invalidArgument, "image is NULL") }
+        guard let pixels else { throw Failure(.invalidArgument, "pixels is NULL") }
+        guard width > 0, height > 0 else { throw Failure(.invalidArgument, "an image of \(width) × \(height) pixels") }
+        guard let format = PixelFormat(rawValue: format) else {
+            throw Failure(.invalidArgument, "\(format) is no pixel format")
+        }
+        let row = Int(width) * format.bytesPerPixel
+        guard stride >= row, !stride.multipliedReportingOverflow(by: Int(height)).overflow else {
+            throw Failure(.invalidArgument, "a stride of \(stride) bytes for rows of \(row)")
+        }
+        image.pointee = ImageObject.handle(
+            try DecodedImage(copying: pixels, width: Int(width), height: Int(height), stride: stride, format))
+    }
+}
+
 @_cdecl("imgdl_image_orientation") @implementation
 public func imgdl_image_orientation(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.header.orientation ?? 0)

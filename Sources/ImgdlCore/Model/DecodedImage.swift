@@ -86,3 +86,28 @@ package struct DecodedImage: Sendable {
         self.loopCount = loopCount
     }
 }
+
+extension DecodedImage {
+    /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.
+    package func frame(_ index: Int) -> DecodedImage? {
+        guard frames.indices.contains(index) else { return index == 0 && frames.isEmpty ? self : nil }
+        var header = header
+        header.frameCount = 1
+        let pixels = frames[index].pixels
+        let whole = PixelRectangle(x: 0, y: 0, width: pixels.width, height: pixels.height)
+        return DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
+    }
+
+    /// Pixels that no file was decoded to. `source` has `height` rows, `stride` bytes apart. Throws `outOfMemory`.
+    package init(
+        copying source: UnsafeRawPointer, width: Int, height: Int, stride: Int, _ format: PixelFormat
+    ) throws(Failure) {
+        let pixels = try PixelBuffer(width: width, height: height, format: format)
+        for y in 0..<height {
+            (pixels.bytes + y * pixels.stride).copyMemory(from: source + y * stride, byteCount: pixels.stride)
+        }
+        self.init(
+            header: ImageHeader(format: .unknown, width: width, height: height, hasAlpha: true, isProgressive: false),
+            pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: height), isComplete: true)
+    }
+}
