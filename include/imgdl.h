@@ -636,7 +636,7 @@ IMGDL_API void imgdl_hooks_release(imgdl_hooks *hooks);
 
 /** Go on as it is. Since 1.1. */
 IMGDL_API imgdl_status imgdl_continue_unchanged(imgdl_continuation *next);
-/** Send this instead; copied. NULL url or method: as it was. Since 1.1. */
+/** Send this instead; copied. NULL url, method, headers or body: as it was. Since 1.1. */
 IMGDL_API imgdl_status imgdl_continue_with_request(imgdl_continuation *next, const imgdl_outgoing *request);
 /** Take it as a response with this status and these headers; copied. Since 1.1. */
 IMGDL_API imgdl_status imgdl_continue_with_response(imgdl_continuation *next, int32_t status, const imgdl_header *headers,

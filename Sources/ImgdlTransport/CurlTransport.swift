@@ -48,7 +48,10 @@ package final class CurlTransport: Transport {
         spareHandles = [handle]
     }
 
-    package func parse(_ url: String) throws(Failure) -> ParsedURL { try URLParser.parse(url) }
+    package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
+
+    /// Without a transport: what a hook answers may be parsed before its transfer goes on.
+    package static func parse(_ url: String) throws(Failure) -> ParsedURL { try URLParser.parse(url) }
 
     package func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {
         try URLParser.resolve(reference, against: base)

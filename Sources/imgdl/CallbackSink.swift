@@ -8,10 +8,15 @@ final class CallbackSink: EventSink, @unchecked Sendable {
     private let callback: imgdl_event_callback
     private let destructor: imgdl_destructor?
     private let userData: UnsafeMutableRawPointer?
+    private let showsFullURLs: Bool
     /// Set before the first event.
     var token: OpaquePointer?
 
-    init(_ callback: @escaping imgdl_event_callback, _ destructor: imgdl_destructor?, _ userData: UnsafeMutableRawPointer?) {
+    init(
+        _ callback: @escaping imgdl_event_callback, _ destructor: imgdl_destructor?,
+        _ userData: UnsafeMutableRawPointer?, showsFullURLs: Bool
+    ) {
+        self.showsFullURLs = showsFullURLs
         self.callback = callback
         self.destructor = destructor
         self.userData = userData
@@ -27,7 +32,7 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         case .started:
             send(IMGDL_EVENT_STARTED, Progress()) { _ in }
         case .response(let response, let progress):
-            ResponseStruct(response).withPointer { pointer in
+            ResponseStruct(response, showsFullURLs: showsFullURLs).withPointer { pointer in
                 send(IMGDL_EVENT_RESPONSE, progress) {
                     $0.response = pointer
                     $0.http_status = response.head.status

@@ -1,51 +1,5 @@
 import CImgdl
-import Glibc
 import ImgdlCore
-
-let configSize1 = 56
-
-/// imgdl_config, read. Throws what imgdl_downloader_create returns.
-private func configuration(
-    _ source: UnsafePointer<imgdl_config>?
-) throws(Failure) -> (DownloaderConfiguration, (any Executor)?) {
-    var configuration = DownloaderConfiguration(userAgent: Process.userAgent)
-    guard source != nil else { return (configuration, nil) }
-    let config = try SizedStruct.read(source, version1: configSize1)
-    guard config.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_config.reserved is not 0") }
-    if config.max_concurrent > 0 { configuration.limits.maximumConcurrent = try maximumConcurrent(config.max_concurrent) }
-    configuration.limits.order = try order(config.order)
-    guard config.decode_threads <= 256 else { throw Failure(.invalidArgument, "decode_threads is above 256") }
-    configuration.decodeThreads = Int(config.decode_threads)
-    if config.connect_timeout_ms > 0 { configuration.limits.connectTimeout = Int64(config.connect_timeout_ms) }
-    if config.idle_timeout_ms > 0 { configuration.limits.idleTimeout = Int64(config.idle_timeout_ms) }
-    guard config.max_redirects <= 100 else { throw Failure(.invalidArgument, "max_redirects is above 100") }
-    if config.max_redirects > 0 { configuration.limits.maximumRedirects = Int(config.max_redirects) }
-    if config.user_agent != nil {
-        guard let agent = string(config.user_agent) else { throw Failure(.invalidHeader, "user_agent is not UTF-8") }
-        try HeaderRules.check(HeaderField("User-Agent", agent))
-        configuration.userAgent = agent
-    }
-    if let file = config.ca_file {
-        guard access(file, R_OK) == 0, let path = string(file) else {
-            let name = string(file) ?? "(not UTF-8)"
-            throw Failure(.invalidOperation, "ca_file \(name) cannot be read: \(String(cString: strerror(errno)))")
-        }
-        configuration.transport.certificateAuthorities = path
-    }
-    return (configuration, try executor(config.executor))
-}
-
-private func maximumConcurrent(_ value: UInt32) throws(Failure) -> Int {
-    guard (1...UInt32(IMGDL_MAX_CONCURRENT_LIMIT)).contains(value) else {
-        throw Failure(.invalidArgument, "max_concurrent is not between 1 and \(IMGDL_MAX_CONCURRENT_LIMIT)")
-    }
-    return Int(value)
-}
-
-private func order(_ value: UInt32) throws(Failure) -> ExecutionOrder {
-    guard let order = ExecutionOrder(rawValue: value) else { throw Failure(.invalidArgument, "\(value) is no order") }
-    return order
-}
 
 private func downloader(_ handle: OpaquePointer?) throws(Failure) -> Downloader { try object(handle, .downloader) }
 
@@ -63,8 +17,8 @@ public func imgdl_downloader_create(
 ) -> imgdl_status {
     call { () throws(Failure) in
         guard let downloader else { throw Failure(.invalidArgument, "downloader is NULL") }
-        let (configuration, executor) = try configuration(config)
-        let new = try Process.makeDownloader(configuration, executor: executor)
+        let read = try ConfigReader(config)
+        let new = try Process.makeDownloader(read.configuration, executor: read.executor)
         downloader.pointee = HandleTable.shared.insert(new, .downloader)
     }
 }
@@ -102,12 +56,12 @@ public func imgdl_downloader_set_header(
 
 @_cdecl("imgdl_downloader_set_max_concurrent") @implementation
 public func imgdl_downloader_set_max_concurrent(_ handle: OpaquePointer?, _ maximum: UInt32) -> imgdl_status {
-    call { () throws(Failure) in try downloader(handle).setMaximumConcurrent(try maximumConcurrent(maximum)) }
+    call { () throws(Failure) in try downloader(handle).setMaximumConcurrent(try ConfigReader.maximumConcurrent(maximum)) }
 }
 
 @_cdecl("imgdl_downloader_set_order") @implementation
 public func imgdl_downloader_set_order(_ handle: OpaquePointer?, _ value: imgdl_order) -> imgdl_status {
-    call { () throws(Failure) in try downloader(handle).setOrder(try order(value)) }
+    call { () throws(Failure) in try downloader(handle).setOrder(try ConfigReader.order(value)) }
 }
 
 @_cdecl("imgdl_downloader_set_suspended") @implementation

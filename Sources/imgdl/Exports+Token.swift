@@ -2,7 +2,6 @@ import CImgdl
 import Glibc
 import ImgdlCore
 
-let requestSize1 = 120
 let resultSize1 = 48
 
 /// What an imgdl_token handle stands for.
@@ -23,7 +22,7 @@ final class Token: ProcessBound {
     func result() -> imgdl_result? {
         guard let result = downloader.result(of: subscription) else { return nil }
         return lock.withLock {
-            let borrowed = borrowed ?? BorrowedResult(result)
+            let borrowed = borrowed ?? BorrowedResult(result, subscription.options)
             self.borrowed = borrowed
             return borrowed.result
         }
@@ -36,9 +35,9 @@ private final class BorrowedResult {
     private let message: UnsafeMutablePointer<CChar>?
     private let response: ResponseStruct?
 
-    init(_ source: DownloadResult) {
+    init(_ source: DownloadResult, _ options: SubscriberOptions) {
         message = strdup(source.message)
-        response = source.response.map { ResponseStruct($0) }
+        response = source.response.map { ResponseStruct($0, showsFullURLs: options.showsFullURLs) }
         var result = imgdl_result()
         result.struct_size = UInt32(MemoryLayout<imgdl_result>.stride)
         result.code = source.code.rawValue

@@ -3,7 +3,7 @@ import ImgdlCore
 
 /// What a handle is of.
 enum HandleKind: UInt8 {
-    case downloader, token, executor, decoder, image, data
+    case downloader, token, executor, decoder, image, data, hooks, continuation, batch, coder, transfer
 }
 
 /// Objects that belong to one process: after fork the child may only let go of them.

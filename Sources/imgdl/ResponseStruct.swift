@@ -4,36 +4,36 @@ import ImgdlCore
 
 /// An imgdl_response and the memory that it points to.
 final class ResponseStruct {
-    private let response: Response
-    private var strings: [UnsafeMutablePointer<CChar>?] = []
-    private let headers: UnsafeMutablePointer<imgdl_header>
+    private let headers: HeaderArray
     private let url: UnsafeMutablePointer<CChar>?
+    private let contentType: UnsafeMutablePointer<CChar>?
+    private let hops: UnsafeMutableBufferPointer<imgdl_hop>
     private let storage: UnsafeMutablePointer<imgdl_response>
 
-    init(_ response: Response) {
-        self.response = response
-        let fields = response.head.fields
-        headers = .allocate(capacity: max(fields.count, 1))
-        url = strdup(response.url.canonical)
-        storage = .allocate(capacity: 1)
-        for (index, field) in fields.enumerated() {
-            let name = strdup(field.name)
-            let value = strdup(field.value)
-            strings.append(name)
-            strings.append(value)
-            headers[index] = imgdl_header(name: name, value: value)
+    /// Without full URLs the values of their queries are left out: they sign and authorize (DESIGN section 2, promise 8).
+    init(_ response: Response, showsFullURLs: Bool) {
+        let text = { (url: ParsedURL) in strdup(showsFullURLs ? url.canonical : url.redacted) }
+        headers = HeaderArray(response.head.fields)
+        url = text(response.url)
+        contentType = strdup(response.head.mediaType)
+        hops = .allocate(capacity: response.hops.count)
+        for (index, hop) in response.hops.enumerated() {
+            hops.initializeElement(at: index, to: imgdl_hop(url: text(hop.url), status: hop.status, reserved: 0))
         }
+        storage = .allocate(capacity: 1)
         storage.initialize(
             to: imgdl_response(
                 struct_size: UInt32(MemoryLayout<imgdl_response>.stride), status: response.head.status,
                 http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.hops.count),
-                content_length: response.head.contentLength ?? -1, url: url, headers: headers, header_count: fields.count, hops: nil, content_type: nil))
+                content_length: response.head.contentLength ?? -1, url: url, headers: headers.pointer,
+                header_count: headers.count, hops: hops.baseAddress, content_type: contentType))
     }
 
     deinit {
-        for string in strings { free(string) }
+        for hop in hops { free(UnsafeMutablePointer(mutating: hop.url)) }
+        hops.deallocate()
         free(url)
-        headers.deallocate()
+        free(contentType)
         storage.deallocate()
     }
 

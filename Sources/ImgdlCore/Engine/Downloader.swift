@@ -43,6 +43,7 @@ package final class Downloader: @unchecked Sendable {
     private let lock = Lock()
     private let ended: Condition
     private var fields: RequestFields
+    private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// The thread that waits for the end, where there is one.
@@ -72,6 +73,7 @@ package final class Downloader: @unchecked Sendable {
         engine.attach(transport)
         clock = ports.clock
         fields = RequestFields(userAgent: configuration.userAgent)
+        requestDefaults = configuration.defaults
         ended = Condition(lock)
         do throws(Failure) {
             deliveryThread = executor == nil ? try ThreadExecutor() : nil
@@ -89,6 +91,8 @@ package final class Downloader: @unchecked Sendable {
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
         try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
     }
+
+    package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
     package func merge(_ own: [(name: String, value: String?)]) -> [HeaderField] {

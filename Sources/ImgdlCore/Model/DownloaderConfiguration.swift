@@ -5,12 +5,7 @@ package struct DownloaderConfiguration: Sendable {
     package var decodeThreads = 0
     package var userAgent: String
     package var transport = TransportConfiguration()
-    /// These of requests that have none of their own.
-    package var credential: Credential?
-    package var tls = TLSOptions()
-    package var hooks: (any Hooks)?
-    package var retry = RetryPolicy()
-    package var validation = Validation()
+    package var defaults = RequestDefaults()
 
     package init(userAgent: String) { self.userAgent = userAgent }
 }

@@ -18,4 +18,11 @@ package struct ResponseHead: Sendable {
         self.contentLength = contentLength
         self.isEncoded = isEncoded
     }
+
+    /// Of Content-Type, in lower case and without parameters (RFC 9110 section 8.3.1); empty where there is none.
+    package var mediaType: String {
+        let value = fields.first(named: "Content-Type") ?? ""
+        let type = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
+        return String(decoding: type, as: UTF8.self).lowercased()
+    }
 }

@@ -1,0 +1,104 @@
+import CImgdl
+import Glibc
+import ImgdlCore
+
+let configSize1 = 56
+
+/// imgdl_config, read. Throws what imgdl_downloader_create returns.
+struct ConfigReader {
+    private(set) var configuration = DownloaderConfiguration(userAgent: Process.userAgent)
+    /// nil: a thread of the downloader's own.
+    private(set) var executor: (any Executor)?
+
+    /// NULL gives the defaults.
+    init(_ source: UnsafePointer<imgdl_config>?) throws(Failure) {
+        guard source != nil else { return }
+        let config = try SizedStruct.read(source, version1: configSize1)
+        guard config.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_config.reserved is not 0") }
+        try readLimits(config)
+        try readTransport(config)
+        try readDefaults(config)
+        guard config.decode_threads <= 256 else { throw Failure(.invalidArgument, "decode_threads is above 256") }
+        configuration.decodeThreads = Int(config.decode_threads)
+        if config.user_agent != nil {
+            guard let agent = string(config.user_agent) else { throw Failure(.invalidHeader, "user_agent is not UTF-8") }
+            try HeaderRules.check(HeaderField("User-Agent", agent))
+            configuration.userAgent = agent
+        }
+        executor = try imgdl.executor(config.executor)
+    }
+
+    private mutating func readLimits(_ config: imgdl_config) throws(Failure) {
+        if config.max_concurrent > 0 {
+            configuration.limits.maximumConcurrent = try Self.maximumConcurrent(config.max_concurrent)
+        }
+        configuration.limits.maximumPerHost = try Self.maximumPerHost(config.max_per_host)
+        configuration.limits.order = try Self.order(config.order)
+        if config.connect_timeout_ms > 0 { configuration.limits.connectTimeout = Int64(config.connect_timeout_ms) }
+        if config.idle_timeout_ms > 0 { configuration.limits.idleTimeout = Int64(config.idle_timeout_ms) }
+        guard config.max_redirects <= 100 else { throw Failure(.invalidArgument, "max_redirects is above 100") }
+        if config.max_redirects > 0 { configuration.limits.maximumRedirects = Int(config.max_redirects) }
+        if config.memory_budget > 0 { configuration.limits.memoryBudget = Int64(clamping: config.memory_budget) }
+        configuration.limits.failureLifetime = Int64(config.failure_ttl_ms)
+        guard config.progress_interval >= 0, config.progress_interval <= 1 else {
+            throw Failure(.invalidArgument, "progress_interval is not between 0 and 1")
+        }
+        configuration.limits.progressInterval = config.progress_interval
+    }
+
+    private mutating func readTransport(_ config: imgdl_config) throws(Failure) {
+        let known = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
+            | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS)
+        guard config.flags & ~known == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_config.flags has a bit that this version does not know")
+        }
+        configuration.transport.deniesPrivateAddresses = config.flags & UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) != 0
+        configuration.transport.allowsFileURLs = config.flags & UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS) != 0
+        configuration.transport.allowsDataURLs = config.flags & UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) != 0
+        configuration.transport.certificateAuthorities = try readableFile(config.ca_file, "ca_file")
+        configuration.transport.proxy = try text(config.proxy, "proxy")
+        configuration.transport.cookieFile = try text(config.cookie_file, "cookie_file")
+    }
+
+    private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {
+        configuration.defaults.credential = try credential(config.user, config.password)
+        configuration.defaults.tls = try TLSOptions(
+            certificate: try readableFile(config.client_certificate, "client_certificate"),
+            key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
+            pin: config.pinned_public_key)
+        if config.hooks != nil { configuration.defaults.hooks = try object(config.hooks, .hooks, as: CHooks.self) }
+        configuration.defaults.retry.override(
+            count: config.retry_count, base: config.retry_base_ms, maximum: config.retry_max_ms)
+        configuration.defaults.validation = try Validation(
+            statuses: config.accepted_statuses, config.accepted_status_count, types: config.accepted_types,
+            config.accepted_type_count)
+    }
+
+    static func maximumConcurrent(_ value: UInt32) throws(Failure) -> Int {
+        guard (1...UInt32(IMGDL_MAX_CONCURRENT_LIMIT)).contains(value) else {
+            throw Failure(.invalidArgument, "max_concurrent is not between 1 and \(IMGDL_MAX_CONCURRENT_LIMIT)")
+        }
+        return Int(value)
+    }
+
+    static func maximumPerHost(_ value: UInt32) throws(Failure) -> Int {
+        guard value <= UInt32(IMGDL_MAX_CONCURRENT_LIMIT) else {
+            throw Failure(.invalidArgument, "max_per_host is above \(IMGDL_MAX_CONCURRENT_LIMIT)")
+        }
+        return Int(value)
+    }
+
+    static func order(_ value: UInt32) throws(Failure) -> ExecutionOrder {
+        guard let order = ExecutionOrder(rawValue: value) else { throw Failure(.invalidArgument, "\(value) is no order") }
+        return order
+    }
+}
+
+/// Threads and files that cannot be read are found out here and not at the first download.
+private func readableFile(_ path: UnsafePointer<CChar>?, _ name: String) throws(Failure) -> String? {
+    guard let text = try text(path, name) else { return nil }
+    guard access(text, R_OK) == 0 else {
+        throw Failure(.invalidOperation, "\(name) \(text) cannot be read: \(String(cString: strerror(errno)))")
+    }
+    return text
+}

@@ -1,0 +1,137 @@
+import CImgdl
+import ImgdlCore
+
+let requestSize1 = 120
+
+/// imgdl_request, read and checked. Throws what imgdl_download returns.
+struct RequestReader {
+    let transfer: TransferRequest
+    let options: SubscriberOptions
+    /// nil: the downloader's.
+    let executor: (any Executor)?
+
+    init(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) {
+        let defaults = downloader.defaults
+        options = try Self.subscriberOptions(request, defaults)
+        transfer = try Self.transferRequest(request, downloader, defaults)
+        executor = try imgdl.executor(request.executor)
+    }
+
+    // MARK: About the subscriber
+
+    private static func subscriberOptions(
+        _ request: imgdl_request, _ defaults: RequestDefaults
+    ) throws(Failure) -> SubscriberOptions {
+        var options = SubscriberOptions()
+        options.priority = try checkedPriority(request.priority)
+        try checkBits(request)
+        options.events = request.callback == nil ? [] : EventMask(rawValue: request.event_mask)
+        options.wantsBody = has(request, IMGDL_REQUEST_BODY)
+        options.acceptsAnyStatus = has(request, IMGDL_REQUEST_ANY_STATUS)
+        options.continuesInBackground = has(request, IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
+        options.retriesFailed = has(request, IMGDL_REQUEST_RETRY_FAILED)
+        options.showsFullURLs = has(request, IMGDL_REQUEST_FULL_URLS)
+        let decode = try DecodeRequest(request.decode)
+        options.decode = !options.wantsBody || has(request, IMGDL_REQUEST_DECODE) ? decode.options : nil
+        options.salvages = decode.salvages
+        if request.max_body_bytes > 0 { options.maximumBodyBytes = Int64(clamping: request.max_body_bytes) }
+        options.totalTimeout = Int64(request.total_timeout_ms)
+        options.connectTimeout = Int64(request.connect_timeout_ms)
+        options.idleTimeout = Int64(request.idle_timeout_ms)
+        if request.partial_interval_ms > 0 { options.partialInterval = Int64(request.partial_interval_ms) }
+        options.retry = defaults.retry
+        options.retry.override(count: request.retry_count, base: request.retry_base_ms, maximum: request.retry_max_ms)
+        options.validation = defaults.validation
+        let own = try Validation(
+            statuses: request.accepted_statuses, request.accepted_status_count, types: request.accepted_types,
+            request.accepted_type_count)
+        if own.statuses != nil { options.validation.statuses = own.statuses }
+        if own.contentTypes != nil { options.validation.contentTypes = own.contentTypes }
+        guard request.scale_factor >= 0, request.scale_factor <= 100 else {
+            throw Failure(.invalidArgument, "scale_factor is not between 0 and 100")
+        }
+        options.scaleFactor = request.scale_factor
+        return options
+    }
+
+    private static func checkBits(_ request: imgdl_request) throws(Failure) {
+        guard request.flags < UInt32(IMGDL_REQUEST_FULL_URLS) << 1 else {
+            throw Failure(.unsupportedOption, "imgdl_request.flags has a bit that this version does not know")
+        }
+        guard request.event_mask & ~EventMask.all.rawValue == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_request.event_mask has a bit that this version does not know")
+        }
+        guard request.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_request.reserved is not 0") }
+    }
+
+    private static func has(_ request: imgdl_request, _ flag: some BinaryInteger) -> Bool {
+        request.flags & UInt32(flag) != 0
+    }
+
+    // MARK: About the bytes
+
+    private static func transferRequest(
+        _ request: imgdl_request, _ downloader: Downloader, _ defaults: RequestDefaults
+    ) throws(Failure) -> TransferRequest {
+        guard request.url != nil else { throw Failure(.invalidURL, "the URL is NULL") }
+        guard let text = string(request.url) else { throw Failure(.invalidURL, "the URL is not UTF-8") }
+        let url = try downloader.parse(text)
+        var method = "GET"
+        if request.method != nil {
+            guard let given = string(request.method) else { throw Failure(.invalidHeader, "the method is not UTF-8") }
+            try HeaderRules.checkMethod(given)
+            method = given
+        }
+        let body = try checkedCount(request.body_length, request.body, "body")
+        let own = try headerFields(request.headers, request.header_count)
+        var hooks = defaults.hooks
+        if request.hooks != nil { hooks = try object(request.hooks, .hooks, as: CHooks.self) }
+        return TransferRequest(
+            url: url, method: method, fields: downloader.merge(own), body: body.isEmpty ? nil : Array(body),
+            followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
+            allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
+            credential: try credential(request.user, request.password) ?? url.credential ?? defaults.credential,
+            usesCookies: has(request, IMGDL_REQUEST_COOKIES), tls: try tls(request, defaults.tls), hooks: hooks)
+    }
+
+    /// Each of the request's own in place of the downloader's; a client certificate and its key are one.
+    private static func tls(_ request: imgdl_request, _ defaults: TLSOptions) throws(Failure) -> TLSOptions {
+        let own = try TLSOptions(
+            certificate: try text(request.client_certificate, "client_certificate"),
+            key: try text(request.client_key, "client_key"), password: request.client_key_password,
+            pin: request.pinned_public_key)
+        var tls = defaults
+        if let file = try text(request.ca_file, "ca_file") { tls.certificateAuthorities = file }
+        if let certificate = own.clientCertificate {
+            tls.clientCertificate = certificate
+            tls.clientKey = own.clientKey
+            tls.clientKeyPassword = own.clientKeyPassword
+        }
+        if let pin = own.pinnedPublicKey { tls.pinnedPublicKey = pin }
+        tls.allowsInvalidCertificates = has(request, IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
+        return tls
+    }
+}
+
+/// An array of imgdl_header, checked; a NULL value stays nil. Throws `invalidArgument`, `invalidHeader`.
+func headerFields(
+    _ headers: UnsafePointer<imgdl_header>?, _ count: Int
+) throws(Failure) -> [(name: String, value: String?)] {
+    guard count > 0 else {
+        guard count == 0 else { throw Failure(.invalidArgument, "header_count is out of range") }
+        return []
+    }
+    guard let headers, count <= 10_000 else {
+        throw Failure(.invalidArgument, "headers is NULL, or more than 10 000")
+    }
+    var fields: [(name: String, value: String?)] = []
+    for header in UnsafeBufferPointer(start: headers, count: count) {
+        guard header.name != nil else { throw Failure(.invalidArgument, "the name of a header is NULL") }
+        guard let name = string(header.name), header.value == nil || string(header.value) != nil else {
+            throw Failure(.invalidHeader, "a header is not UTF-8")
+        }
+        try HeaderRules.check(HeaderField(name, string(header.value) ?? ""))
+        fields.append((name, string(header.value)))
+    }
+    return fields
+}

@@ -1,0 +1,128 @@
+import CImgdl
+import Foundation
+import XCTest
+
+/// Every option out of range is refused before anything is asked, with a code of its own, and nothing is lost: the
+/// downloader goes on.
+final class OptionTests: DownloaderTestCase {
+    func testRequestOptionsOutOfRange() {
+        let cases: [(String, Int, (inout imgdl_request) -> Void)] = [
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 10 }),
+            ("reserved", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.reserved = 1 }),
+            ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = -1 }),
+            ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = .nan }),
+            ("hooks", IMGDL_ERROR_INVALID_HANDLE, { $0.hooks = OpaquePointer(bitPattern: 0x10) }),
+            ("accepted_status_count", IMGDL_ERROR_INVALID_ARGUMENT, { $0.accepted_status_count = -1 }),
+            ("accepted_type_count", IMGDL_ERROR_INVALID_ARGUMENT, { $0.accepted_type_count = 5000 }),
+        ]
+        for (name, code, configure) in cases { assertRefused(name, code) { configure(&$0) } }
+    }
+
+    func testAcceptedStatusesThatAreNoRange() {
+        for (first, last) in [(99, 200), (200, 1000), (300, 299)] as [(Int32, Int32)] {
+            var range = imgdl_status_range(first: first, last: last)
+            withUnsafePointer(to: &range) { range in
+                assertRefused("accepted_statuses", IMGDL_ERROR_INVALID_ARGUMENT) {
+                    $0.accepted_statuses = range
+                    $0.accepted_status_count = 1
+                }
+            }
+        }
+    }
+
+    func testAcceptedTypesThatAreNone() {
+        for type in ["image", "image/png/x", "/", "image/", "ima ge/png", ""] {
+            type.withCString { text in
+                var list: [UnsafePointer<CChar>?] = [text]
+                list.withUnsafeMutableBufferPointer { list in
+                    assertRefused("accepted_types: \(type)", IMGDL_ERROR_INVALID_ARGUMENT) {
+                        $0.accepted_types = UnsafePointer(list.baseAddress)
+                        $0.accepted_type_count = 1
+                    }
+                }
+            }
+        }
+    }
+
+    func testCredentialsThatCannotBeSent() {
+        assertRefused("a colon", IMGDL_ERROR_INVALID_HEADER, text: "some:one") { $0.user = $1 }
+        assertRefused("a line break", IMGDL_ERROR_INVALID_HEADER, text: "x\r\nHost: evil") { $0.password = $1 }
+        assertRefused("not UTF-8", IMGDL_ERROR_INVALID_ARGUMENT, text: "\u{FF}", latin1: true) { $0.user = $1 }
+    }
+
+    func testTLSOptionsThatSayNothing() {
+        assertRefused("a key alone", IMGDL_ERROR_INVALID_ARGUMENT, text: "/key.pem") { $0.client_key = $1 }
+        for pin in ["md5//abc", "sha256//short", "", "sha256//" + String(repeating: "A", count: 43) + "=;x"] {
+            assertRefused("pin \(pin)", IMGDL_ERROR_INVALID_ARGUMENT, text: pin) { $0.pinned_public_key = $1 }
+        }
+    }
+
+    func testConfigOptionsOutOfRange() {
+        let cases: [(String, Int, (inout imgdl_config) -> Void)] = [
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 3 }),
+            ("max_per_host", IMGDL_ERROR_INVALID_ARGUMENT, { $0.max_per_host = 10_001 }),
+            ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = 1.5 }),
+            ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = .nan }),
+            ("hooks", IMGDL_ERROR_INVALID_HANDLE, { $0.hooks = OpaquePointer(bitPattern: 0x10) }),
+        ]
+        for (name, code, configure) in cases { assertConfigRefused(name, code) { configure(&$0) } }
+        "/nowhere/certificate.pem".withCString { path in
+            assertConfigRefused("client_certificate", IMGDL_ERROR_INVALID_OPERATION) { $0.client_certificate = path }
+        }
+        "http://proxy\r\nX: y".withCString { proxy in
+            assertConfigRefused("proxy", IMGDL_ERROR_INVALID_HEADER) { $0.proxy = proxy }
+        }
+    }
+
+    /// A program compiled against the header of 1.0 brings the smaller structs.
+    func testStructsOfVersion1AreTaken() {
+        var config = imgdl_config()
+        imgdl_config_init(&config, 56)
+        XCTAssertEqual(config.struct_size, 56)
+        var other: OpaquePointer?
+        XCTAssertEqual(imgdl_downloader_create(&config, &other), 0)
+        imgdl_downloader_destroy(other)
+        let download = start(picture("baseline.jpg")) {
+            $0.struct_size = 120
+            // What is behind the old end is not the caller's: it is not read.
+            $0.retry_count = 77
+            $0.reserved = 99
+        }
+        assertEnds(download, "IMGDL_OK")
+    }
+
+    // MARK: -
+
+    private func assertRefused(
+        _ name: String, _ code: Int, _ file: StaticString = #filePath, _ line: UInt = #line,
+        _ configure: (inout imgdl_request) -> Void
+    ) {
+        let download = start(picture("baseline.jpg"), configure)
+        XCTAssertEqual(download.status, Int32(code), name, file: file, line: line)
+        XCTAssertEqual(download.record.destructors, 1, name, file: file, line: line)
+        XCTAssertFalse(String(cString: imgdl_last_error()).isEmpty, name, file: file, line: line)
+    }
+
+    private func assertRefused(
+        _ name: String, _ code: Int, text: String, latin1: Bool = false, _ file: StaticString = #filePath,
+        _ line: UInt = #line, _ set: (inout imgdl_request, UnsafePointer<CChar>) -> Void
+    ) {
+        let bytes = (latin1 ? text.unicodeScalars.map { UInt8($0.value) } : Array(text.utf8)) + [0]
+        bytes.withUnsafeBytes { bytes in
+            let text = bytes.baseAddress!.assumingMemoryBound(to: CChar.self)
+            assertRefused(name, code, file, line) { set(&$0, text) }
+        }
+    }
+
+    private func assertConfigRefused(
+        _ name: String, _ code: Int, _ file: StaticString = #filePath, _ line: UInt = #line,
+        _ configure: (inout imgdl_config) -> Void
+    ) {
+        var config = imgdl_config()
+        imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        configure(&config)
+        var other: OpaquePointer?
+        XCTAssertEqual(imgdl_downloader_create(&config, &other), Int32(code), name, file: file, line: line)
+        XCTAssertNil(other, name, file: file, line: line)
+    }
+}
