@@ -6,7 +6,7 @@ enum Animations {
     static let blue: [UInt8] = [0, 0, 255, 255]
 
     static func pixels(_ color: [UInt8]) -> [UInt8] {
-        Array(repeating: color, count: side * side).flatMap { $0 }
+        (0..<side * side).reduce(into: [UInt8]()) { pixels, _ in pixels += color }
     }
 
     // MARK: GIF
@@ -52,8 +52,8 @@ enum Animations {
     }
 
     private static func rows(_ color: [UInt8]) -> [UInt8] {
-        let row = [0] + Array(repeating: color, count: side).flatMap { $0 }
-        return Array(repeating: row, count: side).flatMap { $0 }
+        let row = (0..<side).reduce(into: [UInt8(0)]) { row, _ in row += color }
+        return (0..<side).reduce(into: [UInt8]()) { rows, _ in rows += row }
     }
 
     private static func zlib(_ data: [UInt8]) -> [UInt8] {
