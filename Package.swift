@@ -27,13 +27,13 @@ let package = Package(
 
         .target(name: "COrigin", path: "Tests/Origin/COrigin"),
         .systemLibrary(name: "CZlib", path: "Tests/Origin/CZlib"),
-        .target(name: "Origin", dependencies: ["COrigin", "CZlib"], path: "Tests/Origin/Origin"),
+        .target(name: "Origin", dependencies: ["COrigin", "COriginTLS", "CZlib"], path: "Tests/Origin/Origin"),
         .systemLibrary(name: "CNghttp2", path: "Tests/Origin/CNghttp2"),
         .target(
             name: "COriginTLS", path: "Tests/Origin/COriginTLS",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(
-            name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "COriginTLS", "CNghttp2"],
+            name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
         .target(name: "OriginNginx", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
         .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),

@@ -305,6 +305,15 @@ enum {
 #define IMGDL_DEFAULT_MAX_PIXELS 100000000u
 #define IMGDL_DEFAULT_MAX_FRAMES 1000u
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
+#define IMGDL_MAX_TARGET 1048576u
+
+/* How a picture comes smaller. Each pixel is the average of the area it covers; invisible pixels lend it no colour. The box
+ * is one for the turned picture, and never makes it larger: 5250 x 3450 in 400 x 300 gives 400 x 263, the side that follows
+ * rounded up. IMGDL_DECODE_STRETCH needs both sides of the box. IMGDL_DECODE_SCALE_DOWN keeps what fits, makes the rest as
+ * large as fits, at least 1 x 1, and goes before the box. Header, partial images and the picture have the size that is
+ * decoded; max_pixels is about the size in the file. The file's full size is held only of PNG in Adam7 (it comes in seven
+ * passes), lossless WebP and lossy WebP with alpha, and animations; of a progressive JPEG its coefficients are. A PNG whose
+ * EXIF stands behind its pixels may come smaller than the box would allow. */
 
 typedef struct imgdl_decode_options {
     uint32_t struct_size;
@@ -314,8 +323,8 @@ typedef struct imgdl_decode_options {
     uint64_t max_pixels;             /* width × height; 0 is IMGDL_DEFAULT_MAX_PIXELS. Checked before any allocation */
     /* since 1.1 */
     uint32_t target_width;           /* decode to a size that fits into this box; 0: that side is free. Both 0: as   */
-    uint32_t target_height;          /* stored. Never enlarged. Scaled while decoding: the full size is never held   */
-    uint64_t max_output_bytes;       /* with SCALE_DOWN; in its place, not beside it, target_width and _height       */
+    uint32_t target_height;          /* stored. Never enlarged. At most IMGDL_MAX_TARGET; see above                  */
+    uint64_t max_output_bytes;       /* with SCALE_DOWN alone; then target_width and _height do not count            */
     uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
     imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
     imgdl_coder *coder;              /* decode with this codec of yours and no other; NULL: whichever can            */
@@ -329,7 +338,7 @@ IMGDL_API void imgdl_decode_options_init(imgdl_decode_options *options, size_t s
 typedef struct imgdl_image_info {
     uint32_t struct_size;
     imgdl_format format;
-    uint32_t width;       /* orientation applied */
+    uint32_t width;       /* of the decoded picture: orientation applied, scaled as asked for */
     uint32_t height;
     uint32_t orientation; /* as stored, 1 to 8 */
     uint32_t frame_count; /* 0 while unknown */
@@ -452,7 +461,7 @@ typedef struct imgdl_metrics imgdl_metrics;
 typedef struct imgdl_response {
     uint32_t struct_size;
     int32_t status;              /* such as 200                                                                     */
-    int32_t http_version;        /* 10, 11, 20                                                                      */
+    int32_t http_version;        /* 10, 11, 20; 0 where it was not HTTP                                             */
     uint32_t redirect_count;     /* how many redirects led here                                                     */
     int64_t content_length;      /* -1 when the server did not tell                                                 */
     const char *url;             /* the URL that answered, without user, password and fragment, and, unless the     */
@@ -673,7 +682,8 @@ enum {
     /* Refuse to connect to loopback, link-local, private, shared, unique-local, multicast and unspecified addresses, in
      * whatever form, on every hop (IMGDL_ERROR_ADDRESS_REFUSED). Not together with a proxy (INVALID_OPERATION). */
     IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES = 1u << 0,
-    /* file: URLs, and data: URLs; never as the target of a redirect. */
+    /* file: URLs, and data: URLs; never as the target of a redirect. A file that is not there answers 404; one that may not
+     * be read, a folder, a pipe and a device answer 403. */
     IMGDL_CONFIG_ALLOW_FILE_URLS = 1u << 1,
     IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2
 };
@@ -724,7 +734,8 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor), INVALID_HEADER (user_agent),
- *  INVALID_OPERATION (ca_file cannot be read), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy), INVALID_URL (proxy),
+ *  OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
@@ -886,7 +897,10 @@ IMGDL_API void imgdl_token_release(imgdl_token *token);
  * 12  Batches
  *
  * A list of requests with one progress: prefetching for a list that scrolls, or a set of files. A batch keeps few of its
- * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself.
+ * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself:
+ * imgdl_downloader_current_count does not count that, imgdl_downloader_wait_idle waits for it too. With
+ * imgdl_downloader_cancel_all every batch is cancelled. When the downloader is shut down, destroyed or released, what a
+ * batch has not asked for ends with CANCELLED; IMGDL_SHUTDOWN_FINISH and release let run what it has.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_batch_progress {
@@ -916,14 +930,17 @@ IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t str
 
 /** Asks for all of them. Each request is one of imgdl_download with its own callback, flags and executor (NULL callback: its
  *  result is dropped; to fill a cache ask for IMGDL_REQUEST_BODY).
- *  Takes:   count requests, read and checked before return; one that is not valid refuses the batch as a whole, its
- *           number is in imgdl_last_error. options, NULL for defaults.
- *  Gives:   *batch, one reference; may be NULL.
- *  Calls:   progress for each, is_finished with the last; with an empty list once, with zeros. Then the destructor.
- *  Returns: as imgdl_download. Then only the destructors are called. Since 1.1. */
+ *  Takes:   count requests, all of one struct_size, read and checked before return; one that is not valid refuses the
+ *           batch as a whole, its number is in imgdl_last_error (requests[0] is the first). options, NULL for defaults.
+ *  Gives:   *batch, one reference; may be NULL. Written before anything is called.
+ *  Calls:   progress for each, after its own TERMINAL, is_finished with the last; with an empty list once, with zeros.
+ *           Then the destructor.
+ *  Returns: as imgdl_download. Where it is an error only the destructors are called, the requests' and the options'.
+ *           Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests, size_t count,
                                                  const imgdl_batch_options *options, imgdl_batch **batch);
-/** Cancels all that have not ended; progress is told, is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+/** Cancels all that have not ended, those that wait to be asked for too: each has its TERMINAL; progress is told,
+ *  is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
 IMGDL_API imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
 /** Not 0: no further request of the batch is begun until 0. Returns: as cancel. Since 1.1. */
@@ -955,7 +972,8 @@ struct imgdl_metrics {
     int64_t transfer_ns;      /* from the start of the first attempt to the last byte, hops and waits included       */
     int64_t decode_ns;        /* on a thread, for this request's decode options                                      */
     int64_t total_ns;         /* from imgdl_download to the terminal                                                 */
-    int64_t bytes_received;   /* on the wire: heads and bodies of all hops and attempts, as they were sent           */
+    int64_t bytes_received;   /* on the wire: heads and bodies of all hops and attempts that have ended, as sent; not */
+                              /* of an exchange that was cancelled                                                  */
     int64_t bytes_sent;       /* likewise                                                                            */
     int64_t body_bytes;       /* of the body, Content-Encoding undone                                                */
     uint32_t redirect_count;
@@ -972,12 +990,13 @@ IMGDL_API void imgdl_metrics_init(imgdl_metrics *metrics, size_t struct_size);
  *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_token_metrics(imgdl_token *token, imgdl_metrics *metrics);
 
-/* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the requests' terminals. */
+/* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the terminals of the requests
+ * that have not left it before. A transfer that never left the queue is not observed. */
 enum {
     IMGDL_OBSERVED_STARTED = 1,  /* it has left the queue, or tries again (retry_count)                              */
-    IMGDL_OBSERVED_RESPONSE = 2, /* the final head is there, also one that is then refused                           */
+    IMGDL_OBSERVED_RESPONSE = 2, /* a head is there that no redirect follows, also one that is then refused          */
     IMGDL_OBSERVED_STOPPED = 3,  /* it has ended at the network, for whatever reason; code, metrics                  */
-    IMGDL_OBSERVED_FINISHED = 4  /* it has ended without error of the network                                        */
+    IMGDL_OBSERVED_FINISHED = 4  /* STOPPED was with IMGDL_OK: the whole body is there. Its picture may be broken     */
 };
 
 typedef struct imgdl_observation {
@@ -995,7 +1014,8 @@ typedef struct imgdl_observation {
 typedef void (*imgdl_observer)(const imgdl_observation *observation, void *user_data);
 
 /** One observer for all transfers of the downloader; NULL takes it out. It is called on the library's thread that drives
- *  them: be quick. destructor is called when nothing will be called any more. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
+ *  them: be quick. destructor is called when nothing will be called any more: soon after another one was set, at the
+ *  downloader's end, or before the return of an error. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_set_observer(imgdl_downloader *downloader, imgdl_observer observer, void *user_data,
                                                      imgdl_destructor destructor);
@@ -1036,7 +1056,8 @@ IMGDL_API imgdl_status imgdl_downloader_stats(imgdl_downloader *downloader, imgd
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* A codec of yours. can_decode, create and the destructor may be called on several threads at the same time; one decoder is
- * used by one thread at a time. */
+ * used by one thread at a time. What its functions return is an error of imgdl_status; anything else, and IMGDL_OK without an
+ * image, is IMGDL_ERROR_INTERNAL. An error stays: after one only partial, to salvage, and destroy are called. */
 typedef struct imgdl_coder_table {
     uint32_t struct_size;
     uint32_t reserved;
@@ -1044,12 +1065,13 @@ typedef struct imgdl_coder_table {
     int32_t (*can_decode)(const void *prefix, size_t length, void *user_data);
     void *(*create)(const imgdl_decode_options *options, void *user_data); /* NULL: out of memory */
     imgdl_status (*feed)(void *decoder, const void *bytes, size_t length);
-    /* Fills *info, of this version's size. IMGDL_ERROR_NOT_READY while unknown. */
+    /* Fills *info, of this version's size; format is not read. IMGDL_ERROR_NOT_READY while unknown. An orientation other than
+     * 0 and 1 says that the images are as stored, and the library turns them; width and height are of the turned picture. */
     imgdl_status (*info)(void *decoder, imgdl_image_info *info);
     /* The picture so far, with a reference that is the library's then; NOT_READY for nothing new. May be NULL. */
     imgdl_status (*partial)(void *decoder, imgdl_image **image);
     /* The whole picture, likewise, or the error. Options that it does not obey (size, orientation, pixel format) the
-     * library applies afterwards. */
+     * library applies afterwards. IMGDL_ERROR_TRUNCATED when bytes are missing. */
     imgdl_status (*finish)(void *decoder, imgdl_image **image);
     void (*destroy)(void *decoder);
     void *user_data;
@@ -1057,29 +1079,35 @@ typedef struct imgdl_coder_table {
 } imgdl_coder_table; /* end of 1.1 */
 
 /** For every downloader and imgdl_decode of the process. The newest that can decode something is asked first, and all of
- *  them before the library's own. Gives: *coder, one reference; releasing it takes the codec out again, what decodes with it
- *  goes on. Returns: IMGDL_OK, INVALID_ARGUMENT (a function but partial is NULL), UNSUPPORTED_OPTION. Since 1.1. */
+ *  them before the library's own; one that is named in imgdl_decode_options is not asked can_decode. Gives: *coder, one
+ *  reference; releasing it takes the codec out again, what decodes with it goes on. The destructor runs when nothing does any
+ *  more; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT (a function but partial is NULL),
+ *  UNSUPPORTED_OPTION. Since 1.1. */
 IMGDL_API imgdl_status imgdl_coder_register(const imgdl_coder_table *table, imgdl_coder **coder);
 /** Takes it out. Since 1.1. */
 IMGDL_API void imgdl_coder_release(imgdl_coder *coder);
 
-/* A loader of yours for a scheme: "app" for app://…, or "https" in place of the built-in one. */
+/* A loader of yours for a scheme: "app" for app://…, or "https" in place of the built-in one. Requests share its transfers,
+ * and limits, timeouts, retries and validation hold for them, as for any other. URLs of schemes other than http and https are
+ * given as they are, percent-encoded where that is needed. A redirect leads to http and https alone. */
 typedef struct imgdl_transport_table {
     uint32_t struct_size;
     uint32_t reserved;
-    /* Begins; called on the library's thread, must not wait. transfer is a handle to report with, from any thread. What it
-     * returns is given to cancel. */
+    /* Begins; called on the library's thread, must not wait. transfer is a handle to report with, from any thread, inside
+     * this call too; one thread at a time. What it returns is given to cancel. Credentials come as an Authorization header. */
     void *(*start)(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data);
-    /* Nobody wants it any more: report nothing further, release transfer. Called on the library's thread; not after an end
-     * was reported. */
+    /* Nobody wants it any more: report nothing further, release transfer. Called on the library's thread, once at most. It
+     * neither runs nor begins any more when imgdl_transfer_end or _release has returned on another thread: what started
+     * points to can be freed then. (These two wait for it, so hold no lock there that cancel takes.) */
     void (*cancel)(void *started, void *user_data);
     void *user_data;
     void (*destructor)(void *user_data);
 } imgdl_transport_table; /* end of 1.1 */
 
 /** Takes: scheme in letters, digits, +, - and . (RFC 3986 section 3.1); table NULL takes it out (the built-in one is back).
- *  Running transfers are not touched. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED.
- *  Since 1.1. */
+ *  Running transfers are not touched. The destructor runs once when the table was taken out or the downloader has ended and
+ *  no transfer uses it; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION,
+ *  INVALID_HANDLE, FORKED, SHUT_DOWN. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
                                                 const imgdl_transport_table *table);
 /** Reports the head, once, before the body: status 200, say, and headers (Content-Length, Content-Type …); copied.
@@ -1087,7 +1115,8 @@ IMGDL_API imgdl_status imgdl_transport_register(imgdl_downloader *downloader, co
  *  INVALID_HEADER, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status, const imgdl_header *headers,
                                                size_t header_count);
-/** Reports bytes of the body; copied. Returns: as imgdl_transfer_response. Since 1.1. */
+/** Reports bytes of the body, a Content-Encoding undone; copied. Fewer or more than Content-Length are TRUNCATED and PROTOCOL.
+ *  Returns: as imgdl_transfer_response. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
 /** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);

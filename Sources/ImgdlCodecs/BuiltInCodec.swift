@@ -27,9 +27,11 @@ final class SniffingDecoder: ImageDecoder {
         guard !bytes.isEmpty else { return }
         do throws(Failure) {
             if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
+            if let stillness { throw stillness }
         } catch {
-            outcome = .failure(error)
-            throw error
+            let failure = stillness ?? error
+            outcome = .failure(failure)
+            throw failure
         }
     }
 
@@ -38,21 +40,27 @@ final class SniffingDecoder: ImageDecoder {
         do throws(Failure) {
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
             let image = try decoder.finish()
-            if options.requiresAnimation, image.header.frameCount < 2 {
-                throw Failure(.badImageData, "the picture is not animated")
-            }
+            if let stillness { throw stillness }
             outcome = .success(image)
             return image
         } catch {
-            outcome = .failure(error)
-            throw error
+            let failure = stillness ?? error
+            outcome = .failure(failure)
+            throw failure
         }
+    }
+
+    /// A picture that does not move where one that does was asked for (features O12). It goes before any damage: that is
+    /// found sooner or later, depending on the pieces.
+    private var stillness: Failure? {
+        guard options.requiresAnimation, decoder?.header?.frameCount == 1 else { return nil }
+        return Failure(.badImageData, "the picture has one frame, and an animation was asked for")
     }
 
     func partialImage() -> DecodedImage? { outcome == nil ? decoder?.partialImage() : nil }
 
     func salvagedImage() -> DecodedImage? {
-        guard case .failure = outcome else { return nil }
+        guard case .failure = outcome, stillness == nil else { return nil }
         return decoder?.salvagedImage()
     }
 
@@ -62,13 +70,20 @@ final class SniffingDecoder: ImageDecoder {
         try prefix.append(UnsafeRawBufferPointer(rebasing: bytes[..<taken]))
         switch Signature.judge(prefix.bytes) {
         case .undecided: return
-        case .unknown: throw Signature.failure(ofWhole: prefix.bytes)
-        case .format(let format):
-            let decoder = try makeDecoder(format)
-            self.decoder = decoder
-            try decoder.feed(prefix.bytes)
-            try decoder.feed(UnsafeRawBufferPointer(rebasing: bytes[taken...]))
+        case .unknown:
+            // The caller's word counts only where the bytes have none (features X11).
+            let hint = options.formatHint
+            guard hint != .unknown, hint != .other else { throw Signature.failure(ofWhole: prefix.bytes) }
+            try begin(hint, UnsafeRawBufferPointer(rebasing: bytes[taken...]))
+        case .format(let format): try begin(format, UnsafeRawBufferPointer(rebasing: bytes[taken...]))
         }
+    }
+
+    private func begin(_ format: ImageFormat, _ rest: UnsafeRawBufferPointer) throws(Failure) {
+        let decoder = try makeDecoder(format)
+        self.decoder = decoder
+        try decoder.feed(prefix.bytes)
+        try decoder.feed(rest)
     }
 
     private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any ImageDecoder {

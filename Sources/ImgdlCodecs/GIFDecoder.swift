@@ -56,7 +56,7 @@ final class GIFDecoder: ImageDecoder {
             guard canvas != nil else { throw Failure(.truncated, "the GIF ends within its header") }
             throw Failure(.truncated, "the GIF ends in or behind frame \(frameCount)")
         }
-        guard let image = image(isComplete: true) else { throw Failure(.badImageData, "the GIF has no pixels") }
+        guard let image = try image(isComplete: true) else { throw Failure(.badImageData, "the GIF has no pixels") }
         return image
     }
 
@@ -64,10 +64,10 @@ final class GIFDecoder: ImageDecoder {
         let now = (rows: firstRows.count, frames: frames.count)
         guard now.rows > shown.rows || now.frames > max(1, shown.frames) else { return nil }
         shown = now
-        return image(isComplete: false)
+        return try? image(isComplete: false)
     }
 
-    func salvagedImage() -> DecodedImage? { image(isComplete: false) }
+    func salvagedImage() -> DecodedImage? { try? image(isComplete: false) }
 
     // MARK: Frames
 
@@ -91,8 +91,9 @@ final class GIFDecoder: ImageDecoder {
             firstRectangle = rectangle.clipped(width: canvas.width, height: canvas.height)
             firstRows = rows
             firstMilliseconds = frame.control.milliseconds
+            let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
             header = ImageHeader(
-                format: .gif, width: canvas.width, height: canvas.height, frameCount: 0, hasAlpha: hasAlpha,
+                format: .gif, width: layout.width, height: layout.height, frameCount: 0, hasAlpha: hasAlpha,
                 isProgressive: frame.isInterlaced)
         }
         try codes.begin(minimumWidth: frame.codeSize, count: rectangle.width * rectangle.height, copies: drawn != nil)
@@ -137,22 +138,23 @@ final class GIFDecoder: ImageDecoder {
 
     // MARK: Pictures out
 
-    private func image(isComplete: Bool) -> DecodedImage? {
-        guard let header, let first, firstRows.count > 0 || isFirstWhole else { return nil }
+    private func image(isComplete: Bool) throws(Failure) -> DecodedImage? {
+        guard var header, let first, firstRows.count > 0 || isFirstWhole else { return nil }
         let isAnimated = header.frameCount > 1 || frameCount > 1
         let loops = !isAnimated ? 1 : reader.repetitions.map { $0 == 0 ? 0 : $0 + 1 } ?? 1
         var pixels = first
-        var ready = PixelRectangle(x: 0, y: 0, width: header.width, height: header.height)
+        (header.width, header.height) = (first.width, first.height)
+        var ready = PixelRectangle(x: 0, y: 0, width: first.width, height: first.height)
         if !isFirstWhole {
-            ready.height = min(header.height, firstRows.coveredRows(firstRectangle))
+            ready.height = min(first.height, firstRows.coveredRows(firstRectangle))
             if header.isProgressive {
-                guard let filled = try? firstRows.filled(first, firstRectangle) else { return nil }
-                pixels = filled
+                pixels = try firstRows.filled(first, firstRectangle)
             }
         }
-        return DecodedImage(
+        let image = DecodedImage(
             header: header, pixels: pixels, ready: ready, isComplete: isComplete,
             pass: isFirstWhole ? (header.isProgressive ? 4 : 1) : firstRows.pass + 1,
             frames: isAnimated ? frames : [], loopCount: loops)
+        return try image.turned(1, options)
     }
 }

@@ -25,6 +25,11 @@ final class JPEGDecoder: ImageDecoder {
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
+    private var stored = OutputSize(width: 0, height: 0)
+    /// libjpeg's own scale: rows come at so many eighths of the stored size.
+    private var eighths = 8
+    /// From there to the exact size; nil where none is needed.
+    private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
     /// The last picture of a pass that was handed out: used again when nobody holds it any more.
@@ -67,7 +72,7 @@ final class JPEGDecoder: ImageDecoder {
         case .scans: return partialScan()
         case .complete: if hasMultipleScans { return nil }
         }
-        let rows = codec_jpeg_rows_out(session)
+        let rows = finishedRows
         guard rows > shownRows else { return nil }
         shownRows = rows
         return image(rows: rows, isComplete: false)
@@ -123,18 +128,39 @@ final class JPEGDecoder: ImageDecoder {
         let exif = codec_jpeg_exif(session, &size)
         let stored = EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
+        let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         self.layout = layout
+        try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
         header = ImageHeader(
             format: .jpeg, width: layout.width, height: layout.height, orientation: stored, hasAlpha: false,
             isProgressive: hasMultipleScans)
         // Coefficients are two bytes for each of up to four components, and a little more at the edges.
         let (coefficients, overflow) = (width + 256).multipliedReportingOverflow(by: 16 * (height + 256))
-        let status = codec_jpeg_start(session, options.pixelFormat.isBGRA ? 1 : 0, overflow ? .max : coefficients)
+        let status = codec_jpeg_start(
+            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session, overflow ? .max : coefficients)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
-        if !hasMultipleScans { canvas = try layout.makeCanvas(options.pixelFormat) }
+        if !hasMultipleScans {
+            let pixels = try layout.makeCanvas(options.pixelFormat)
+            scaler?.begin(on: pixels)
+            canvas = pixels
+        }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
+    }
+
+    /// libjpeg scales within its transform, which makes decoding cheaper, as far as that is not below the target. Only
+    /// to a half, a quarter and an eighth: for what lies between it has no vector code, and is slower than at full size.
+    private func chooseScale(_ stored: OutputSize, _ layout: CanvasLayout) throws(Failure) {
+        self.stored = stored
+        var size = stored
+        for candidate in [1, 2, 4, 8] {
+            size = OutputSize(width: (stored.width * candidate + 7) / 8, height: (stored.height * candidate + 7) / 8)
+            eighths = candidate
+            if size.width >= layout.storedWidth, size.height >= layout.storedHeight { break }
+        }
+        guard layout.isScaled(width: size.width, height: size.height) else { return }
+        scaler = try RowScaler(
+            width: size.width, height: size.height, to: layout, from: CODEC_OPAQUE, options.pixelFormat)
     }
 
     private func isDone(_ status: codec_status) throws(Failure) -> Bool {
@@ -156,15 +182,19 @@ final class JPEGDecoder: ImageDecoder {
     }
 
     private func truncated() -> Failure {
-        guard let layout else { return Failure(.truncated, "the JPEG ends within its header") }
+        guard layout != nil else { return Failure(.truncated, "the JPEG ends within its header") }
         if hasMultipleScans { return Failure(.truncated, "the JPEG ends in scan \(codec_jpeg_scan(session))") }
-        return Failure(.truncated, "the JPEG ends after \(codec_jpeg_rows_out(session)) of \(layout.storedHeight) rows")
+        let rows = min(stored.height, codec_jpeg_rows_out(session) * 8 / eighths)
+        return Failure(.truncated, "the JPEG ends after \(rows) of \(stored.height) rows")
     }
 
     // MARK: Pictures out
 
+    /// On the canvas, in the pass that is running.
+    private var finishedRows: Int { scaler?.rows ?? codec_jpeg_rows_out(session) }
+
     private func image(isComplete: Bool) -> DecodedImage? {
-        guard hasMultipleScans else { return image(rows: codec_jpeg_rows_out(session), isComplete: isComplete) }
+        guard hasMultipleScans else { return image(rows: finishedRows, isComplete: isComplete) }
         return image(rows: layout?.storedHeight ?? 0, pass: codec_jpeg_scan(session), isComplete: isComplete)
     }
 
@@ -181,9 +211,7 @@ final class JPEGDecoder: ImageDecoder {
     private func putOutLastScan() throws(Failure) {
         guard let layout else { return }
         let pixels = try unusedSnapshot(layout)
-        let status = codec_jpeg_output(
-            session, codec_jpeg_scan(session), layout.placement(on: pixels), layout.storedHeight)
-        guard try isDone(status) else { throw truncated() }
+        guard try isDone(putOut(scan: codec_jpeg_scan(session), on: pixels, layout)) else { throw truncated() }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
@@ -192,12 +220,16 @@ final class JPEGDecoder: ImageDecoder {
     private func partialScan() -> DecodedImage? {
         let scan = codec_jpeg_scan(session) - 1
         guard scan > shownScan, !hasBrokenSession, let layout, let pixels = try? unusedSnapshot(layout) else { return nil }
-        guard codec_jpeg_output(session, scan, layout.placement(on: pixels), layout.storedHeight) == CODEC_DONE else {
-            return nil
-        }
+        guard putOut(scan: scan, on: pixels, layout) == CODEC_DONE else { return nil }
         shownScan = scan
         snapshot = pixels
         return image(on: pixels, rows: layout.storedHeight, pass: scan, isComplete: false)
+    }
+
+    /// `rows` counts before the scaler.
+    private func putOut(scan: Int32, on pixels: PixelBuffer, _ layout: CanvasLayout, rows: Int = .max) -> codec_status {
+        scaler?.begin(on: pixels)
+        return codec_jpeg_output(session, scan, layout.placement(on: pixels), rows)
     }
 
     private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
@@ -214,7 +246,7 @@ final class JPEGDecoder: ImageDecoder {
             return snapshot.flatMap { image(on: $0, rows: layout.storedHeight, pass: shownScan, isComplete: false) }
         }
         var scan = codec_jpeg_scan(session)
-        var rows = layout.storedHeight
+        var rows = Int.max
         if scan > PictureLimits.scans {
             scan -= 1
         } else {
@@ -225,8 +257,8 @@ final class JPEGDecoder: ImageDecoder {
             guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
         }
         guard scan > 0, rows > 0, let pixels = try? layout.makeCanvas(options.pixelFormat),
-            codec_jpeg_output(session, scan, layout.placement(on: pixels), rows) == CODEC_DONE
+            putOut(scan: scan, on: pixels, layout, rows: rows) == CODEC_DONE
         else { return nil }
-        return image(on: pixels, rows: rows, pass: scan, isComplete: false)
+        return image(on: pixels, rows: finishedRows, pass: scan, isComplete: false)
     }
 }

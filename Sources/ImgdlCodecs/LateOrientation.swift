@@ -2,30 +2,46 @@ import CCodecs
 import ImgdlCore
 
 extension DecodedImage {
-    /// The same upright picture with an orientation that was found only behind its pixels.
-    func turned(_ stored: Int, applied: Bool) throws(Failure) -> DecodedImage {
+    /// The same upright, complete picture with an orientation that was found only behind its pixels. If that has made it
+    /// stand out of the box, it is scaled once more, from the size it has.
+    func turned(_ stored: Int, _ options: DecodeOptions) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
-        let orientation = applied ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: orientation)
+        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
+        let count = options.decodesAllFrames ? max(1, header.frameCount) : 1
+        let layout = CanvasLayout(
+            width: pixels.width, height: pixels.height, orientation: orientation, frames: count, options)
         header.width = layout.width
         header.height = layout.height
-        guard orientation != .upright else {
+        let isScaled = layout.isScaled(width: pixels.width, height: pixels.height)
+        guard isScaled || orientation != .upright else {
             return DecodedImage(
                 header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,
                 loopCount: loopCount)
         }
+        let canvas = try layout.makeCanvas(pixels.format)
+        var rows = ready.height
+        if isScaled {
+            let alpha = pixels.alpha(isOpaque: !header.hasAlpha)
+            let scaler = try RowScaler(
+                width: pixels.width, height: pixels.height, to: layout, from: alpha, pixels.format)
+            scaler.begin(on: canvas)
+            scaler.push(pixels.bytes, rows: ready.height)
+            rows = scaler.rows
+        } else {
+            codec_place_rows(
+                pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.width, 0, ready.height,
+                layout.placement(on: canvas), 0)
+        }
+        // All frames again for each partial image would be work without bound: the whole picture has them.
         var turnedFrames: [AnimationFrame] = []
-        for frame in frames {
-            let turned = try frame.pixels.turned(orientation, format: frame.pixels.format)
+        for frame in isComplete ? frames : [] {
+            let isPicture = frame.pixels === pixels
+            let turned = isPicture ? canvas : try frame.pixels.shown(as: layout, pixels.format)
             turnedFrames.append(AnimationFrame(pixels: turned, milliseconds: frame.milliseconds))
         }
-        let canvas = try layout.makeCanvas(pixels.format)
-        codec_place_rows(
-            pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.width, 0, ready.height,
-            layout.placement(on: canvas), 0)
         return DecodedImage(
-            header: header, pixels: canvas, ready: layout.rectangle(ofRows: ready.height), isComplete: isComplete,
-            pass: pass, frames: turnedFrames, loopCount: loopCount)
+            header: header, pixels: canvas, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: pass,
+            frames: turnedFrames, loopCount: loopCount)
     }
 }

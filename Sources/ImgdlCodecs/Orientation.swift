@@ -10,11 +10,29 @@ enum Orientation: Int {
     var swapsAxes: Bool { rawValue >= 5 }
 }
 
-/// Where the pixels of a stored picture lie on the canvas that the caller sees.
+/// Where the pixels of a stored picture, scaled to the size that is decoded, lie on the canvas that the caller sees.
 struct CanvasLayout {
     let storedWidth: Int
     let storedHeight: Int
     let orientation: Orientation
+
+    init(storedWidth: Int, storedHeight: Int, orientation: Orientation) {
+        self.storedWidth = storedWidth
+        self.storedHeight = storedHeight
+        self.orientation = orientation
+    }
+
+    /// For a picture of that size in the file, made smaller as the options say. Their box is one for the turned picture.
+    init(width: Int, height: Int, orientation: Orientation, frames: Int = 1, _ options: DecodeOptions) {
+        let swaps = orientation.swapsAxes
+        let shown = OutputSize(width: swaps ? height : width, height: swaps ? width : height, frames: frames, options)
+        self.init(
+            storedWidth: swaps ? shown.height : shown.width, storedHeight: swaps ? shown.width : shown.height,
+            orientation: orientation)
+    }
+
+    /// Whether a picture of that size in the file becomes smaller.
+    func isScaled(width: Int, height: Int) -> Bool { width != storedWidth || height != storedHeight }
 
     var width: Int { orientation.swapsAxes ? storedHeight : storedWidth }
     var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }

@@ -52,8 +52,8 @@ final class PNGAnimation {
     private var hasData = false
     private var isBehindImageData = false
     private var frame: PNGFrame?
-    /// How the picture has to be turned, as far as the image data's beginning tells.
-    private var orientation = Orientation.upright
+    /// How frames are turned and scaled, as far as the image data's beginning tells.
+    private var layout: CanvasLayout?
 
     /// Those that are whole.
     private(set) var frames: [AnimationFrame] = []
@@ -69,9 +69,8 @@ final class PNGAnimation {
 
     // MARK: Chunks
 
-    func orientation(isStoredAs stored: Int) {
-        if options.appliesOrientation { orientation = Orientation(rawValue: stored) ?? .upright }
-    }
+    /// Known when the image data begins.
+    func shown(as layout: CanvasLayout) { self.layout = layout }
 
     /// The signature, IHDR, PLTE or tRNS, whole.
     func keep(_ bytes: UnsafeRawBufferPointer, isHeader: Bool) throws(Failure) {
@@ -184,7 +183,7 @@ final class PNGAnimation {
         control = nil
         guard hasData else { return fail() }
         try attempt { (frame) throws(Failure) in try frame.finish() }
-        guard let frame, var canvas else { return }
+        guard let frame, let layout, var canvas else { return }
         self.frame = nil
         let pixels = try canvas.next()
         frame.pixels.draw(on: pixels, ended)
@@ -192,7 +191,7 @@ final class PNGAnimation {
         self.canvas = canvas
         frames.append(
             AnimationFrame(
-                pixels: try pixels.turned(orientation, format: options.pixelFormat),
+                pixels: try pixels.shown(as: layout, options.pixelFormat),
                 milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
     }
 }
@@ -210,13 +209,22 @@ extension PixelBuffer {
             }
         }
     }
+}
 
-    /// The same pixels as a caller wants them; itself where nothing has to be done.
-    func turned(_ orientation: Orientation, format: PixelFormat) throws(Failure) -> PixelBuffer {
-        guard orientation != .upright || format != self.format else { return self }
-        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
+extension PixelBuffer {
+    /// The same pixels as a caller wants them, turned, scaled and premultiplied; itself where nothing has to be done.
+    func shown(as layout: CanvasLayout, _ format: PixelFormat) throws(Failure) -> PixelBuffer {
+        let isScaled = layout.isScaled(width: width, height: height)
+        guard isScaled || layout.orientation != .upright || format != self.format else { return self }
         let canvas = try layout.makeCanvas(format)
         let premultiplies = format.isPremultiplied && !self.format.isPremultiplied
+        if isScaled {
+            let alpha = alpha(isOpaque: false)
+            let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, format)
+            scaler.begin(on: canvas)
+            scaler.push(bytes, rows: height)
+            return canvas
+        }
         codec_place_rows(
             bytes.assumingMemoryBound(to: UInt8.self), width, 0, height, layout.placement(on: canvas),
             premultiplies ? 1 : 0)

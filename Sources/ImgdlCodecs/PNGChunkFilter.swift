@@ -151,7 +151,6 @@ struct PNGChunkFilter {
     private mutating func readEXIF() {
         guard let data = checkedData else { return }
         orientation = EXIFReader.orientation(of: data)
-        if progress == .header, let orientation { animation.orientation(isStoredAs: orientation) }
     }
 
     /// What is in the chunk that is held; nil if it is damaged.

@@ -5,6 +5,7 @@ import ImgdlCore
 ///
 /// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
 /// alpha, and copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks like a picture.
+/// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: ImageDecoder {
     private let options: DecodeOptions
     private let session: OpaquePointer
@@ -15,6 +16,7 @@ final class PNGDecoder: ImageDecoder {
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
     private var found = codec_png_header()
+    private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
     /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
@@ -48,10 +50,10 @@ final class PNGDecoder: ImageDecoder {
 
     func finish() throws(Failure) -> DecodedImage {
         guard isComplete else {
-            guard let layout else { throw Failure(.truncated, "the PNG ends within its header") }
+            guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
             let rows = codec_png_rows(session)
             let pass = isInterlaced ? " in pass \(codec_png_pass(session) + 1) of 7" : ""
-            throw Failure(.truncated, "the PNG ends after \(rows) of \(layout.storedHeight) rows\(pass)")
+            throw Failure(.truncated, "the PNG ends after \(rows) of \(found.height) rows\(pass)")
         }
         guard let image = try picture(isComplete: true) else {
             throw Failure(.badImageData, "the PNG has no pixels")
@@ -60,7 +62,8 @@ final class PNGDecoder: ImageDecoder {
     }
 
     func partialImage() -> DecodedImage? {
-        let now = (pass: Int(codec_png_pass(session)), rows: codec_png_rows(session), frames: animation.frames.count)
+        let rows = isInterlaced ? codec_png_rows(session) : scaler?.rows ?? codec_png_rows(session)
+        let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
         guard now.rows > 0, (now.pass, now.rows) > (shown.pass, shown.rows) || now.frames > max(1, shown.frames)
         else { return nil }
         let image = try? picture(isComplete: false)
@@ -90,14 +93,22 @@ final class PNGDecoder: ImageDecoder {
         try options.checkSize(width: width, height: height)
         let stored = filter.orientation ?? 1
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: orientation)
+        let frames = options.decodesAllFrames ? animation.frameCount : 1
+        let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
+        animation.shown(as: layout)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
         let written = try target.makeCanvas(options.pixelFormat)
-        let premultipliesRows = !isInterlaced && premultiplies
-        guard codec_png_start(session, target.placement(on: written), premultipliesRows ? 1 : 0) != CODEC_FAILED else {
-            throw failure()
+        if layout.isScaled(width: width, height: height) {
+            let alpha = found.has_alpha != 0 ? CODEC_STRAIGHT : CODEC_OPAQUE
+            scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
         }
+        let premultipliesRows = !isInterlaced && premultiplies
+        let ownScaler = isInterlaced ? nil : scaler
+        ownScaler?.begin(on: written)
+        let status = codec_png_start(
+            session, target.placement(on: written), premultipliesRows ? 1 : 0, ownScaler?.session)
+        guard status != CODEC_FAILED else { throw failure() }
         self.written = written
         self.layout = layout
         header = ImageHeader(
@@ -123,19 +134,26 @@ final class PNGDecoder: ImageDecoder {
     private func picture(isComplete: Bool) throws(Failure) -> DecodedImage? {
         let pass = Int(codec_png_pass(session))
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
-        let rows = isComplete || pass > 0 ? layout.storedHeight : codec_png_rows(session)
+        let rows = isComplete || pass > 0 ? Int(found.height) : codec_png_rows(session)
         var pixels = written
-        let isAsStored = layout.orientation == .upright && !premultiplies
+        let isAsStored = layout.orientation == .upright && !premultiplies && scaler == nil
         if isInterlaced, !(isComplete && isAsStored) {
             let isUnused = isKnownUniquelyReferenced(&snapshot)
             if let unused = snapshot, isUnused { pixels = unused } else { pixels = try layout.makeCanvas(written.format) }
-            codec_place_rows(
-                written.bytes.assumingMemoryBound(to: UInt8.self), layout.storedWidth, 0, rows,
-                layout.placement(on: pixels), premultiplies ? 1 : 0)
+            if let scaler {
+                scaler.begin(on: pixels)
+                scaler.push(written.bytes, rows: rows)
+            } else {
+                codec_place_rows(
+                    written.bytes.assumingMemoryBound(to: UInt8.self), layout.storedWidth, 0, rows,
+                    layout.placement(on: pixels), premultiplies ? 1 : 0)
+            }
             if !isComplete { snapshot = pixels }
         }
+        let ready = scaler?.rows ?? rows
+        guard ready > 0 else { return nil }
         return DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: pass + 1,
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
     }
 
@@ -151,6 +169,6 @@ final class PNGDecoder: ImageDecoder {
     private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
         let stored = filter.orientation ?? 1
         guard stored != image.header.orientation else { return image }
-        return try image.turned(stored, applied: options.appliesOrientation)
+        return try image.turned(stored, options)
     }
 }

@@ -8,7 +8,7 @@ enum PictureLimits {
 
 extension DecodeOptions {
     /// Judges a header before anything of that size is allocated.
-    func checkSize(width: Int, height: Int) throws(Failure) {
+    package func checkSize(width: Int, height: Int) throws(Failure) {
         guard width > 0, height > 0 else { throw Failure(.badImageData, "the picture is \(width) × \(height) pixels") }
         let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
         guard !overflow, pixels <= maximumPixels else {

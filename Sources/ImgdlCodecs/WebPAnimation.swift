@@ -104,7 +104,9 @@ final class WebPAnimation {
         features = found
         let isLossless = body.bytes.starts(with: "VP8L".utf8)
         if isDecoded {
-            still = try WebPStill(found, isLossless: isLossless, options.pixelFormat.straight)
+            still = try WebPStill(
+                found, isLossless: isLossless, width: Int(found.width), height: Int(found.height),
+                options.pixelFormat.straight)
         } else {
             body.removeAll()
         }
@@ -112,8 +114,7 @@ final class WebPAnimation {
 
     private func placeFirst() throws(Failure) {
         guard let still, let frame, let first, still.rows > placedRows else { return }
-        let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
-        var placement = layout.placement(on: first)
+        var placement = shownLayout.placement(on: first)
         placement.origin += frame.rectangle.x * placement.step_x + frame.rectangle.y * placement.step_y
         let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
         codec_place_rows(
@@ -160,8 +161,13 @@ final class WebPAnimation {
         }
         canvas.dispose(work, frame.rectangle, frame.disposal)
         (last, wasKey) = (frame, isKey)
-        let shown = frameCount == 1 ? first ?? work : try work.turned(.upright, format: options.pixelFormat)
+        let shown = frameCount == 1 ? first ?? work : try work.shown(as: shownLayout, options.pixelFormat)
         frames.append(AnimationFrame(pixels: shown, milliseconds: milliseconds(frame)))
+    }
+
+    /// Frames are turned and scaled together, at the end.
+    private var shownLayout: CanvasLayout {
+        CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
     }
 
     private func milliseconds(_ frame: WebPFrameReader.Frame) -> Int {

@@ -6,6 +6,9 @@ import ImgdlCore
 /// The body is kept until all of it has been decoded: libwebp reads it in place and looks back. Where EXIF is announced but
 /// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
 /// is no header and no partial image, since both would be wrong.
+///
+/// libwebp scales while it decodes; but it averages the colours of a lossy picture without regard to their alpha, so that
+/// invisible ones would show. Those are decoded at full size and scaled here.
 final class WebPDecoder: ImageDecoder {
     /// RIFF header, one chunk header, and the ten bytes that hold the size in each kind of bitstream.
     private static let headerLength = 30
@@ -20,7 +23,8 @@ final class WebPDecoder: ImageDecoder {
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
-    /// The turned picture; nil while it is the one that libwebp writes, or not known yet.
+    private var scaler: RowScaler?
+    /// The turned or scaled picture; nil while it is the one that libwebp writes, or not known yet.
     private var canvas: PixelBuffer?
     private var placedRows = 0
     private var shownRows = 0
@@ -53,12 +57,13 @@ final class WebPDecoder: ImageDecoder {
             }
             return image
         }
-        guard let still else { throw Failure(.badImageData, "the WebP has no picture in it") }
+        guard container.bitstreamStart != nil else { throw Failure(.badImageData, "the WebP has no picture in it") }
         try settle(container.orientation ?? 1)
+        let still = try openedStill(features)
         try still.update(body.bytes)
         try placeRows()
         guard still.isComplete else {
-            throw Failure(.badImageData, "the WebP's data ends after \(still.rows) of \(features.height) rows")
+            throw Failure(.badImageData, "the WebP's data ends after \(storedRows(still)) of \(features.height) rows")
         }
         guard let image = image(isComplete: true) else { throw Failure(.badImageData, "the WebP has no pixels") }
         return image
@@ -70,21 +75,21 @@ final class WebPDecoder: ImageDecoder {
             (shownRows, shownFrames) = (animation.readyRows, max(1, animation.frames.count))
             return try? animated(animation, isComplete: false)
         }
-        guard let still, layout != nil, still.rows > shownRows else { return nil }
-        shownRows = still.rows
+        guard layout != nil, finishedRows > shownRows else { return nil }
+        shownRows = finishedRows
         return image(isComplete: false)
     }
 
     func salvagedImage() -> DecodedImage? {
-        guard features != nil else { return nil }
+        guard let features else { return nil }
         if let animation {
             animation.salvage()
             return try? animated(animation, isComplete: false)
         }
-        guard let still else { return nil }
+        guard container.bitstreamStart != nil else { return nil }
         // More rows may be in bytes that were waiting for their batch.
         try? settle(container.orientation ?? 1)
-        try? still.update(body.bytes)
+        try? openedStill(features).update(body.bytes)
         try? placeRows()
         return image(isComplete: false)
     }
@@ -116,30 +121,64 @@ final class WebPDecoder: ImageDecoder {
     /// From here on it is known how the picture lies.
     private func settle(_ stored: Int) throws(Failure) {
         guard let features, layout == nil else { return }
-        let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(
-            storedWidth: Int(features.width), storedHeight: Int(features.height), orientation: orientation)
+        let layout = layout(features, options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright)
         let isAnimated = features.has_animation != 0
         header = ImageHeader(
             format: .webp, width: layout.width, height: layout.height, orientation: stored,
             frameCount: isAnimated ? 0 : 1, hasAlpha: features.has_alpha != 0, isProgressive: false)
-        if orientation != .upright, !isAnimated { canvas = try layout.makeCanvas(options.pixelFormat) }
         self.layout = layout
+        guard !isAnimated else { return }
+        let (width, height) = (Int(features.width), Int(features.height))
+        if layout.isScaled(width: width, height: height), !libwebpScales(features) {
+            // The rows that come are premultiplied already where that was asked for.
+            let alpha = options.pixelFormat.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT
+            let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
+            let pixels = try layout.makeCanvas(options.pixelFormat)
+            scaler.begin(on: pixels)
+            canvas = pixels
+            self.scaler = scaler
+        } else if layout.orientation != .upright {
+            canvas = try layout.makeCanvas(options.pixelFormat)
+        }
+    }
+
+    private func layout(_ features: WebPBitstreamFeatures, _ orientation: Orientation) -> CanvasLayout {
+        CanvasLayout(width: Int(features.width), height: Int(features.height), orientation: orientation, options)
+    }
+
+    private func libwebpScales(_ features: WebPBitstreamFeatures) -> Bool {
+        container.isLossless || features.has_alpha == 0
+    }
+
+    private func openedStill(_ features: WebPBitstreamFeatures) throws(Failure) -> WebPStill {
+        if let still { return still }
+        let layout = layout ?? layout(features, .upright)
+        let scales = libwebpScales(features)
+        let opened = try WebPStill(
+            features, isLossless: container.isLossless, width: scales ? layout.storedWidth : Int(features.width),
+            height: scales ? layout.storedHeight : Int(features.height), options.pixelFormat)
+        still = opened
+        return opened
     }
 
     private func decode() throws(Failure) {
         guard let features, features.has_animation == 0, let start = container.bitstreamStart else { return }
-        if still == nil {
-            still = try WebPStill(features, isLossless: container.isLossless, options.pixelFormat)
-        }
+        // Before the orientation is known, only a size that does not depend on it.
+        let (upright, lying) = (layout(features, .upright), layout(features, .transposed))
+        guard layout != nil || !lying.isScaled(width: upright.storedWidth, height: upright.storedHeight) else { return }
         let isWhole = container.length.map { received >= $0 } ?? false
-        try still?.offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
+        try openedStill(features).offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
         try placeRows()
     }
 
     private func placeRows() throws(Failure) {
         guard let still, let canvas, let layout, still.rows > placedRows else { return }
         let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
+        if let scaler {
+            scaler.push(source, rows: still.rows - placedRows)
+            placedRows = still.rows
+            return
+        }
         codec_place_rows(
             source.assumingMemoryBound(to: UInt8.self), layout.storedWidth, placedRows, still.rows - placedRows,
             layout.placement(on: canvas), 0)
@@ -148,10 +187,17 @@ final class WebPDecoder: ImageDecoder {
 
     // MARK: Pictures out
 
+    /// On the canvas.
+    private var finishedRows: Int { scaler?.rows ?? still?.rows ?? 0 }
+
+    private func storedRows(_ still: WebPStill) -> Int {
+        still.rows * Int(features?.height ?? 0) / max(1, still.pixels.height)
+    }
+
     private func image(isComplete: Bool) -> DecodedImage? {
-        guard let header, let layout, let still, still.rows > 0 else { return nil }
+        guard let header, let layout, let still, finishedRows > 0 else { return nil }
         return DecodedImage(
-            header: header, pixels: canvas ?? still.pixels, ready: layout.rectangle(ofRows: still.rows),
+            header: header, pixels: canvas ?? still.pixels, ready: layout.rectangle(ofRows: finishedRows),
             isComplete: isComplete)
     }
 
@@ -182,7 +228,7 @@ final class WebPDecoder: ImageDecoder {
             header: upright, pixels: first,
             ready: PixelRectangle(x: 0, y: 0, width: first.width, height: animation.readyRows), isComplete: isComplete,
             frames: isAnimated ? animation.frames : [], loopCount: isAnimated ? animation.loopCount : 1)
-        let turned = try image.turned(animation.orientation ?? 1, applied: options.appliesOrientation)
+        let turned = try image.turned(animation.orientation ?? 1, options)
         header = turned.header
         return turned
     }

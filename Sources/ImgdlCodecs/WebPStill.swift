@@ -1,7 +1,7 @@
 import CCodecs
 import ImgdlCore
 
-/// One still WebP on its way through libwebp's incremental decoder, as it is stored.
+/// One still WebP on its way through libwebp's incremental decoder, not turned yet, at full size or scaled by libwebp.
 final class WebPStill {
     let pixels: PixelBuffer
     /// Rows that are final.
@@ -11,30 +11,53 @@ final class WebPStill {
     private(set) var updates = 0
 
     private let decoder: OpaquePointer
-    private let height: Int
+    /// libwebp looks at it until the end.
+    private let configuration: UnsafeMutablePointer<WebPDecoderConfig>
+    private let storedHeight: Int
     private let isLossless: Bool
     private var offered = 0
 
-    init(_ features: WebPBitstreamFeatures, isLossless: Bool, _ format: PixelFormat) throws(Failure) {
-        let pixels = try PixelBuffer(width: Int(features.width), height: Int(features.height), format: format)
-        let mode = format.isBGRA ? MODE_BGRA : MODE_RGBA
-        let memory = pixels.bytes.assumingMemoryBound(to: UInt8.self)
-        guard let stride = Int32(exactly: pixels.stride),
-            let decoder = WebPINewRGB(mode, memory, pixels.byteCount, stride)
-        else { throw Failure(.outOfMemory, "no memory for a WebP decoder") }
+    init(
+        _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat
+    ) throws(Failure) {
+        let pixels = try PixelBuffer(width: width, height: height, format: format)
+        let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
+        guard WebPInitDecoderConfig(configuration) != 0, let stride = Int32(exactly: pixels.stride),
+            let scaledWidth = Int32(exactly: width), let scaledHeight = Int32(exactly: height)
+        else {
+            configuration.deallocate()
+            throw Failure(.outOfMemory, "no memory for a WebP decoder")
+        }
+        let isScaled = scaledWidth != features.width || scaledHeight != features.height
+        configuration.pointee.options.use_scaling = isScaled ? 1 : 0
+        configuration.pointee.options.scaled_width = scaledWidth
+        configuration.pointee.options.scaled_height = scaledHeight
+        configuration.pointee.output.colorspace = format.isBGRA ? MODE_BGRA : MODE_RGBA
+        configuration.pointee.output.is_external_memory = 1
+        configuration.pointee.output.u.RGBA.rgba = pixels.bytes.assumingMemoryBound(to: UInt8.self)
+        configuration.pointee.output.u.RGBA.stride = stride
+        configuration.pointee.output.u.RGBA.size = pixels.byteCount
+        guard let decoder = WebPIDecode(nil, 0, configuration) else {
+            configuration.deallocate()
+            throw Failure(.outOfMemory, "no memory for a WebP decoder")
+        }
         self.pixels = pixels
         self.decoder = decoder
+        self.configuration = configuration
         self.isLossless = isLossless
-        height = Int(features.height)
+        storedHeight = Int(features.height)
     }
 
-    deinit { WebPIDelete(decoder) }
+    deinit {
+        WebPIDelete(decoder)
+        configuration.deallocate()
+    }
 
     /// Lossy pictures go on where they stopped. Lossless ones begin again some rows before, or at the very start while
     /// their code tables are incomplete, so their bytes are saved up: the work stays linear in the length of the body.
     func offer(_ body: UnsafeRawBufferPointer, from start: Int, isWhole: Bool, length: Int) throws(Failure) {
         if isLossless, !isWhole {
-            let rowsWorth = 48 * max(0, length - start) / max(1, height)
+            let rowsWorth = 48 * max(0, length - start) / max(1, storedHeight)
             let batch = max(64 * 1024, rowsWorth, rows == 0 ? offered / 2 : 0)
             guard body.count - offered >= batch else { return }
         }
@@ -51,7 +74,7 @@ final class WebPStill {
         if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { reached(Int(last)) }
         if status == VP8_STATUS_SUSPENDED { return }
         try Self.check(status)
-        reached(height)
+        reached(pixels.height)
         isComplete = true
     }
 

@@ -11,8 +11,8 @@ struct CurlOutcome {
     var hasHead = false
     /// The proxy's answer to CONNECT; 0 without one.
     var proxyStatus = 0
-    /// Of the URL's query; it must not show in a message.
-    var query = ""
+    /// What must not show in a message: the URL's query, the proxy's password.
+    var secrets: [String] = []
 }
 
 /// From curl's codes to ours, with curl's own words.
@@ -27,8 +27,10 @@ enum CurlErrors {
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return make(.proxyFailed, outcome)
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
+        // With TLS 1.3 a server refuses a client's certificate after the handshake.
+        case CURLE_RECV_ERROR where isAlert(outcome.message): return make(.tlsFailed, outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
-            return make(.connectionLost, outcome)
+            return make(isBrokenChunk(outcome.message) ? .protocolError : .connectionLost, outcome)
         case CURLE_PARTIAL_FILE: return make(.truncated, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -39,9 +41,9 @@ enum CurlErrors {
         case CURLE_URL_MALFORMAT: return make(.invalidURL, outcome)
         case CURLE_BAD_CONTENT_ENCODING: return make(.contentEncoding, outcome)
         case CURLE_OPERATION_TIMEDOUT: return make(outcome.isConnected ? .idleTimeout : .connectTimeout, outcome)
-        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR,
-            CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR:
             return make(.tlsCertificate, outcome)
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return make(.tlsPin, outcome)
         case CURLE_SSL_CONNECT_ERROR:
             return make(isConnectionLoss(outcome.message) ? .connectionLost : .tlsFailed, outcome)
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
@@ -54,7 +56,7 @@ enum CurlErrors {
                 return Failure(.headerLimit, "a line of the response's header is too long")
             }
             return make(.outOfMemory, outcome)
-        default: return make(.internal, outcome)
+        default: return make(isBrokenChunk(outcome.message) ? .protocolError : .internal, outcome)
         }
     }
 
@@ -64,8 +66,19 @@ enum CurlErrors {
         var text = outcome.message
         while text.last?.isWhitespace == true { text.removeLast() }
         if text.isEmpty { text = String(cString: curl_easy_strerror(outcome.code)) }
-        return outcome.query.isEmpty ? text : text.replacing(outcome.query, with: QueryRedaction.mark)
+        for secret in outcome.secrets where !secret.isEmpty {
+            text = text.replacing(secret, with: QueryRedaction.mark)
+        }
+        return text
     }
+
+    private static func isAlert(_ message: String) -> Bool {
+        message.contains("SSL routines") && message.contains(" alert ")
+    }
+
+    /// Where curl reads garbage in place of a chunk's size it has the code of a lost connection, and in place of a trailer
+    /// one that tells nothing.
+    private static func isBrokenChunk(_ message: String) -> Bool { message.contains("chunked-encod") }
 
     /// During the handshake curl calls a lost connection a TLS error.
     private static func isConnectionLoss(_ message: String) -> Bool {

@@ -8,6 +8,8 @@ final class CurlMulti {
     private let clock: any Clock
     private(set) var deadline: Instant?
     private var isClosed = false
+    /// Told which descriptors are this one's, and which are not any more.
+    var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
 
     init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
@@ -64,11 +66,12 @@ final class CurlMulti {
     func nextDone() -> (context: UnsafeMutableRawPointer, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
-        guard ccurl_next_done(multi, &context, &code), let context else { return nil }
+        guard !isClosed, ccurl_next_done(multi, &context, &code), let context else { return nil }
         return (context, code)
     }
 
     private func act(_ descriptor: Int32, _ events: Int32) {
+        guard !isClosed else { return }
         var running: Int32 = 0
         curl_multi_socket_action(multi, descriptor, events, &running)
     }
@@ -78,6 +81,7 @@ final class CurlMulti {
     }
 
     private func watch(_ descriptor: Int32, _ what: Int32) {
+        onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
             loop.unwatch(descriptor)
         } else {

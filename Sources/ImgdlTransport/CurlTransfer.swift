@@ -6,52 +6,99 @@ import ImgdlCore
 final class CurlTransfer {
     /// A body that nobody wants is read this far to keep the connection; beyond, a new connection is cheaper.
     static let discardLimit = 64 * 1024
+    /// A server that calls every answer stale would have curl ask without end.
+    private static let maximumChallenges = 4
 
     let id: TransferID
-    let request: TransportRequest
+    var request: TransportRequest
+    /// While it has a handle.
+    var lane: Lane?
     var handle: EasyHandle?
     /// Of the host, as they were looked up.
     var addresses: [String] = []
+    /// What our own look-up took, in nanoseconds.
+    var lookUpTime: Int64 = 0
+    /// Body bytes are not taken at present.
+    var isPaused = false
     /// Its next connection has to be a new one.
     private(set) var needsFreshConnection = false
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
 
+    private let options: RequestOptions
     private unowned let events: any TransportEvents
     private var parser: ResponseHeadParser
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     private var isDiscarding = false
+    private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
     private var ownFailure: Failure?
     private var status: Int32 = 0
+    /// A challenge that curl may answer by itself: nobody hears of it then.
+    private var heldHead: ResponseHead?
+    private var answeredChallenges = 0
+    private var sentBytes: Int64 = 0
+    /// The last address that curl was not let connect to.
+    private var refusedAddress: Failure?
 
-    init(_ id: TransferID, _ request: TransportRequest, events: any TransportEvents) {
+    init(_ id: TransferID, _ request: TransportRequest, options: RequestOptions, events: any TransportEvents) {
         self.id = id
         self.request = request
+        self.options = options
         self.events = events
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
     func installCallbacks(on handle: EasyHandle) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
         handle.setCallbacks(
-            Unmanaged.passUnretained(self).toOpaque(),
+            context,
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                return CurlTransfer.at(context!).goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
+                let transfer = CurlTransfer.at(context!)
+                if transfer.takesNoBody { return Int(CURL_WRITEFUNC_PAUSE) }
+                return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
             },
             header: { bytes, size, count, context in
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.at(context!).goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
             },
-            connected: { context, _, _, _, _ in
-                CurlTransfer.at(context!).goesOn { $0.connected() } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            connected: { context, address, _, _, _ in
+                CurlTransfer.at(context!).goesOn { $0.connected(to: address) }
+                    ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             })
+        if options.deniesPrivateAddresses {
+            handle.setOpenSocket(context) { context, purpose, address in
+                CurlTransfer.at(context!).allows(address!) ? ccurl_open_socket(nil, purpose, address) : CURL_SOCKET_BAD
+            }
+        }
+        if request.body?.isEmpty == false {
+            handle.setProgress(context) { context, _, _, _, sent in
+                CurlTransfer.at(context!).sent(Int64(sent))
+                return 0
+            }
+        }
     }
 
     static func at(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
         Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// curl has come to an end without answering the challenge: it was the final response.
+    func reportHeldHead(_ code: CURLcode) {
+        guard code == CURLE_OK, !isEnded, let head = heldHead else { return }
+        heldHead = nil
+        _ = report(head)
+    }
+
+    /// What was measured, also of one that failed.
+    var times: TransferTimes {
+        var times = handle?.times ?? TransferTimes()
+        times.resolve += lookUpTime
+        times.isConnectionReused = isConnected && handle?.newConnections == 0
+        return times
     }
 
     /// What curl's result means; nil for success.
@@ -64,13 +111,18 @@ final class CurlTransfer {
         if isDiscarding { return nil }
         guard code != CURLE_OK else {
             return parser.isComplete
-                ? nil : Failure(.protocolError, "the connection ended before the response's header was complete")
+                ? nil : Failure(.connectionLost, "the connection ended before the response's header was complete")
         }
+        if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""
         var failure = CurlErrors.failure(
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
-                hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0, query: String(query)))
+                hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0,
+                secrets: options.proxies.secrets + [String(query)]))
+        if code == CURLE_SSL_CERTPROBLEM, let file = request.tls.clientCertificate {
+            failure.message += " (client certificate “\(file)”)"
+        }
         failure.status = status
         return failure
     }
@@ -78,13 +130,24 @@ final class CurlTransfer {
     /// Whether to begin again, once, on a connection of its own. curl repeats a request that the server has not looked at
     /// (its stream came after the GOAWAY, or its connection had been closed), but on connections shared with others that
     /// may end in the same way, and not more than five times. The first stream of a connection is always looked at.
+    ///
+    /// Likewise where the first bytes on a connection that was used before are not HTTP: a server that sent more than
+    /// it had announced has spoilt it for whoever came next.
     func beginsAgain(after code: CURLcode) -> Bool {
-        guard code == CURLE_SEND_ERROR, !needsFreshConnection, !isEnded, !parser.isComplete, ownFailure == nil,
-            handle?.errorMessage.contains("before giving up") == true
+        guard !needsFreshConnection, !isEnded, !parser.isComplete, ownFailure == nil, let handle,
+            (code == CURLE_SEND_ERROR && handle.errorMessage.contains("before giving up"))
+                || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable)
         else { return false }
         needsFreshConnection = true
+        parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
         return true
     }
+
+    private func isSpoilt(_ code: CURLcode) -> Bool {
+        code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY
+    }
+
+    private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 
     // MARK: curl's callbacks; false stops the transfer
 
@@ -102,8 +165,16 @@ final class CurlTransfer {
         return false
     }
 
-    private func connected() -> Bool {
+    /// Also asked for a connection that is used again.
+    private func connected(to address: UnsafePointer<CChar>?) -> Bool {
         guard !isEnded else { return false }
+        if options.deniesPrivateAddresses {
+            let text = address.map { String(cString: $0) } ?? ""
+            if let refusal = AddressGuard.refusal(ofAddress: text, host: request.url.host) {
+                ownFailure = refusal
+                return false
+            }
+        }
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
@@ -114,6 +185,15 @@ final class CurlTransfer {
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
+        if heldHead != nil, line.starts(with: "HTTP/".utf8) {
+            heldHead = nil
+            answeredChallenges += 1
+            guard answeredChallenges <= Self.maximumChallenges else {
+                ownFailure = Failure(.protocolError, "the server asks for credentials again and again", status: status)
+                return false
+            }
+            parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
+        }
         switch parser.receive(line) {
         case .more:
             return true
@@ -124,10 +204,11 @@ final class CurlTransfer {
             do throws(Failure) {
                 let head = try parser.head()
                 status = head.status
-                let disposition = events.transferReceived(id, head: head)
-                guard case .discard = disposition else { return !isEnded }
-                isDiscarding = true
-                return !isEnded && head.contentLength ?? 0 <= Int64(Self.discardLimit)
+                guard head.status != 401 && head.status != 407 else {
+                    heldHead = head
+                    return true
+                }
+                return report(head)
             } catch {
                 ownFailure = error
                 return false
@@ -135,13 +216,50 @@ final class CurlTransfer {
         }
     }
 
-    private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard !isEnded else { return false }
-        if isDiscarding {
-            discardedBytes += bytes.count
-            return discardedBytes <= Self.discardLimit
+    private func report(_ head: ResponseHead) -> Bool {
+        if head.status == 407, !options.proxies.proxy(for: request.url.scheme).isEmpty {
+            ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
+            return false
         }
-        if !bytes.isEmpty { events.transferReceived(id, body: bytes) }
-        return !isEnded
+        guard case .discard = events.transferReceived(id, head: head) else { return !isEnded }
+        isDiscarding = true
+        announcedBytes = head.contentLength ?? 0
+        // The beginning of an error page says what is wrong; that of a redirect says nothing.
+        return !isEnded && (!(300...399).contains(head.status) || announcedBytes <= Int64(Self.discardLimit))
+    }
+
+    /// Asked before each piece of a body.
+    private var takesNoBody: Bool { isPaused && !isDiscarding && !isEnded }
+
+    private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard !isEnded, ownFailure == nil else { return false }
+        if let head = heldHead {
+            heldHead = nil
+            guard report(head) else { return false }
+        }
+        guard isDiscarding else {
+            if !bytes.isEmpty { events.transferReceived(id, body: bytes) }
+            return !isEnded
+        }
+        let preview = bytes.prefix(max(0, BodyDisposition.previewBytes - discardedBytes))
+        discardedBytes += bytes.count
+        if !preview.isEmpty { events.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) }
+        let isKnownToBeLong = announcedBytes > Int64(Self.discardLimit)
+        let limit = isKnownToBeLong ? BodyDisposition.previewBytes - 1 : Self.discardLimit
+        return !isEnded && discardedBytes <= limit
+    }
+
+    private func sent(_ count: Int64) {
+        guard !isEnded, count > sentBytes else { return }
+        sentBytes = count
+        events.transferSent(id)
+    }
+
+    private func allows(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
+        var bytes: UnsafePointer<UInt8>?
+        let count = ccurl_address_bytes(address, &bytes)
+        let refusal = AddressGuard.refusal(of: UnsafeBufferPointer(start: bytes, count: count), host: request.url.host)
+        refusedAddress = refusal ?? refusedAddress
+        return refusal == nil
     }
 }

@@ -9,14 +9,13 @@ import ImgdlCore
 /// curl has returned, since curl may not be called from its own callbacks: whoever is cancelled hears nothing more from
 /// that moment, and its connection closes right after.
 package final class CurlTransport: Transport {
-    private static let maximumSpareHandles = 32
-
     private let loop: any TransportLoop
     private unowned let events: any TransportEvents
     private let resolver: any Resolver
-    private let options: RequestOptions
-    private var multi: CurlMulti?
-    private var spareHandles: [EasyHandle] = []
+    private let clock: any Clock
+    let options: RequestOptions
+    /// nil when closed.
+    private var lanes: Lanes?
     /// By their number: those that have neither ended nor been cancelled.
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var isReporting = false
@@ -25,10 +24,13 @@ package final class CurlTransport: Transport {
     private enum Deferred {
         case begin(CurlTransfer, addresses: [String])
         case release(CurlTransfer)
+        case nudge(CurlTransfer)
         case close
     }
 
-    /// The resolver is the transport's from now on: `close` closes it.
+    /// The resolver is the transport's from now on: `close` closes it. Throws `invalidURL` for a proxy that is none, and
+    /// `invalidOperation` for a proxy, from the environment too, where private addresses are denied: only the proxy
+    /// would know where its connections lead.
     package init(
         configuration: TransportConfiguration, loop: any TransportLoop, events: any TransportEvents,
         clock: any Clock, resolver: any Resolver
@@ -37,15 +39,19 @@ package final class CurlTransport: Transport {
         self.loop = loop
         self.events = events
         self.resolver = resolver
-        multi = try CurlMulti(
-            loop: loop, clock: clock, maximumIdleConnections: configuration.maximumIdleConnections)
+        self.clock = clock
+        let proxies = try ProxyRules(configured: configuration.proxy)
+        if configuration.deniesPrivateAddresses, proxies.isUsed {
+            throw Failure(.invalidOperation, "private addresses cannot be denied behind a proxy")
+        }
         let handle = try EasyHandle()
         options = RequestOptions(
             trust: TrustAnchors(
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
-            proxies: ProxyRules(configured: configuration.proxy))
-        spareHandles = [handle]
+            proxies: proxies, cookies: try CookieJar(file: configuration.cookieFile),
+            deniesPrivateAddresses: configuration.deniesPrivateAddresses)
+        lanes = try Lanes(loop: loop, clock: clock, maximumIdleConnections: configuration.maximumIdleConnections)
     }
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
@@ -60,10 +66,13 @@ package final class CurlTransport: Transport {
     // MARK: Starting
 
     package func start(_ id: TransferID, _ request: TransportRequest) {
-        let transfer = CurlTransfer(id, request, events: events)
+        let transfer = CurlTransfer(id, request, options: options, events: events)
         transfers[id] = transfer
         do throws(Failure) {
             try RequestOptions.check(request)
+            if options.deniesPrivateAddresses, let refusal = AddressGuard.refusal(ofHost: request.url.host) {
+                throw refusal
+            }
         } catch {
             failLater(transfer, error)
             return
@@ -74,49 +83,59 @@ package final class CurlTransport: Transport {
     private func lookUp(_ transfer: CurlTransfer) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: true)
         let starter = pthread_self()
+        let began = clock.now()
         resolver.resolve(transfer.request.url.host) { result in
             // Known at once: no need to go round through the loop.
             if pthread_equal(pthread_self(), starter) != 0, road.isStarting, case .success(let addresses) = result {
-                road.transport?.begin(road.transfer, addresses: addresses)
+                road.transport?.found(addresses, for: road.transfer)
             } else {
-                road.loop?.perform { road.transport?.resolved(road.transfer, result) }
+                road.loop?.perform { road.transport?.resolved(road.transfer, result, began) }
             }
         }
         road.isStarting = false
     }
 
-    private func resolved(_ transfer: CurlTransfer, _ result: Result<[String], Failure>) {
+    private func resolved(_ transfer: CurlTransfer, _ result: Result<[String], Failure>, _ began: Instant) {
         guard !transfer.isEnded else { return }
+        transfer.lookUpTime = clock.now().nanoseconds - began.nanoseconds
         switch result {
-        case .success(let addresses): begin(transfer, addresses: addresses)
+        case .success(let addresses): found(addresses, for: transfer)
         case .failure(let failure): fail(transfer, failure)
         }
     }
 
-    private func begin(_ transfer: CurlTransfer, addresses: [String]) {
+    private func found(_ addresses: [String], for transfer: CurlTransfer) {
+        do throws(Failure) {
+            let allowed =
+                options.deniesPrivateAddresses
+                ? try AddressGuard.publicAddresses(addresses, host: transfer.request.url.host) : addresses
+            begin(transfer, addresses: allowed)
+        } catch {
+            failLater(transfer, error)
+        }
+    }
+
+    func begin(_ transfer: CurlTransfer, addresses: [String]) {
         guard !isReporting else {
             deferred.append(.begin(transfer, addresses: addresses))
             return
         }
-        guard let multi, !transfer.isEnded else { return }
+        guard let lanes, !transfer.isEnded else { return }
         do throws(Failure) {
-            let handle = try takeHandle()
+            let lane = try lanes.lane(for: transfer.request)
+            let handle = try lane.takeHandle()
+            transfer.lane = lane
             transfer.handle = handle
             options.apply(transfer.request, addresses: addresses, to: handle)
             if transfer.needsFreshConnection { handle.set(CURLOPT_FRESH_CONNECT, 1) }
             transfer.addresses = addresses
             transfer.installCallbacks(on: handle)
             try handle.check()
-            try multi.add(handle)
+            try lane.multi.add(handle)
         } catch {
             release(transfer, isAdded: false)
             failLater(transfer, error)
         }
-    }
-
-    private func takeHandle() throws(Failure) -> EasyHandle {
-        if let handle = spareHandles.popLast() { return handle }
-        return try EasyHandle()
     }
 
     // MARK: Ending
@@ -129,9 +148,6 @@ package final class CurlTransport: Transport {
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer) }
     }
 
-    package func setPaused(_ id: TransferID, _ isPaused: Bool) {}
-    package func setPriority(_ id: TransferID, _ priority: Priority) {}
-
     package func close() {
         guard !isReporting else {
             for transfer in transfers.values { transfer.isEnded = true }
@@ -143,27 +159,29 @@ package final class CurlTransport: Transport {
             release(transfer)
         }
         transfers = [:]
-        spareHandles = []
-        multi?.close()
-        multi = nil
+        guard let lanes else { return }
+        options.cookies.save()
+        lanes.close()
+        self.lanes = nil
         resolver.close()
     }
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
     private func release(_ transfer: CurlTransfer, isAdded: Bool = true) {
-        guard let handle = transfer.handle else { return }
-        transfer.handle = nil
-        if isAdded { multi?.remove(handle) }
+        guard let handle = transfer.handle, let lane = transfer.lane else { return }
+        if isAdded { lane.multi.remove(handle) }
         if isAdded, transfer.isAbandoned { flushConnection(of: transfer) }
-        if handle.reset(), spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
+        transfer.handle = nil
+        transfer.lane = nil
+        lane.giveBack(handle)
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
     private func flushConnection(of ended: CurlTransfer) {
         let url = ended.request.url
         guard url.scheme == "https", ended.isConnected else { return }
-        for other in transfers.values where other.isConnected && other !== ended {
+        for other in transfers.values where other.isConnected && other !== ended && other.lane === ended.lane {
             if other.request.url.host == url.host, other.request.url.port == url.port { other.handle?.flush() }
         }
     }
@@ -177,26 +195,57 @@ package final class CurlTransport: Transport {
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
         transfers[transfer.id] = nil
-        events.transferFailed(transfer.id, failure, TransferTimes())
+        events.transferFailed(transfer.id, failure, transfer.times)
+    }
+
+    // MARK: While it runs
+
+    package func setPaused(_ id: TransferID, _ isPaused: Bool) {
+        guard let transfer = transfers[id], transfer.isPaused != isPaused else { return }
+        transfer.isPaused = isPaused
+        if !isPaused { nudgeLater(transfer) }
+    }
+
+    package func setPriority(_ id: TransferID, _ priority: Priority) {
+        guard let transfer = transfers[id], transfer.request.priority != priority else { return }
+        transfer.request.priority = priority
+        guard let handle = transfer.handle else { return }
+        handle.setPriority(priority)
+        // curl says it to the server with the next frame that it sends for this very stream.
+        if transfer.isConnected, transfer.request.url.scheme == "https" { nudgeLater(transfer) }
+    }
+
+    /// What curl kept is reported as soon as it may go on, and nothing is from inside the engine's call.
+    private func nudgeLater(_ transfer: CurlTransfer) {
+        let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
+        loop.perform { road.transport?.nudge(road.transfer) }
+    }
+
+    private func nudge(_ transfer: CurlTransfer) {
+        guard !isReporting else {
+            deferred.append(.nudge(transfer))
+            return
+        }
+        guard !transfer.isEnded, let handle = transfer.handle, let lane = transfer.lane else { return }
+        drive(lane.multi) { handle.flush() }
     }
 
     // MARK: Driving
 
-    package var deadline: Instant? { multi?.deadline }
+    package var deadline: Instant? { lanes?.deadline }
 
     package func deadlineReached(_ now: Instant) {
-        guard let multi, let deadline = multi.deadline, deadline <= now else { return }
-        drive { $0.timeReached() }
+        lanes?.forEachDue(now) { lane in drive(lane.multi) { lane.multi.timeReached() } }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
-        drive { $0.descriptorReady(descriptor, readable: readable, writable: writable) }
+        guard let multi = lanes?.owner(of: descriptor).multi else { return }
+        drive(multi) { multi.descriptorReady(descriptor, readable: readable, writable: writable) }
     }
 
-    private func drive(_ step: (CurlMulti) -> Void) {
-        guard let multi else { return }
+    private func drive(_ multi: CurlMulti, _ step: () -> Void) {
         isReporting = true
-        step(multi)
+        step()
         while let (context, code) = multi.nextDone() {
             let transfer = CurlTransfer.at(context)
             if transfer.beginsAgain(after: code) {
@@ -204,15 +253,17 @@ package final class CurlTransport: Transport {
                 begin(transfer, addresses: transfer.addresses)
                 continue
             }
+            transfer.reportHeldHead(code)
             let failure = transfer.failure(for: code)
+            let times = transfer.times
             release(transfer)
             guard !transfer.isEnded else { continue }
             transfer.isEnded = true
             transfers[transfer.id] = nil
             if let failure {
-                events.transferFailed(transfer.id, failure, TransferTimes())
+                events.transferFailed(transfer.id, failure, times)
             } else {
-                events.transferFinished(transfer.id, TransferTimes())
+                events.transferFinished(transfer.id, times)
             }
         }
         isReporting = false
@@ -227,6 +278,7 @@ package final class CurlTransport: Transport {
             switch action {
             case .begin(let transfer, let addresses): begin(transfer, addresses: addresses)
             case .release(let transfer): release(transfer)
+            case .nudge(let transfer): nudge(transfer)
             case .close: close()
             }
         }

@@ -8,6 +8,8 @@ final class EasyHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var addresses: UnsafeMutablePointer<curl_slist>?
+    /// Kept by curl over a reset, so it has to be taken off.
+    private var cookies: CookieJar?
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -28,6 +30,11 @@ final class EasyHandle {
     /// False when it cannot be used again: after a stream whose connection others still use, curl 7.88 keeps the receive
     /// buffer, and refuses to be told its size.
     func reset() -> Bool {
+        if cookies != nil {
+            set(CURLOPT_COOKIEFILE, nil)
+            ccurl_set_share(easy, nil)
+            cookies = nil
+        }
         curl_easy_reset(easy)
         freeLists()
         errorBuffer.pointee = 0
@@ -56,6 +63,27 @@ final class EasyHandle {
         note(ccurl_set_callbacks(easy, context, body, header, connected))
     }
 
+    /// Cookies come from and go to the jar.
+    func setCookies(_ jar: CookieJar) {
+        cookies = jar
+        note(ccurl_set_share(easy, jar.share))
+        // An empty name reads nothing and starts curl's cookie engine.
+        set(CURLOPT_COOKIEFILE, "")
+    }
+
+    func setOpenSocket(_ context: UnsafeMutableRawPointer, _ openSocket: curl_opensocket_callback) {
+        note(ccurl_set_open_socket(easy, context, openSocket))
+    }
+
+    func setProgress(_ context: UnsafeMutableRawPointer, _ progress: curl_xferinfo_callback) {
+        note(ccurl_set_progress(easy, context, progress))
+    }
+
+    /// Best effort, also while it runs: low 1, normal 16 as HTTP/2 has it, high 256.
+    func setPriority(_ priority: Priority) {
+        ccurl_set_long(easy, CURLOPT_STREAM_WEIGHT, priority == .normal ? 16 : priority == .high ? 256 : 1)
+    }
+
     /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all.
     func setFields(_ lines: [String]) {
         fields = list(lines)
@@ -73,7 +101,8 @@ final class EasyHandle {
     /// connection with the stream's RST_STREAM unsent in its buffer (curl issue 17611), and the server goes on sending.
     func forbidReuse() { ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
 
-    /// Sends what curl has buffered for this transfer's connection: the other half of the work-around.
+    /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
+    /// work-around), and lets a paused transfer go on: the callback for the body may be called.
     func flush() {
         curl_easy_pause(easy, CURLPAUSE_RECV)
         curl_easy_pause(easy, CURLPAUSE_CONT)

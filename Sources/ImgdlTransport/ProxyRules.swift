@@ -11,8 +11,10 @@ struct ProxyRules {
     /// Hosts that are reached directly, in curl's syntax; empty for no exceptions.
     let exceptions: String
 
-    init(configured: String?, environment: (String) -> String? = ProxyRules.variable) {
+    /// Throws `invalidURL` for a configured proxy that is none.
+    init(configured: String?, environment: (String) -> String? = ProxyRules.variable) throws(Failure) {
         if let configured {
+            try Self.check(configured)
             http = configured
             https = configured
             exceptions = ""
@@ -25,6 +27,21 @@ struct ProxyRules {
         http = direct ? "" : environment("http_proxy") ?? all
         https = direct ? "" : environment("https_proxy") ?? environment("HTTPS_PROXY") ?? all
         self.exceptions = exceptions
+    }
+
+    /// Whether some transfer might go through a proxy.
+    var isUsed: Bool { !http.isEmpty || !https.isEmpty }
+
+    /// What must not show in a message: curl repeats a proxy that it does not understand, with its password.
+    var secrets: [String] { [http, https] }
+
+    /// curl percent-decodes the user's name and password; with a line break in them it would write header fields of
+    /// their author's.
+    private static func check(_ proxy: String) throws(Failure) {
+        guard !proxy.isEmpty else { return }
+        guard !URLText.hasControlCharacter(proxy), CurlURL.isProxy(proxy) else {
+            throw Failure(.invalidURL, "the proxy is not a URL that can be used")
+        }
     }
 
     func proxy(for scheme: String) -> String { scheme == "https" ? https : http }

@@ -5,6 +5,8 @@ import ImgdlCore
 struct RequestOptions {
     let trust: TrustAnchors
     let proxies: ProxyRules
+    let cookies: CookieJar
+    let deniesPrivateAddresses: Bool
 
     /// Throws before anything is sent if the request could be read in two ways.
     static func check(_ request: TransportRequest) throws(Failure) {
@@ -18,6 +20,7 @@ struct RequestOptions {
                 throw Failure(.invalidHeader, "the user name or password has a control character in it")
             }
         }
+        if request.url.scheme == "https" { try TLSFiles.check(request.tls) }
     }
 
     /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
@@ -43,12 +46,14 @@ struct RequestOptions {
         if request.url.scheme == "https" {
             // Wait a moment for a connection that can be shared rather than opening one each.
             handle.set(CURLOPT_PIPEWAIT, 1)
-            setTrust(on: handle)
+            setTrust(request.tls, on: handle)
         }
+        if request.usesCookies { handle.setCookies(cookies) }
+        if request.priority != .normal { handle.setPriority(request.priority) }
         setProxy(request.url, on: handle)
         setMethod(request, on: handle)
         if let credential = request.credential, request.fields.first(named: "Authorization") == nil {
-            handle.set(CURLOPT_HTTPAUTH, CCURL_AUTH_BASIC)
+            handle.set(CURLOPT_HTTPAUTH, CCURL_AUTH_PASSWORD)
             handle.set(CURLOPT_USERNAME, credential.user)
             handle.set(CURLOPT_PASSWORD, credential.password)
         }
@@ -58,9 +63,21 @@ struct RequestOptions {
         }
     }
 
-    private func setTrust(on handle: EasyHandle) {
-        handle.set(CURLOPT_SSL_VERIFYPEER, 1)
-        handle.set(CURLOPT_SSL_VERIFYHOST, 2)
+    private func setTrust(_ tls: TLSOptions, on handle: EasyHandle) {
+        handle.set(CURLOPT_SSL_VERIFYPEER, tls.allowsInvalidCertificates ? 0 : 1)
+        handle.set(CURLOPT_SSL_VERIFYHOST, tls.allowsInvalidCertificates ? 0 : 2)
+        if let key = tls.pinnedPublicKey { handle.set(CURLOPT_PINNEDPUBLICKEY, key) }
+        if let certificate = tls.clientCertificate {
+            handle.set(CURLOPT_SSLCERT, certificate)
+            if let key = tls.clientKey { handle.set(CURLOPT_SSLKEY, key) }
+            // Without any, OpenSSL would ask at the terminal.
+            handle.set(CURLOPT_KEYPASSWD, tls.clientKeyPassword ?? "")
+        }
+        if let file = tls.certificateAuthorities {
+            handle.set(CURLOPT_CAINFO, file)
+            handle.set(CURLOPT_CAPATH, nil)
+            return
+        }
         guard !trust.usesBuiltIn else { return }
         if let file = trust.file { handle.set(CURLOPT_CAINFO, file) }
         handle.set(CURLOPT_CAPATH, trust.directory)
@@ -70,6 +87,7 @@ struct RequestOptions {
         // Set even when empty, which keeps curl from reading the environment.
         handle.set(CURLOPT_PROXY, proxies.proxy(for: url.scheme))
         handle.set(CURLOPT_NOPROXY, proxies.exceptions)
+        handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
     }
 

@@ -51,13 +51,16 @@ final class CallbackSink: EventSink, @unchecked Sendable {
         case .terminal(let result):
             let image = result.image.flatMap { ImageObject.handle($0) }
             let data = result.body.flatMap { DataObject.handle($0) }
-            result.message.withCString { message in
-                send(IMGDL_EVENT_TERMINAL, result.progress) {
-                    $0.code = result.code.rawValue
-                    $0.http_status = result.status
-                    $0.message = message
-                    $0.image = image
-                    $0.data = data
+            withMetricsStruct(result.metrics) { metrics in
+                result.message.withCString { message in
+                    send(IMGDL_EVENT_TERMINAL, result.progress) {
+                        $0.code = result.code.rawValue
+                        $0.http_status = result.status
+                        $0.message = message
+                        $0.image = image
+                        $0.data = data
+                        $0.metrics = metrics
+                    }
                 }
             }
             if image != nil { _ = HandleTable.shared.release(image, .image) }

@@ -37,8 +37,9 @@ struct DecodeRequest {
     init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
         guard source != nil else { return }
         let read = try SizedStruct.read(source, version1: decodeOptionsSize1)
-        guard read.flags & ~(UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) | UInt32(IMGDL_DECODE_SALVAGE)) == 0, read.reserved == 0
-        else { throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know") }
+        guard read.flags & ~Self.knownFlags == 0, read.reserved == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know")
+        }
         if read.pixel_format != 0 {
             guard let format = PixelFormat(rawValue: read.pixel_format) else {
                 throw Failure(.invalidArgument, "\(read.pixel_format) is no pixel format")
@@ -47,7 +48,43 @@ struct DecodeRequest {
         }
         options.appliesOrientation = read.flags & UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) == 0
         salvages = read.flags & UInt32(IMGDL_DECODE_SALVAGE) != 0
+        if read.coder != nil { options.coder = try object(read.coder, .coder, as: CoderObject.self).id }
         if read.max_pixels > 0 { options.maximumPixels = read.max_pixels }
+        try readSize(read)
+        readFrames(read)
+        guard let hint = ImageFormat(rawValue: read.format_hint) else {
+            throw Failure(.invalidArgument, "\(read.format_hint) is no format")
+        }
+        options.formatHint = hint
+    }
+
+    private static var knownFlags: UInt32 {
+        UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) | UInt32(IMGDL_DECODE_SALVAGE) | UInt32(IMGDL_DECODE_ALL_FRAMES)
+            | UInt32(IMGDL_DECODE_REQUIRE_ANIMATION) | UInt32(IMGDL_DECODE_STRETCH) | UInt32(IMGDL_DECODE_SCALE_DOWN)
+    }
+
+    private mutating func readSize(_ read: imgdl_decode_options) throws(Failure) {
+        let largest = UInt32(IMGDL_MAX_TARGET)
+        guard read.target_width <= largest, read.target_height <= largest else {
+            throw Failure(.invalidArgument, "a side of the target is longer than \(largest) pixels")
+        }
+        options.targetWidth = Int(read.target_width)
+        options.targetHeight = Int(read.target_height)
+        options.stretches = read.flags & UInt32(IMGDL_DECODE_STRETCH) != 0
+        let scalesDown = read.flags & UInt32(IMGDL_DECODE_SCALE_DOWN) != 0
+        guard scalesDown || read.max_output_bytes == 0 else {
+            throw Failure(.invalidArgument, "max_output_bytes needs IMGDL_DECODE_SCALE_DOWN")
+        }
+        if scalesDown {
+            let most = read.max_output_bytes
+            options.maximumOutputBytes = most > 0 ? most : DecodeOptions.defaultScaleDownBytes
+        }
+    }
+
+    private mutating func readFrames(_ read: imgdl_decode_options) {
+        options.decodesAllFrames = read.flags & UInt32(IMGDL_DECODE_ALL_FRAMES) != 0
+        options.requiresAnimation = read.flags & UInt32(IMGDL_DECODE_REQUIRE_ANIMATION) != 0
+        if read.max_frames > 0 { options.maximumFrames = Int(read.max_frames) }
     }
 }
 

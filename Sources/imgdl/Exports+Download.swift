@@ -22,18 +22,23 @@ public func imgdl_download(
 }
 
 /// A refused request's user_data has no other end. A struct too small to hold a destructor has none.
-private func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
+func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
     guard let request, Int(UnsafeRawPointer(request).load(as: UInt32.self)) >= requestSize1 else { return }
     request.pointee.destructor?(request.pointee.user_data)
+}
+
+/// nil for a request without a callback.
+func callbackSink(_ request: imgdl_request, _ read: RequestReader) -> CallbackSink? {
+    request.callback.map {
+        CallbackSink($0, request.destructor, request.user_data, showsFullURLs: read.options.showsFullURLs)
+    }
 }
 
 private func accept(
     _ request: imgdl_request, _ downloader: Downloader, _ token: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(Failure) {
     let read = try RequestReader(request, downloader)
-    let sink = request.callback.map {
-        CallbackSink($0, request.destructor, request.user_data, showsFullURLs: read.options.showsFullURLs)
-    }
+    let sink = callbackSink(request, read)
     var callersToken: OpaquePointer?
     try downloader.download(read.transfer, read.options, executor: read.executor, sink: sink) { subscription in
         guard sink != nil || token != nil else { return }

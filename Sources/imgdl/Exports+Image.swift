@@ -84,26 +84,8 @@ public func imgdl_image_loop_count(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.loopCount ?? 0)
 }
 
-@_cdecl("imgdl_image_create") @implementation
-public func imgdl_image_create(
-    _ width: UInt32, _ height: UInt32, _ format: imgdl_pixel_format, _ pixels: UnsafeRawPointer?, _ stride: Int,
-    _ image: UnsafeMutablePointer<OpaquePointer?>?
-) -> imgdl_status {
-    call { () throws(Failure) in
-        guard let image else { throw Failure(.invalidArgument, "image is NULL") }
-        guard let pixels else { throw Failure(.invalidArgument, "pixels is NULL") }
-        guard width > 0, height > 0 else { throw Failure(.invalidArgument, "an image of \(width) × \(height) pixels") }
-        guard let format = PixelFormat(rawValue: format) else {
-            throw Failure(.invalidArgument, "\(format) is no pixel format")
-        }
-        let row = Int(width) * format.bytesPerPixel
-        guard stride >= row, !stride.multipliedReportingOverflow(by: Int(height)).overflow else {
-            throw Failure(.invalidArgument, "a stride of \(stride) bytes for rows of \(row)")
-        }
-        image.pointee = ImageObject.handle(
-            try DecodedImage(copying: pixels, width: Int(width), height: Int(height), stride: stride, format))
-    }
-}
+@_cdecl("imgdl_image_scale_factor") @implementation
+public func imgdl_image_scale_factor(_ handle: OpaquePointer?) -> Double { image(handle)?.scaleFactor ?? 0 }
 
 @_cdecl("imgdl_image_orientation") @implementation
 public func imgdl_image_orientation(_ handle: OpaquePointer?) -> UInt32 {

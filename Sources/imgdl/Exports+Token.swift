@@ -10,10 +10,23 @@ final class Token: ProcessBound {
     let subscription: Subscription
     private let lock = Lock()
     private var borrowed: BorrowedResult?
+    /// What imgdl_token_metrics has given.
+    private var addresses: [String: UnsafeMutablePointer<CChar>] = [:]
 
     init(_ downloader: Downloader, _ subscription: Subscription) {
         self.downloader = downloader
         self.subscription = subscription
+    }
+
+    deinit { for address in addresses.values { free(address) } }
+
+    /// The text for as long as the token lives.
+    func keep(address: String) -> UnsafePointer<CChar>? {
+        lock.withLock {
+            let kept = addresses[address] ?? strdup(address)
+            addresses[address] = kept
+            return UnsafePointer(kept)
+        }
     }
 
     var processGeneration: Int { downloader.processGeneration }
@@ -34,10 +47,15 @@ private final class BorrowedResult {
     let result: imgdl_result
     private let message: UnsafeMutablePointer<CChar>?
     private let response: ResponseStruct?
+    private let address: UnsafeMutablePointer<CChar>?
+    private let metrics: UnsafeMutablePointer<imgdl_metrics>
 
     init(_ source: DownloadResult, _ options: SubscriberOptions) {
         message = strdup(source.message)
         response = source.response.map { ResponseStruct($0, showsFullURLs: options.showsFullURLs) }
+        address = strdup(source.metrics.address)
+        metrics = .allocate(capacity: 1)
+        metrics.initialize(to: metricsStruct(source.metrics, address: address))
         var result = imgdl_result()
         result.struct_size = UInt32(MemoryLayout<imgdl_result>.stride)
         result.code = source.code.rawValue
@@ -46,6 +64,7 @@ private final class BorrowedResult {
         result.image = source.image.flatMap { ImageObject.handle($0) }
         result.data = source.body.flatMap { DataObject.handle($0) }
         result.response = response?.pointer
+        result.metrics = UnsafePointer(metrics)
         self.result = result
     }
 
@@ -53,6 +72,8 @@ private final class BorrowedResult {
         if result.image != nil { _ = HandleTable.shared.release(result.image, .image) }
         if result.data != nil { _ = HandleTable.shared.release(result.data, .data) }
         free(message)
+        free(address)
+        metrics.deallocate()
     }
 }
 

@@ -16,16 +16,22 @@ enum Process {
         weak var downloader: Downloader?
     }
 
-    static let codec: any ImageCodec = BuiltInCodec()
+    static let codec = PluggableCodec()
 
     static func makeDownloader(
         _ configuration: DownloaderConfiguration, executor: (any Executor)?
     ) throws(Failure) -> Downloader {
         let clock = MonotonicClock()
-        let ports = DownloaderPorts(codec: codec, store: PassThroughStore(), clock: clock) { (loop, events) throws(Failure) in
-            try CurlTransport(
+        let loaders = SchemeLoaders()
+        let ports = DownloaderPorts(
+            codec: codec, store: PassThroughStore(), clock: clock, loaders: loaders
+        ) { (loop, events) throws(Failure) in
+            let network = try CurlTransport(
                 configuration: configuration.transport, loop: loop, events: events, clock: clock,
                 resolver: ThreadedResolver(clock: clock))
+            return SchemeTransport(
+                configuration: configuration.transport, loaders: loaders, network: network, loop: loop, events: events,
+                clock: clock)
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
         lock.withLock {
@@ -85,8 +91,10 @@ enum Process {
                 system_fork_prepare()
                 Process.lock.enterFork()
                 HandleTable.shared.lock.enterFork()
+                Process.codec.registry.lock.enterFork()
             },
             {
+                Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
                 system_fork_parent()
@@ -94,6 +102,7 @@ enum Process {
             {
                 system_forget_thread_number()
                 ProcessGeneration.advance()
+                Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
                 system_fork_child()

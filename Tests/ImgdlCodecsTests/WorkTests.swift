@@ -13,7 +13,7 @@ final class WorkTests: XCTestCase {
         XCTAssertGreaterThan(bytes.count, 300_000)
         var features = WebPBitstreamFeatures()
         XCTAssertEqual(WebPGetFeatures(bytes, bytes.count, &features), VP8_STATUS_OK)
-        let still = try WebPStill(features, isLossless: true, .rgba8)
+        let still = try WebPStill(features, isLossless: true, width: 1200, height: 1200, .rgba8)
         try bytes.withUnsafeBytes { body in
             for end in 30...bytes.count {
                 let soFar = UnsafeRawBufferPointer(rebasing: body[..<end])

@@ -159,13 +159,14 @@ final class BadInputTests: DownloaderTestCase {
     }
 
     func testSecretsStayOutOfErrors() {
-        let url = "http://me:hunter2@127.0.0.1:\(origin.port)/status/404?signature=topsecret&b=c"
+        let url = "http://me:hunter2@127.0.0.1:\(origin.port)/auth/basic?user=me&password=topsecret"
         let download = start(url)
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         let message = download.record.message
         XCTAssertFalse(message.contains("hunter2") || message.contains("topsecret") || message.contains("me:"), message)
-        XCTAssertTrue(message.contains("signature="), message)
-        XCTAssertEqual(origin.log.requests[0].headers["Authorization"], "Basic bWU6aHVudGVyMg==")
+        XCTAssertTrue(message.contains("password="), message)
+        XCTAssertNil(origin.log.requests[0].headers["Authorization"], "nobody had asked")
+        XCTAssertEqual(origin.log.requests[1].headers["Authorization"], "Basic bWU6aHVudGVyMg==")
     }
 
     private func residentBytes() -> Int {

@@ -6,20 +6,20 @@ import XCTest
 
 /// What configuration and environment mean, and what curl's verdicts mean.
 final class ConfigurationTests: XCTestCase {
-    private func proxies(_ environment: [String: String], configured: String? = nil) -> ProxyRules {
-        ProxyRules(configured: configured) { environment[$0] }
+    private func proxies(_ environment: [String: String], configured: String? = nil) throws -> ProxyRules {
+        try ProxyRules(configured: configured) { environment[$0] }
     }
 
-    func testProxies() {
-        let both = proxies(["http_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "x,y"])
+    func testProxies() throws {
+        let both = try proxies(["http_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "x,y"])
         XCTAssertEqual(both.proxy(for: "http"), "a")
         XCTAssertEqual(both.proxy(for: "https"), "b")
         XCTAssertEqual(both.exceptions, "x,y")
-        XCTAssertEqual(proxies(["HTTP_PROXY": "a"]).proxy(for: "http"), "", "a request's field in a CGI program")
-        XCTAssertEqual(proxies(["all_proxy": "c"]).proxy(for: "https"), "c")
-        XCTAssertEqual(proxies(["all_proxy": "c", "no_proxy": "*"]).proxy(for: "https"), "")
-        XCTAssertEqual(proxies(["http_proxy": "a"], configured: "d").proxy(for: "http"), "d")
-        XCTAssertEqual(proxies(["http_proxy": "a"], configured: "").proxy(for: "http"), "")
+        XCTAssertEqual(try proxies(["HTTP_PROXY": "a"]).proxy(for: "http"), "", "a request's field in a CGI program")
+        XCTAssertEqual(try proxies(["all_proxy": "c"]).proxy(for: "https"), "c")
+        XCTAssertEqual(try proxies(["all_proxy": "c", "no_proxy": "*"]).proxy(for: "https"), "")
+        XCTAssertEqual(try proxies(["http_proxy": "a"], configured: "d").proxy(for: "http"), "d")
+        XCTAssertEqual(try proxies(["http_proxy": "a"], configured: "").proxy(for: "http"), "")
     }
 
     func testTrustAnchors() {
@@ -51,7 +51,8 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_HTTP2, .protocolError), (CURLE_HTTP2_STREAM, .connectionLost),
             (CURLE_WEIRD_SERVER_REPLY, .protocolError),
             (CURLE_BAD_CONTENT_ENCODING, .contentEncoding), (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificate),
-            (CURLE_SSL_CONNECT_ERROR, .tlsFailed), (CURLE_SSL_CACERT_BADFILE, .tlsFailed), (CURLE_PROXY, .proxyFailed),
+            (CURLE_SSL_CONNECT_ERROR, .tlsFailed), (CURLE_SSL_PINNEDPUBKEYNOTMATCH, .tlsPin),
+            (CURLE_SSL_CACERT_BADFILE, .tlsFailed), (CURLE_PROXY, .proxyFailed),
             (CURLE_OUT_OF_MEMORY, .outOfMemory), (CURLE_OPERATION_TIMEDOUT, .connectTimeout),
             (CURLE_BAD_FUNCTION_ARGUMENT, .internal),
         ]
@@ -68,7 +69,7 @@ final class ConfigurationTests: XCTestCase {
             ).code,
             .connectionLost)
         let secret = CurlErrors.failure(
-            CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", query: "k=v"))
+            CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", secrets: ["k=v"]))
         XCTAssertEqual(secret.message, "http://h/?…: lost")
     }
 }

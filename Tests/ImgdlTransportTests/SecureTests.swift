@@ -115,7 +115,7 @@ final class SecureTests: TransportTestCase {
         }
         let sibling = try start(secure.url("/held"))
         run(until: recorder[sibling].head != nil)
-        XCTAssertEqual(try fetchSucceeding(secure.url("/long")).body, [])
+        XCTAssertLessThanOrEqual(try fetchSucceeding(secure.url("/long")).body.count, BodyDisposition.previewBytes)
         XCTAssertTrue(secure.wait { $0.streamsResetByClient.count == 1 })
         secure.gate("held").open()
         XCTAssertTrue(record(of: sibling).isFinished)

@@ -48,7 +48,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     }
 
     /// Until the condition holds; a test fails after 20 seconds.
-    func run(_ transport: CurlTransport, until isDone: () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
+    func run(_ transport: any Transport, until isDone: () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
         let end = clock.now().advanced(byMilliseconds: 20_000)
         while true {
             runWork()
@@ -63,7 +63,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     }
 
     /// One turn that does not wait.
-    func turn(_ transport: CurlTransport) {
+    func turn(_ transport: any Transport) {
         runWork()
         transport.deadlineReached(clock.now())
         step(transport, milliseconds: 0)
@@ -77,7 +77,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
         for item in pending { item() }
     }
 
-    private func step(_ transport: CurlTransport, milliseconds: Int64) {
+    private func step(_ transport: any Transport, milliseconds: Int64) {
         var events = [epoll_event](repeating: epoll_event(), count: 16)
         let count = epoll_wait(epoll, &events, 16, Int32(clamping: milliseconds))
         for event in events.prefix(Int(max(0, count))) {

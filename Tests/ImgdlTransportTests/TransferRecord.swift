@@ -9,6 +9,7 @@ struct TransferRecord {
     var isFinished = false
     var failure: Failure?
     var times = TransferTimes()
+    var sent = 0
 
     var hasEnded: Bool { isFinished || failure != nil }
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -29,6 +30,11 @@ final class Recorder: TransportEvents {
         XCTAssertFalse(self[id].hasEnded)
         records[id, default: TransferRecord()].connections += 1
         onConnected(id)
+    }
+
+    func transferSent(_ id: TransferID) {
+        XCTAssertFalse(self[id].hasEnded)
+        records[id, default: TransferRecord()].sent += 1
     }
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {

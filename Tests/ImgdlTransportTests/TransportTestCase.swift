@@ -44,15 +44,17 @@ class TransportTestCase: XCTestCase {
     @discardableResult
     func start(
         _ url: String, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
-        maximumHeaderBytes: Int = 64 * 1024
+        maximumHeaderBytes: Int = 64 * 1024, credential: Credential? = nil, usesCookies: Bool = false,
+        tls: TLSOptions = TLSOptions(), priority: Priority = .normal
     ) throws -> TransferID {
         lastID += 1
         let id = TransferID(rawValue: lastID)
+        let url = try transport.parse(url)
         transport.start(
             id,
             TransportRequest(
-                url: try transport.parse(url), method: method, fields: fields, body: body,
-                maximumHeaderBytes: maximumHeaderBytes))
+                url: url, method: method, fields: fields, body: body, maximumHeaderBytes: maximumHeaderBytes,
+                credential: credential ?? url.credential, usesCookies: usesCookies, tls: tls, priority: priority))
         return id
     }
 

@@ -30,10 +30,12 @@ final class ControlTests: XCTestCase {
         XCTAssertTrue(origin.wait { $0.connectionsClosedByClient == 1 })
         let expected =
             #"{"requests":[{"method":"GET","target":"/pictures/a?n=1","path":"/pictures/a","version":"HTTP/1.1","#
-            + #""headers":[["Host","origin"],["X-Q","\"\\"]],"connection":1,"sequence":0,"body_bytes":0}],"#
+            + #""headers":[["Host","origin"],["X-Q","\"\\"]],"connection":1,"sequence":0,"body_bytes":0,"#
+            + #""bytes_sent":4}],"#
             + #""counts":{"/pictures/a":1},"in_flight":0,"max_in_flight":1,"open_connections":0,"#
             + #""max_open_connections":1,"connections_closed_by_client":1,"abandoned":0,"#
-            + #""connections":[{"number":1,"requests":1,"open":false,"closed_by_client":true}]}"#
+            + #""connections":[{"number":1,"requests":1,"open":false,"closed_by_client":true,"#
+            + #""held_back":false,"tls":null}],"handshakes":0}"#
         for _ in 0..<2 { XCTAssertEqual(try ask("/_log").text, expected, "asking leaves no trace") }
     }
 

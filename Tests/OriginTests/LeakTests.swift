@@ -43,6 +43,16 @@ final class LeakTests: XCTestCase {
             }
             http2.stop()
         }
+        let secure = try Origin(tls: TLS(client: .required))
+        let proxy = try ProxyOrigin()
+        let silent = try RawClient(port: secure.port)
+        let tunnel = try RawClient(port: proxy.port)
+        tunnel.get("127.0.0.1:\(secure.port)", method: "CONNECT")
+        XCTAssertTrue(tunnel.readHead().hasPrefix("HTTP/1.1 200"))
+        XCTAssertTrue(secure.wait { $0.openConnections == 2 })
+        proxy.stop()
+        secure.stop()
+        _ = (silent, tunnel)
         _ = try Origin()
     }
 

@@ -52,6 +52,33 @@ final class ProgramTests: XCTestCase {
         XCTAssertEqual(told.wait(), 0)
     }
 
+    func testTellsWhatTLSAndProxyNeed() throws {
+        let scratch = try ScratchDirectory()
+        let command = try Command(
+            program, "--tls", "self-signed", "--client-certificate", "required", "--tls12", "--proxy", "--proxy-user",
+            "me", "--proxy-password", "secret", "--info-file", scratch.path + "/info")
+        let base = command.readLine().dropFirst("listening on ".count)
+        XCTAssertTrue(base.hasPrefix("https://127.0.0.1:"))
+        var facts: [String: String] = [:]
+        for _ in 0..<9 {
+            let parts = command.readLine().split(separator: "=", maxSplits: 1).map(String.init)
+            facts[parts[0]] = parts[1]
+        }
+        let info = String(decoding: try scratch.read("info"), as: UTF8.self)
+        for (name, value) in facts { XCTAssertTrue(info.contains("\"\(name)\":\"\(value)\""), "\(name) in \(info)") }
+        XCTAssertTrue(info.contains("\"base\":\"\(base)\",\"port\":"), info)
+        let result = try startCurl([
+            "--insecure", "--pinnedpubkey", try XCTUnwrap(facts["pin"]), "--proxy", try XCTUnwrap(facts["proxy"]),
+            "--proxy-user", "me:secret", "--cert", try XCTUnwrap(facts["client_certificate"]),
+            "--key", try XCTUnwrap(facts["client_encrypted_key"]), "--pass", try XCTUnwrap(facts["client_passphrase"]),
+            base + "/_log",
+        ]).result()
+        XCTAssertEqual(result.exitCode, 0)
+        command.signal(SIGTERM)
+        XCTAssertEqual(command.wait(), 0)
+        XCTAssertNotEqual(access(try XCTUnwrap(facts["ca_file"]), R_OK), 0)
+    }
+
     func testSaysWhatIsWrong() throws {
         XCTAssertEqual(try Command(program, "--prot", "80").wait(), 2)
         let first = try Command(program)

@@ -18,8 +18,9 @@ struct codec_jpeg {
     int bgra, has_inks;
     JDIMENSION width, height;
     int components;
+    codec_scaler *scaler;
     size_t rows; /* put out in this pass, all from the file's own bytes */
-    uint8_t *strip; /* rows on their way to a turned canvas */
+    uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };
 

@@ -38,17 +38,21 @@ const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size)
     return NULL;
 }
 
-codec_status codec_jpeg_start(codec_jpeg *session, int bgra, long maximum_memory)
+codec_status codec_jpeg_start(
+    codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
         return CODEC_FAILED;
     session->bgra = bgra;
+    session->scaler = scaler;
     session->width = jpeg->image_width;
     session->height = jpeg->image_height;
     session->components = jpeg->num_components;
     session->has_inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
     jpeg->out_color_space = session->has_inks ? JCS_CMYK : bgra ? JCS_EXT_BGRA : JCS_EXT_RGBA;
+    jpeg->scale_num = eighths;
+    jpeg->scale_denom = DCTSIZE;
     jpeg->dct_method = JDCT_ISLOW;
     jpeg->do_fancy_upsampling = TRUE;
     jpeg->do_block_smoothing = TRUE;
@@ -69,7 +73,7 @@ static int is_untouched(const codec_jpeg *session)
 static codec_status put_out(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    int in_place = placement.step_x == 4;
+    int in_place = !session->scaler && placement.step_x == 4;
     size_t width = jpeg->output_width;
     if (!in_place && !session->strip && !(session->strip = malloc(4 * width * STRIP_ROWS)))
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
@@ -90,10 +94,12 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
             } else {
                 if (session->has_inks)
                     codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
+                if (session->scaler)
+                    codec_scaler_push(session->scaler, row);
                 count++;
             }
         }
-        if (!in_place)
+        if (!in_place && !session->scaler)
             codec_place_rows(session->strip, width, first, count, placement, 0);
         session->rows = first + count;
         if (status != CODEC_DONE)
@@ -150,9 +156,9 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session)
     size_t margin = (size_t)session->jpeg.max_v_samp_factor, read = session->jpeg.input_iMCU_row;
     if (session->has_ended_early && read > 0 && !codec_jpeg_scan_is_read(session))
         read--; /* finished with coefficients that are not the file's */
-    read *= margin * DCTSIZE;
-    if (read >= session->jpeg.image_height)
-        return session->jpeg.image_height;
+    read *= margin * session->jpeg.scale_num; /* of eight */
+    if (read >= session->jpeg.output_height)
+        return session->jpeg.output_height;
     return read > margin ? read - margin : 0; /* upsampling looks at the rows below */
 }
 

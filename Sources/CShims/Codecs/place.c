@@ -23,6 +23,29 @@ void codec_premultiply(uint8_t *pixels, size_t count)
     }
 }
 
+static uint8_t undo_alpha(uint32_t colour, uint32_t alpha)
+{
+    uint32_t straight = alpha ? (colour * 255 + alpha / 2) / alpha : 0;
+    return (uint8_t)(straight < 255 ? straight : 255);
+}
+
+void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count)
+{
+    int swaps = (from_layout ^ to_layout) & CODEC_LAYOUT_BGRA;
+    int multiplies = to_layout & ~from_layout & CODEC_LAYOUT_PREMULTIPLIED;
+    int divides = from_layout & ~to_layout & CODEC_LAYOUT_PREMULTIPLIED;
+    for (const uint8_t *end = from + 4 * count; from != end; from += 4, to += 4) {
+        uint8_t alpha = from[3];
+        for (int c = 0; c < 3; c++) {
+            uint8_t colour = from[swaps ? 2 - c : c];
+            to[c] = divides ? undo_alpha(colour, alpha) : colour;
+        }
+        to[3] = alpha;
+    }
+    if (multiplies)
+        codec_premultiply(to - 4 * count, count);
+}
+
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra)
 {
     uint32_t flip = inverted ? 0 : 255;

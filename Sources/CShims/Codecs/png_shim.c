@@ -11,6 +11,7 @@ struct codec_png {
     png_structp png;
     png_infop info;
     codec_placement placement;
+    codec_scaler *scaler;
     size_t width, rows;
     uint8_t *row; /* on its way to a turned canvas */
     int bgra, premultiply, pass;
@@ -59,6 +60,10 @@ static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
     session->rows = (size_t)number + 1;
     if (!row || !session->placement.origin)
         return;
+    if (session->scaler) {
+        codec_scaler_push(session->scaler, row);
+        return;
+    }
     if (session->row) {
         png_progressive_combine_row(png, session->row, row);
         codec_place_rows(session->row, session->width, number, 1, session->placement, session->premultiply);
@@ -141,7 +146,7 @@ int codec_png_header_of(const codec_png *session, codec_png_header *header)
     return 1;
 }
 
-codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply)
+codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler)
 {
     png_structp png = session->png;
     if (setjmp(png_jmpbuf(png)))
@@ -149,7 +154,8 @@ codec_status codec_png_start(codec_png *session, codec_placement placement, int 
     session->width = png_get_image_width(png, session->info);
     session->placement = placement;
     session->premultiply = premultiply;
-    if (placement.step_x != 4 && !(session->row = malloc(4 * session->width)))
+    session->scaler = scaler;
+    if (!scaler && placement.step_x != 4 && !(session->row = malloc(4 * session->width)))
         png_error(png, "out of memory");
     png_set_expand(png);
     png_set_scale_16(png);

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "ccurl.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -16,7 +17,7 @@ CURLcode ccurl_global_init(void)
 }
 
 /* curl 7.88 opens sockets that programs started by the host would inherit. */
-static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+curl_socket_t ccurl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)context;
     (void)purpose;
@@ -62,9 +63,43 @@ CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
     if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, ccurl_open_socket);
+    return code;
+}
+
+CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callback open_socket)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+    if (!code)
         code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     return code;
 }
+
+size_t ccurl_address_bytes(const struct curl_sockaddr *address, const uint8_t **bytes)
+{
+    switch (address->family) {
+    case AF_INET:
+        *bytes = (const uint8_t *)&((const struct sockaddr_in *)&address->addr)->sin_addr;
+        return 4;
+    case AF_INET6:
+        *bytes = (const uint8_t *)&((const struct sockaddr_in6 *)&address->addr)->sin6_addr;
+        return 16;
+    default:
+        return 0;
+    }
+}
+
+CURLcode ccurl_set_progress(CURL *easy, void *context, curl_xferinfo_callback progress)
+{
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, progress);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    return code;
+}
+
+CURLcode ccurl_set_share(CURL *easy, CURLSH *share) { return curl_easy_setopt(easy, CURLOPT_SHARE, share); }
 
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t size)
 {
@@ -82,11 +117,35 @@ long ccurl_get_long(CURL *easy, CURLINFO info)
     return curl_easy_getinfo(easy, info, &value) ? 0 : value;
 }
 
-const char *ccurl_default_ca_file(CURL *easy)
+curl_off_t ccurl_get_offset(CURL *easy, CURLINFO info)
 {
-    char *path = NULL;
-    return curl_easy_getinfo(easy, CURLINFO_CAINFO, &path) ? NULL : path;
+    curl_off_t value = 0;
+    return curl_easy_getinfo(easy, info, &value) ? 0 : value;
 }
+
+const char *ccurl_get_string(CURL *easy, CURLINFO info)
+{
+    char *value = NULL;
+    return curl_easy_getinfo(easy, info, &value) ? NULL : value;
+}
+
+struct curl_slist *ccurl_get_cookies(CURL *easy)
+{
+    struct curl_slist *list = NULL;
+    return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) ? NULL : list;
+}
+
+CURLSH *ccurl_share_of_cookies(void)
+{
+    CURLSH *share = curl_share_init();
+    if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE)) {
+        curl_share_cleanup(share);
+        return NULL;
+    }
+    return share;
+}
+
+const char *ccurl_default_ca_file(CURL *easy) { return ccurl_get_string(easy, CURLINFO_CAINFO); }
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value)
 {

@@ -17,14 +17,45 @@ package final class Outstanding: @unchecked Sendable {
     func accept(_ subscription: Subscription) {
         lock.withLock {
             accepted += 1
-            live += 1
-            if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
-                pumped[ObjectIdentifier(executor), default: (executor, 0)].count += 1
-            }
+            subscription.isAccepted = true
+            if !subscription.isHeld { enter(subscription) }
         }
     }
 
-    func beginTerminal() { lock.withLock { accepted -= 1 } }
+    /// One that will be accepted later, or end without: it counts for those who wait.
+    func hold(_ subscription: Subscription) {
+        lock.withLock {
+            subscription.isHeld = true
+            enter(subscription)
+        }
+    }
+
+    private func enter(_ subscription: Subscription) {
+        live += 1
+        if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
+            pumped[ObjectIdentifier(executor), default: (executor, 0)].count += 1
+        }
+    }
+
+    func beginTerminal(_ subscription: Subscription) { lock.withLock { if subscription.isAccepted { accepted -= 1 } } }
+
+    func attach(_ measurement: TransferMeasurement, isShared: Bool, to subscription: Subscription) {
+        lock.withLock {
+            subscription.measurement = measurement
+            subscription.isShared = isShared
+        }
+    }
+
+    /// nil while it is not known to the engine.
+    func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
+        let (result, measurement, isShared) = lock.withLock {
+            (subscription.result, subscription.measurement, subscription.isShared)
+        }
+        if let result { return result.metrics }
+        guard let measurement, measurement.hasStarted else { return nil }
+        return measurement.metrics(
+            submitted: subscription.submitted, isShared: isShared, decode: subscription.options.decode, now)
+    }
 
     func complete(_ subscription: Subscription, _ result: DownloadResult) {
         lock.withLock {

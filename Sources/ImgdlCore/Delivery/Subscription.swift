@@ -14,10 +14,13 @@ package protocol EventSink: AnyObject, Sendable {
 /// set is never delivered, and the terminal turns into `cancelled` (features D14, I4).
 package final class Subscription: @unchecked Sendable {
     package let id: UInt64
-    package let options: SubscriberOptions
+    /// Not changed once it is accepted.
+    package internal(set) var options: SubscriberOptions
     package let request: TransferRequest
     let executor: any Executor
     let outstanding: Outstanding
+    /// When it was asked for.
+    let submitted: Instant
     private let sink: (any EventSink)?
     private let cancelled = Atomic<Bool>(false)
 
@@ -27,16 +30,36 @@ package final class Subscription: @unchecked Sendable {
     /// Guarded by the executor's queue.
     var pending = PendingEvents()
     var isScheduled = false
+    /// Guarded by `outstanding`; set by the engine.
+    var measurement: TransferMeasurement?
+    var isShared = false
     /// Guarded by `outstanding`.
+    var isAccepted = false
+    var isHeld = false
     var result: DownloadResult?
+    /// Called when its callback has returned; set before it is accepted.
+    var whenComplete: ((ErrorCode) -> Void)?
 
     package init(
         id: UInt64, request: TransferRequest, options: SubscriberOptions, executor: any Executor,
-        outstanding: Outstanding, sink: (any EventSink)?
+        outstanding: Outstanding, sink: (any EventSink)?, submitted: Instant
     ) {
         self.id = id
         self.request = request
         self.options = options
+        self.executor = executor
+        self.outstanding = outstanding
+        self.sink = sink
+        self.submitted = submitted
+    }
+
+    /// For events that are about no request: it only brings `sink` to an executor.
+    init(announcing sink: any EventSink, executor: any Executor, outstanding: Outstanding) {
+        id = 0
+        options = SubscriberOptions()
+        let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
+        request = TransferRequest(url: nowhere)
+        submitted = Instant(nanoseconds: 0)
         self.executor = executor
         self.outstanding = outstanding
         self.sink = sink
@@ -46,11 +69,23 @@ package final class Subscription: @unchecked Sendable {
     var hasSink: Bool { sink != nil }
     var isCancelled: Bool { cancelled.load(ordering: .acquiring) }
 
+    /// The request's own, or what its URL says (features X10).
+    var scaleFactor: Double {
+        options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: request.url.canonical)
+    }
+
     func markCancelled() { cancelled.store(true, ordering: .releasing) }
 
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
+        let event = event.withScaleFactor(of: self)
         if sink == nil { deliver(event) } else { executor.post(self, event) }
+    }
+
+    /// One that the engine never had.
+    func end(_ failure: Failure?) {
+        let message = failure.map { "\(request.url.redacted): \($0.message)" } ?? ""
+        post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
     /// Runs the callback. Called by the executor on its thread, for one event after the other.
@@ -59,11 +94,13 @@ package final class Subscription: @unchecked Sendable {
             if !isCancelled { sink?.deliver(event) }
             return
         }
-        outstanding.beginTerminal()
+        outstanding.beginTerminal(self)
         if isCancelled, result.code != .cancelled {
+            let metrics = result.metrics
             result = DownloadResult(
                 failure: Failure(.cancelled, "cancelled", status: result.status),
                 message: "\(request.url.redacted): cancelled", progress: result.progress)
+            result.metrics = metrics
         }
         sink?.deliver(.terminal(result))
         complete(result)
@@ -71,7 +108,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// Ends it without a callback: its executor is gone.
     func discard() {
-        outstanding.beginTerminal()
+        outstanding.beginTerminal(self)
         complete(DownloadResult(failure: Failure(.cancelled, "its executor is gone"), message: "its executor is gone"))
     }
 
@@ -85,6 +122,23 @@ package final class Subscription: @unchecked Sendable {
             kept.response = nil
         }
         outstanding.complete(self, kept)
+        whenComplete?(kept.code)
+    }
+}
+
+extension DownloadEvent {
+    /// Pictures are shared by those who ask for the same pixels; what they are worth in the layout is each one's own.
+    fileprivate func withScaleFactor(of subscription: Subscription) -> DownloadEvent {
+        switch self {
+        case .partial(var image, let progress):
+            image.scaleFactor = subscription.scaleFactor
+            return .partial(image, progress)
+        case .terminal(var result):
+            result.image?.scaleFactor = subscription.scaleFactor
+            return .terminal(result)
+        default:
+            return self
+        }
     }
 }
 

@@ -1,14 +1,19 @@
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
+    private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
 
-    init(_ decoder: any ImageDecoder) { self.decoder = decoder }
+    init(_ decoder: any ImageDecoder, clock: any Clock) {
+        self.decoder = decoder
+        self.clock = clock
+    }
 
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
         var report = DecodeReport(transfer: transfer, variant: variant)
+        let start = clock.now()
         do throws(Failure) {
             for slice in slices {
                 try slice.withBytes { (bytes) throws(Failure) in try decoder.feed(bytes) }
@@ -25,6 +30,7 @@ final class DecodeSession: @unchecked Sendable {
             report.image = decoder.salvagedImage()
         }
         report.header = decoder.header
+        report.duration = clock.now().nanoseconds - start.nanoseconds
         return report
     }
 }
@@ -36,4 +42,6 @@ struct DecodeReport: Sendable {
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?
+    /// Nanoseconds of the worker's.
+    var duration: Int64 = 0
 }

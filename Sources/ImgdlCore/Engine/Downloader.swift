@@ -7,14 +7,17 @@ package struct DownloaderPorts {
     package var codec: any ImageCodec
     package var store: any Store
     package var clock: any Clock
+    /// The transport's too.
+    package var loaders: SchemeLoaders
 
     package init(
-        codec: any ImageCodec, store: any Store, clock: any Clock,
+        codec: any ImageCodec, store: any Store, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
         makeTransport: @escaping (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
     ) {
         self.codec = codec
         self.store = store
         self.clock = clock
+        self.loaders = loaders
         self.makeTransport = makeTransport
     }
 }
@@ -22,30 +25,34 @@ package struct DownloaderPorts {
 /// One downloader as other threads see it: they post commands, read counters and wait. Owns the threads.
 package final class Downloader: @unchecked Sendable {
     package let processGeneration = ProcessGeneration.current
-    private static let lastID = Atomic<UInt64>(0)
+    static let lastID = Atomic<UInt64>(0)
 
     private let loop: EventLoop
-    private let mailbox: Mailbox
-    private let engine: Engine
+    let mailbox: Mailbox
+    let engine: Engine
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
     private let transport: any Transport
     private let workers: WorkerPool
-    private let outstanding = Outstanding()
-    private let clock: any Clock
+    let outstanding = Outstanding()
+    let clock: any Clock
     private let urls = ParsedURLCache()
+    private let loaders: SchemeLoaders
     /// What requests use that name no executor.
-    private let defaultExecutor: any Executor
+    let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
     private let deliveryThread: ThreadExecutor?
     private let engineThread: Thread
 
-    private let lock = Lock()
+    let lock = Lock()
     private let ended: Condition
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
     private var ending = Ending.running
     private var completions: [() -> Void] = []
+    /// Those that have not ended.
+    var batches: [ObjectIdentifier: Batch] = [:]
+    var acceptsBatches = true
     /// The thread that waits for the end, where there is one.
     private var reaper: Thread?
 
@@ -72,6 +79,7 @@ package final class Downloader: @unchecked Sendable {
         self.transport = transport
         engine.attach(transport)
         clock = ports.clock
+        loaders = ports.loaders
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
         ended = Condition(lock)
@@ -92,6 +100,12 @@ package final class Downloader: @unchecked Sendable {
         try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
     }
 
+    /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
+    package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
+        try loaders.set(loader, for: scheme)
+        urls.forgetAll()
+    }
+
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
@@ -106,9 +120,10 @@ package final class Downloader: @unchecked Sendable {
     ) throws(Failure) {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
-            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink)
+            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink, submitted: clock.now())
         let isAccepted = mailbox.submit(subscription) {
             outstanding.accept(subscription)
+            engine.statistics.update { $0.submit() }
             willAccept(subscription)
         }
         guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
@@ -136,7 +151,11 @@ package final class Downloader: @unchecked Sendable {
     package func setMaximumConcurrent(_ maximum: Int) { mailbox.post(.setMaximumConcurrent(maximum)) }
     package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
     package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
-    package func cancelAll() { mailbox.post(.cancelAll) }
+    package func cancelAll() {
+        for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
+        mailbox.post(.cancelAll)
+    }
+
     package var currentCount: Int { outstanding.count }
 
     package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
@@ -147,6 +166,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Takes no more requests; `completion` runs when everything is over, on a thread of its own.
     package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
+        closeBatches()
         mailbox.shutDown(cancelling: cancelling)
         let isFirst = lock.withLock { () -> Bool in
             if let completion { completions.append(completion) }
@@ -163,6 +183,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// Ends everything and waits for it, unless that would be a wait for the calling thread.
     package func destroy() {
+        closeBatches()
         mailbox.shutDown(cancelling: true)
         let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
         let isFirst = lock.withLock { () -> Bool in
@@ -186,6 +207,7 @@ package final class Downloader: @unchecked Sendable {
     /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
     package func stopForExit() {
         guard !engineThread.isCurrent else { return }
+        loaders.abandon()
         engine.stop()
         engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
     }
@@ -197,6 +219,7 @@ package final class Downloader: @unchecked Sendable {
         workers.close()
         deliveryThread?.close()
         loop.close()
+        loaders.close()
         runCompletions()
         lock.withLock {
             ending = .ended

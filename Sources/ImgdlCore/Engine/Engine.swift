@@ -5,15 +5,19 @@ import Synchronization
 final class Engine: TransportEvents {
     private let mailbox: Mailbox
     private let loop: EventLoop
-    private let clock: any Clock
+    let clock: any Clock
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
     private var transport: (any Transport)?
-    private var downloads: Downloads
+    var downloads: Downloads
     /// By slot of the rules' numbers.
     private var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
+    /// Of those that wait, too.
+    var measurements: [TransferMeasurement?] = []
+    let statistics = DownloaderStatistics()
+    var observer: (any TransferObserver)?
     private var isShuttingDown = false
     private var isPerformingCommands = false
     private let isStopped = Atomic<Bool>(false)
@@ -70,7 +74,7 @@ final class Engine: TransportEvents {
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
             loop.wait(until: deadline, now: now)
         }
-        mailbox.close()
+        settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()
         transport = nil
         endLock.withLock {
@@ -97,8 +101,10 @@ final class Engine: TransportEvents {
             let slot = SlotTable<Subscription>.slot(subscriber)
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
+            measure(subscription)
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
+        case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setOrder(let order): downloads.setOrder(order)
@@ -106,6 +112,7 @@ final class Engine: TransportEvents {
             // A downloader that ends is not held up: its downloads were promised to run to their end.
             downloads.setSuspended(suspended && !isShuttingDown, now)
         case .decodeStepped(let report): decodeStepped(report, now)
+        case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
         case .shutDown(let cancelling):
             isShuttingDown = true
@@ -119,7 +126,11 @@ final class Engine: TransportEvents {
     // MARK: Actions
 
     private func performActions() {
-        for action in downloads.takeActions() { perform(action) }
+        let actions = downloads.takeActions()
+        guard !actions.isEmpty else { return }
+        // Before anybody is told of an end: whoever looks then sees it.
+        noteLoad()
+        for action in actions { perform(action) }
     }
 
     private func perform(_ action: Action) {
@@ -130,9 +141,11 @@ final class Engine: TransportEvents {
         case .forget(let id):
             // One that never left the queue has none.
             if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+            measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
+        case .observe(let id, let milestone, let subscribers): observe(id, milestone, subscribers)
         }
     }
 
@@ -141,6 +154,7 @@ final class Engine: TransportEvents {
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
         active[slot] = ActiveTransfer(request)
+        observeStart(id)
         transport?.start(
             id,
             TransportRequest(
@@ -151,6 +165,7 @@ final class Engine: TransportEvents {
 
     private func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
+        measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
         transfer.url = redirect.url
         transport?.start(
@@ -197,6 +212,7 @@ final class Engine: TransportEvents {
             if let salvaged { result.image = transfer?.variants[salvaged].image }
         }
         if let transfer { result.progress = transfer.progress }
+        result.metrics = measureEnd(subscription, result.code)
         if let failure = result.failure { result.message = "\(subscription.request.url.redacted): \(failure.message)" }
         subscription.post(.terminal(result))
     }
@@ -206,7 +222,7 @@ final class Engine: TransportEvents {
     private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
         while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
-        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options))
+        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options), clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
@@ -221,6 +237,7 @@ final class Engine: TransportEvents {
 
     private func decodeStepped(_ report: DecodeReport, _ now: Instant) {
         guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil else { return }
+        measureDecode(report)
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
@@ -237,8 +254,11 @@ final class Engine: TransportEvents {
         performActions()
     }
 
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
+        measurement(id)?.update { $0.answer(head.httpVersion) }
         transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
         transfer.expected = ResponseRules.expectedBytes(head)
         let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), clock.now())
@@ -247,8 +267,10 @@ final class Engine: TransportEvents {
     }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        guard let transfer = transfer(id) else { return }
+        // What is read of an unwanted body belongs to no picture.
+        guard let transfer = transfer(id), downloads.takesBody(id) else { return }
         if transfer.append(body) {
+            measurement(id)?.setBodyBytes(transfer.body?.count ?? 0)
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)
@@ -259,12 +281,14 @@ final class Engine: TransportEvents {
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.finished(id, clock.now())
         performActions()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         performCommands()
+        measureExchange(id, times)
         downloads.failed(id, failure, clock.now())
         performActions()
     }
@@ -276,7 +300,7 @@ final class Engine: TransportEvents {
         return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
     }
 
-    private func transfer(_ id: TransferID) -> ActiveTransfer? {
+    func transfer(_ id: TransferID) -> ActiveTransfer? {
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         return slot < active.count ? active[slot] : nil
     }

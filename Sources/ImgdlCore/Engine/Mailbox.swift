@@ -3,11 +3,14 @@ enum Command {
     case submit(Subscription)
     case cancel(Subscription)
     case setPriority(Subscription, Priority)
+    /// These, which no `submit` has brought, end so.
+    case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
     case setOrder(ExecutionOrder)
     case setSuspended(Bool)
     case decodeStepped(DecodeReport)
+    case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)
@@ -23,11 +26,13 @@ final class Mailbox: @unchecked Sendable {
 
     init(wake: @escaping () -> Void) { self.wake = wake }
 
-    /// After `close` commands are dropped.
-    func post(_ command: Command) {
+    /// After `close` commands are dropped, with false.
+    @discardableResult
+    func post(_ command: Command) -> Bool {
         lock.withLock {
-            guard !isClosed else { return }
+            guard !isClosed else { return false }
             append(command)
+            return true
         }
     }
 
@@ -54,11 +59,13 @@ final class Mailbox: @unchecked Sendable {
         }
     }
 
-    func close() {
+    /// What has not been taken, and will not be.
+    func close() -> [Command] {
         lock.withLock {
             isClosed = true
             acceptsSubmits = false
-            commands = []
+            defer { commands = [] }
+            return commands
         }
     }
 

@@ -5,11 +5,17 @@ final class ParsedURLCache: @unchecked Sendable {
     private let lock = Lock()
     private var newer: [String: ParsedURL] = [:]
     private var older: [String: ParsedURL] = [:]
+    /// How often all were forgotten.
+    private var epoch = 0
 
     func url(_ text: String, parse: (String) throws(Failure) -> ParsedURL) throws(Failure) -> ParsedURL {
-        if let known = lock.withLock({ newer[text] ?? older[text] }) { return known }
+        // One of a data: URL may be as large as a picture.
+        guard text.utf8.count <= 4096 else { return try parse(text) }
+        let (known, before) = lock.withLock { (newer[text] ?? older[text], epoch) }
+        if let known { return known }
         let url = try parse(text)
         lock.withLock {
+            guard epoch == before else { return }
             if newer.count >= Self.half {
                 older = newer
                 newer = [:]
@@ -17,5 +23,14 @@ final class ParsedURLCache: @unchecked Sendable {
             newer[text] = url
         }
         return url
+    }
+
+    /// What a URL means has changed, for calls that begin from now on.
+    func forgetAll() {
+        lock.withLock {
+            epoch += 1
+            newer = [:]
+            older = [:]
+        }
     }
 }

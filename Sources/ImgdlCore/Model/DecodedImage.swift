@@ -72,6 +72,8 @@ package struct DecodedImage: Sendable {
     package var frames: [AnimationFrame] = []
     /// How often the animation plays; 0: for ever.
     package var loopCount = 1
+    /// Pixels for each pixel of the layout: its subscriber's (features X10).
+    package var scaleFactor = 1.0
 
     package init(
         header: ImageHeader, pixels: PixelBuffer, ready: PixelRectangle, isComplete: Bool, pass: Int = 1,
@@ -96,18 +98,5 @@ extension DecodedImage {
         let pixels = frames[index].pixels
         let whole = PixelRectangle(x: 0, y: 0, width: pixels.width, height: pixels.height)
         return DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
-    }
-
-    /// Pixels that no file was decoded to. `source` has `height` rows, `stride` bytes apart. Throws `outOfMemory`.
-    package init(
-        copying source: UnsafeRawPointer, width: Int, height: Int, stride: Int, _ format: PixelFormat
-    ) throws(Failure) {
-        let pixels = try PixelBuffer(width: width, height: height, format: format)
-        for y in 0..<height {
-            (pixels.bytes + y * pixels.stride).copyMemory(from: source + y * stride, byteCount: pixels.stride)
-        }
-        self.init(
-            header: ImageHeader(format: .unknown, width: width, height: height, hasAlpha: true, isProgressive: false),
-            pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: height), isComplete: true)
     }
 }

@@ -45,6 +45,7 @@ package struct DownloadResult: Sendable {
     package var body: BodySlice?
     package var response: Response?
     package var progress = Progress()
+    package var metrics = Metrics()
     /// Of the last response, 0 when there was none.
     package let status: Int32
 

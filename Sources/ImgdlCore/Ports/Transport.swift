@@ -79,6 +79,8 @@ package enum BodyDisposition: Sendable {
 package protocol TransportEvents: AnyObject {
     /// A connection stands (new or used again) and the request is about to be sent.
     func transferConnected(_ id: TransferID)
+    /// More of the request's body has been handed to the network; only for requests with one, any time before the end.
+    func transferSent(_ id: TransferID)
     /// The head of the final response (1xx are skipped).
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.

@@ -16,6 +16,15 @@ package enum Action: Equatable {
     /// Tell one subscriber something, then, once and last, how it ended.
     case emit(SubscriberID, Notice)
     case end(SubscriberID, Outcome)
+    /// Tell the downloader's observer, where there is one. `subscribers`: how many the transfer has.
+    case observe(TransferID, Milestone, subscribers: Int)
+}
+
+/// What an observer is told besides the starts (features N2–N4).
+package enum Milestone: Equatable {
+    case answered
+    /// It has ended at the network: nil without error. Before the `end` of those who are left.
+    case stopped(Failure?)
 }
 
 /// What a decoder does in one go on a worker: it takes the bytes that have come since the last time, and then …

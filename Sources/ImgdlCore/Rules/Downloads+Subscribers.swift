@@ -90,6 +90,7 @@ extension Downloads {
             failure.status = transfers[id].status
             outcome = .failure(failure, salvaged: salvaged)
         }
+        if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority
@@ -105,6 +106,13 @@ extension Downloads {
         }
         transfers[id].leave(ended.options, ended.variant)
         if transfers[id].firstSubscriber == 0 { endTransfer(id) } else { requeue(id, before) }
+    }
+
+    /// Once for each transfer that was started.
+    mutating func observeStop(_ id: TransferID, _ failure: Failure?) {
+        guard transfers[id].isObserved else { return }
+        transfers[id].isObserved = false
+        actions.append(.observe(id, .stopped(failure), subscribers: transfers[id].subscriberCount))
     }
 
     private mutating func endTransfer(_ id: TransferID) {

@@ -6,6 +6,12 @@ extension Downloads {
         touch(id, now)
     }
 
+    /// A slow upload is not idle.
+    package mutating func sent(_ id: TransferID, _ now: Instant) {
+        guard isRunning(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
+        touch(id, now)
+    }
+
     /// `location`: the Location field resolved, or why it could not be; nil when there is none.
     package mutating func headReceived(
         _ id: TransferID, _ head: ResponseHead, location: Result<ParsedURL, Failure>?, _ now: Instant
@@ -18,12 +24,18 @@ extension Downloads {
         case .follow(let redirect): transfers[id].redirect = redirect
         case .refuse(let failure): condemn(id, failure)
         }
+        if transfers[id].redirect == nil {
+            actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
+        }
         if !transfers[id].isDraining { answered(id, head, now) }
         // A drain has less time than a body.
         if transfers.contains(id) { touch(id, now) }
         startWaiting(now)
         return transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
     }
+
+    /// Whether its bytes are a subscriber's, and not the rest of a redirect's or a refused response's.
+    package func takesBody(_ id: TransferID) -> Bool { isRunning(id) && !transfers[id].isDraining }
 
     /// `count` more bytes; they are in the engine's hands already.
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
@@ -46,6 +58,7 @@ extension Downloads {
         if let doom = transfers[id].doom { return failed(id, doom, now) }
         runningCount -= 1
         transfers[id].phase = .decoding
+        observeStop(id, nil)
         if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
             forEachSubscriber(id) { $0.emitProgress($1) }
         }
@@ -67,6 +80,7 @@ extension Downloads {
         runningCount -= 1
         transfers[id].phase = .decoding
         transfers[id].failure = failure
+        observeStop(id, failure)
         let hasPixels = transfers[id].received > 0
         forEachSubscriber(id) { downloads, subscriber in
             let isSalvaging = downloads.subscribers[subscriber].options.salvages

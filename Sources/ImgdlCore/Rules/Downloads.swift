@@ -106,6 +106,13 @@ package struct Downloads {
         transfers.contains(id) ? transfers[id].variants[variant].options : nil
     }
 
+    package func subscriberCount(_ id: TransferID) -> Int {
+        transfers.contains(id) ? transfers[id].subscriberCount : 0
+    }
+
+    /// Transfers that have ended at the network and are not over.
+    package var decodingCount: Int { transfers.count - waiting.count - runningCount }
+
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 
     // MARK: The queue
@@ -124,6 +131,7 @@ package struct Downloads {
             let id = TransferID(rawValue: transfers.key(of: slot))
             runningCount += 1
             transfers[id].phase = .connecting
+            transfers[id].isObserved = true
             actions.append(.start(id))
             touch(id, now)
             forEachSubscriber(id) { downloads, subscriber in

@@ -33,6 +33,10 @@ package enum RedirectRules {
             let reason = isMalformed ? "its Location is malformed: \(failure.message)" : failure.message
             return refuse(.redirectRefused, "a redirect is not followed: \(reason)")
         }
+        // Whatever else the downloader loads: a server must not choose from it (features T32).
+        guard target.scheme == "http" || target.scheme == "https" else {
+            return refuse(.redirectRefused, "a redirect to \(target.scheme): is not followed")
+        }
         if last.scheme == "https", target.scheme == "http", !allowsDowngrade {
             return refuse(.redirectRefused, "a redirect from https to http (\(target.redacted)) is not followed")
         }

@@ -12,6 +12,8 @@ struct Transfer {
 
     let request: TransferRequest
     var phase = Phase.waiting
+    /// It has been started, and not told as stopped.
+    var isObserved = false
     /// The ends of the list of its subscribers; 0 for none.
     var firstSubscriber: SubscriberID = 0
     var lastSubscriber: SubscriberID = 0
@@ -84,6 +86,8 @@ struct Transfer {
         if priorityCounts.2 > 0 { return .high }
         return priorityCounts.1 > 0 ? .normal : .low
     }
+
+    var subscriberCount: Int { Int(priorityCounts.0) + Int(priorityCounts.1) + Int(priorityCounts.2) }
 
     mutating func count(_ priority: Priority, _ change: Int32) {
         switch priority {

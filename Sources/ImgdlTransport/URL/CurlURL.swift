@@ -23,6 +23,26 @@ final class CurlURL {
         try check(curl_url_set(handle, CURLUPART_PASSWORD, password, UInt32(CURLU_URLENCODE)))
     }
 
+    /// Whether curl will take it as a proxy; a scheme may be missing. Messages never repeat it.
+    static func isProxy(_ text: String) -> Bool {
+        guard let url = try? CurlURL(), url.setProxy(text) else { return false }
+        do {
+            let scheme = try url.part(CURLUPART_SCHEME) ?? ""
+            guard ["http", "https", "socks4", "socks4a", "socks5", "socks5h"].contains(scheme) else { return false }
+            // Decoding refuses control characters.
+            _ = try url.part(CURLUPART_USER, CURLU_URLDECODE)
+            _ = try url.part(CURLUPART_PASSWORD, CURLU_URLDECODE)
+            return try url.part(CURLUPART_HOST) ?? "" != ""
+        } catch {
+            return false
+        }
+    }
+
+    private func setProxy(_ text: String) -> Bool {
+        let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
+        return curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK
+    }
+
     /// The canonical parts; throws when one breaks our rules.
     func parsed() throws(Failure) -> ParsedURL {
         let scheme = URLText.lowercased(try part(CURLUPART_SCHEME) ?? "")
@@ -47,7 +67,7 @@ final class CurlURL {
     }
 
     static func unsupported(_ scheme: String) -> Failure {
-        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported: http and https are")
+        Failure(.unsupportedScheme, "the scheme “\(scheme.prefix(40))” is not supported here")
     }
 
     /// The host, bare and as it stands in a URL (an IPv6 literal in brackets, with its zone).

@@ -4,26 +4,38 @@ import ImgdlCore
 ///
 /// No message repeats the URL: it may carry a password or a signature.
 enum URLParser {
-    static func parse(_ text: String) throws(Failure) -> ParsedURL {
+    static func parse(_ text: String, _ schemes: URLSchemes = .web) throws(Failure) -> ParsedURL {
         guard let first = text.utf8.first, let last = text.utf8.last else {
             throw Failure(.invalidURL, "the URL is empty")
         }
         guard first != UInt8(ascii: " "), last != UInt8(ascii: " ") else {
             throw Failure(.invalidURL, "the URL begins or ends with a space")
         }
-        try checkCharactersAndScheme(text)
+        let scheme = try checkCharactersAndScheme(text, schemes)
+        switch scheme {
+        case nil, "http", "https": break
+        case let scheme? where schemes.isRegistered(scheme): return try HostSchemeURL.parse(text, scheme: scheme)
+        case "file": return try FileURL.parse(text)
+        default: return try DataURL.parse(text)
+        }
         let url = try CurlURL()
         try url.set(URLText.encoded(text))
         return try url.parsed()
     }
 
     /// A user and password in the base's URL hold for references to the same authority, as in any other part of it.
+    /// Whatever schemes the host has loaders for, a reference may lead to http and https alone: a server must not choose
+    /// what the host loads from itself.
     static func resolve(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {
         let spaces = reference.utf8.prefix { $0 == UInt8(ascii: " ") }.count
         var trimmed = reference.utf8.dropFirst(spaces)
         while trimmed.last == UInt8(ascii: " ") { trimmed = trimmed.dropLast() }
         let text = String(trimmed)!
-        try checkCharactersAndScheme(text)
+        let scheme = try checkCharactersAndScheme(text, .web)
+        guard base.scheme == "http" || base.scheme == "https" else {
+            guard scheme != nil else { throw CurlURL.unsupported(base.scheme) }
+            return try parse(text)
+        }
         let url = try CurlURL()
         try url.set(base.canonical)
         try url.setUser(base.user, password: base.password)
@@ -32,12 +44,12 @@ enum URLParser {
         return try url.parsed()
     }
 
-    private static func checkCharactersAndScheme(_ text: String) throws(Failure) {
+    private static func checkCharactersAndScheme(_ text: String, _ schemes: URLSchemes) throws(Failure) -> String? {
         guard !URLText.hasControlCharacter(text) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        if let scheme = URLText.scheme(of: text), scheme != "http", scheme != "https" {
-            throw CurlURL.unsupported(scheme)
-        }
+        let scheme = URLText.scheme(of: text, isKnown: schemes.isRegistered)
+        if let scheme, !schemes.allows(scheme) { throw CurlURL.unsupported(scheme) }
+        return scheme
     }
 }

@@ -1,15 +1,16 @@
 /// Judges and prepares the text of a URL before curl parses it, byte by byte.
 enum URLText {
     /// The scheme in front, in lower case; nil where the text does not begin with one. "localhost:8080" has none:
-    /// a digit after the colon makes it a port.
-    static func scheme(of text: String) -> String? {
+    /// a digit after the colon makes it a port, unless `isKnown` as a scheme.
+    static func scheme(of text: String, isKnown: (String) -> Bool = { _ in false }) -> String? {
         let bytes = text.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon != bytes.startIndex else { return nil }
         let name = bytes[..<colon]
         guard isLetter(name.first!), name.allSatisfy(isSchemeCharacter) else { return nil }
         let next = bytes.index(after: colon)
-        if next != bytes.endIndex, isDigit(bytes[next]) { return nil }
-        return lowercased(text[..<colon])
+        let scheme = lowercased(text[..<colon])
+        if next != bytes.endIndex, isDigit(bytes[next]), !isKnown(scheme) { return nil }
+        return scheme
     }
 
     /// ASCII letters only: schemes and hosts are compared by bytes.
@@ -27,8 +28,14 @@ enum URLText {
     static func encoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
-        var result = Array(bytes[..<authorityEnd(bytes, before: end)])
-        for byte in bytes[result.count..<end] {
+        let start = authorityEnd(bytes, before: end)
+        return String(decoding: bytes[..<start], as: UTF8.self) + percentEncoded(bytes[start..<end])
+    }
+
+    /// The same for a part of a URL.
+    static func percentEncoded(_ bytes: some Sequence<UInt8>) -> String {
+        var result: [UInt8] = []
+        for byte in bytes {
             if mustBeEncoded(byte) {
                 result.append(UInt8(ascii: "%"))
                 result.append(hexadecimal(byte >> 4))
@@ -38,6 +45,30 @@ enum URLText {
             }
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Nil where a % is not followed by two digits.
+    static func percentDecoded(_ bytes: some Sequence<UInt8>) -> [UInt8]? {
+        var result: [UInt8] = []
+        var bytes = bytes.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == UInt8(ascii: "%") else {
+                result.append(byte)
+                continue
+            }
+            guard let high = bytes.next().flatMap(value), let low = bytes.next().flatMap(value) else { return nil }
+            result.append(high << 4 | low)
+        }
+        return result
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x41...0x46: digit - 0x41 + 10
+        case 0x61...0x66: digit - 0x61 + 10
+        default: nil
+        }
     }
 
     /// Where path or query begin: after "scheme://authority" or "//authority"; 0 for a relative reference.

@@ -84,7 +84,20 @@ struct Play {
     mutating func expect(
         _ expected: [Action], _ message: String = "", file: StaticString = #filePath, line: UInt = #line
     ) {
-        XCTAssertEqual(downloads.takeActions(), expected, message, file: file, line: line)
+        // What an observer is told has tests of its own.
+        let actions = downloads.takeActions().filter { if case .observe = $0 { false } else { true } }
+        XCTAssertEqual(actions, expected, message, file: file, line: line)
+    }
+
+    /// What an observer is told, between the starts, stops and ends.
+    mutating func expectObserved(_ expected: [Action], file: StaticString = #filePath, line: UInt = #line) {
+        let actions = downloads.takeActions().filter {
+            switch $0 {
+            case .start, .observe, .stop, .end: true
+            default: false
+            }
+        }
+        XCTAssertEqual(actions, expected, file: file, line: line)
     }
 
     /// What has gathered is not the point of the test.

@@ -281,6 +281,7 @@ struct RandomPlay {
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"
         case .emit(let subscriber, let notice): "tell \(name(subscriber)) \(notice)"
+        case .observe(let id, let milestone, let subscribers): "observe \(name(id)) \(milestone) of \(subscribers)"
         case .end(let subscriber, .success(let variant)): "end \(name(subscriber)) success \(variant as Any)"
         case .end(let subscriber, .failure(let failure, let salvaged)):
             "end \(name(subscriber)) \(failure.code) \(failure.status) salvaged \(salvaged as Any)"

@@ -99,6 +99,16 @@ final class RedirectRulesTests: XCTestCase {
             "the result of a POST at the same address is no loop")
     }
 
+    /// Features T32: a server must not choose from what the host loads.
+    func testNoOtherSchemeIsATarget() {
+        for text in ["file:///etc/passwd", "data:,x", "app://h/x"] {
+            let scheme = String(text.prefix { $0 != ":" })
+            let target = ParsedURL(
+                canonical: text, scheme: scheme, host: "", port: 0, user: nil, password: nil, redacted: text)
+            XCTAssertEqual(refusal(decide(302, to: .success(target)))?.code, .redirectRefused, text)
+        }
+    }
+
     func testDowngrade() {
         let target = testURL("http://a.example/2?token=secret")
         let refused = refusal(decide(301, to: .success(target)))

@@ -42,6 +42,25 @@ final class TimeoutTests: XCTestCase {
         ])
     }
 
+    /// A large request body that goes out slowly.
+    func testSendingIsNotIdle() {
+        var play = Play { $0.idleTimeout = 300 }
+        let a = play.submit("a")
+        play.downloads.sent(a.transfer, play.now)
+        play.connected(a.transfer)
+        play.skip()
+        for _ in 0..<5 {
+            play.pass(299)
+            play.downloads.sent(a.transfer, play.now)
+        }
+        play.expect([])
+        play.pass(300)
+        play.expect([
+            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms")),
+            .forget(a.transfer),
+        ])
+    }
+
     func testIdleBeginsAnewWithEachByte() {
         var play = Play { $0.idleTimeout = 300 }
         let a = play.submit("a")

@@ -27,6 +27,8 @@ struct Witness {
     struct TransferRecord {
         var transport = Transport.waiting
         var isForgotten = false
+        /// Its observer has been told that it has stopped.
+        var isObservedStopped = false
         var hasHead = false
         var isDraining = false
         var lastStatus: Int32 = 0
@@ -106,6 +108,8 @@ struct Witness {
         case .forget(let id):
             try live(id)
             try require(!isRunning(id), "forgotten at the transport")
+            try require(
+                transfers[id]!.isObservedStopped == (transfers[id]!.transport != .waiting), "an observer is told of no end")
             try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
             transfers[id]!.isForgotten = true
             liveTransfers.removeAll { $0 == id }
@@ -128,6 +132,16 @@ struct Witness {
             transfers[id]!.stepsInFlight[variant] = step
         case .emit(let subscriber, let notice): try see(subscriber, notice)
         case .end(let subscriber, let outcome): try see(subscriber, outcome)
+        case .observe(let id, let milestone, let subscribers):
+            try live(id)
+            let count = liveSubscribers.filter { self.subscribers[$0]!.transfer == id }.count
+            guard case .stopped(let failure) = milestone else { break }
+            try require(subscribers == count, "observed after the end of a subscriber")
+            try require(transfers[id]!.transport != .waiting, "an observer is told of one that never left the queue")
+            try require(!transfers[id]!.isObservedStopped, "stopped a second time")
+            let isWell = transfers[id]!.finished && !transfers[id]!.failed
+            try require(failure != nil || isWell, "well for the observer, though it failed")
+            transfers[id]!.isObservedStopped = true
         }
     }
 

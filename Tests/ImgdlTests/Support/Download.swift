@@ -60,12 +60,7 @@ final class Download: @unchecked Sendable {
         var request = imgdl_request()
         imgdl_request_init(&request, MemoryLayout<imgdl_request>.stride)
         request.event_mask = events
-        request.callback = { event, data in Download.from(data).received(event!.pointee) }
-        request.destructor = { data in
-            Download.from(data).monitor.change { $0.destructors += 1 }
-            Unmanaged<Download>.fromOpaque(data!).release()
-        }
-        request.user_data = Unmanaged.passRetained(self).toOpaque()
+        prepare(&request)
         let fields = headers.map { ($0.0.withCString { strdup($0) }, $0.1.flatMap { strdup($0) }) }
         defer { for field in fields { free(field.0); free(field.1) } }
         let list = fields.map { imgdl_header(name: $0.0, value: $0.1) }
@@ -81,6 +76,16 @@ final class Download: @unchecked Sendable {
             }
         }
         return self
+    }
+
+    /// Everything that is called for this request comes here.
+    func prepare(_ request: inout imgdl_request) {
+        request.callback = { event, data in Download.from(data).received(event!.pointee) }
+        request.destructor = { data in
+            Download.from(data).monitor.change { $0.destructors += 1 }
+            Unmanaged<Download>.fromOpaque(data!).release()
+        }
+        request.user_data = Unmanaged.passRetained(self).toOpaque()
     }
 
     func cancel() { XCTAssertEqual(imgdl_token_cancel(token), 0) }

@@ -12,6 +12,10 @@
 
 struct corigin_tls {
     SSL_CTX *context;
+    X509 *client_authority;
+    EVP_PKEY *client_authority_key;
+    unsigned char protocols[32];
+    unsigned int protocols_length;
 };
 
 struct corigin_tls_session {
@@ -31,7 +35,7 @@ static int extend(X509 *certificate, X509 *issuer, int nid, const char *value) {
 }
 
 /* A certificate for `key`, valid between the two offsets from now in seconds. Without an issuer it signs itself, and is an
- * authority unless it is for localhost. */
+ * authority unless it is for localhost. With one, every name but localhost is good for no server here. */
 static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *issuer_key, long from, long to) {
     X509 *certificate = X509_new();
     if (certificate == NULL) return NULL;
@@ -59,18 +63,15 @@ static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *is
     return certificate;
 }
 
-static int choose_h2(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
-                     unsigned int in_length, void *unused) {
+/* The best of ours that the client knows, too; without any there is no connection. */
+static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length, const unsigned char *in,
+                           unsigned int in_length, void *argument) {
+    const corigin_tls *tls = argument;
+    unsigned char *chosen = NULL;
     (void)ssl;
-    (void)unused;
-    for (unsigned int at = 0; at < in_length && at + in[at] < in_length; at += in[at] + 1u) {
-        if (in[at] == 2 && memcmp(in + at + 1, "h2", 2) == 0) {
-            *out = in + at + 1;
-            *out_length = 2;
-            return SSL_TLSEXT_ERR_OK;
-        }
-    }
-    return SSL_TLSEXT_ERR_ALERT_FATAL;
+    int found = SSL_select_next_proto(&chosen, out_length, tls->protocols, tls->protocols_length, in, in_length);
+    *out = chosen;
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kind) {
@@ -89,7 +90,9 @@ corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kin
                                 authority, authority_key, -5 * day, kind == CORIGIN_CERTIFICATE_EXPIRED ? -day : 5 * day);
     tls->context = SSL_CTX_new(TLS_server_method());
     if (certificate == NULL || tls->context == NULL) goto end;
-    SSL_CTX_set_alpn_select_cb(tls->context, choose_h2, NULL);
+    SSL_CTX_set_alpn_select_cb(tls->context, choose_protocol, tls);
+    // Without it a session that showed a client certificate could not be resumed.
+    SSL_CTX_set_session_id_context(tls->context, (const unsigned char *)"origin", 6);
     if (SSL_CTX_use_certificate(tls->context, certificate) != 1 || SSL_CTX_use_PrivateKey(tls->context, key) != 1)
         goto end;
     file = fopen(authority_path, "w");
@@ -111,7 +114,81 @@ end:
 void corigin_tls_free(corigin_tls *tls) {
     if (tls == NULL) return;
     SSL_CTX_free(tls->context);
+    X509_free(tls->client_authority);
+    EVP_PKEY_free(tls->client_authority_key);
     free(tls);
+}
+
+void corigin_tls_configure(
+    corigin_tls *tls, const unsigned char *protocols, unsigned int length, corigin_client client, int tls12) {
+    if (length <= sizeof tls->protocols) {
+        memcpy(tls->protocols, protocols, length);
+        tls->protocols_length = length;
+    }
+    if (tls12) SSL_CTX_set_max_proto_version(tls->context, TLS1_2_VERSION);
+    if (client == CORIGIN_CLIENT_UNASKED) return;
+    SSL_CTX_set_verify(
+        tls->context,
+        SSL_VERIFY_PEER | (client == CORIGIN_CLIENT_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
+}
+
+int corigin_tls_pin(const corigin_tls *tls, unsigned char *digest) {
+    unsigned char *encoded = NULL;
+    int length = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(SSL_CTX_get0_certificate(tls->context)), &encoded);
+    if (length <= 0) return 0;
+    int done = EVP_Digest(encoded, (size_t)length, digest, NULL, EVP_sha256(), NULL);
+    OPENSSL_free(encoded);
+    return done;
+}
+
+static int make_client_authority(corigin_tls *tls) {
+    const long day = 24 * 3600;
+    if (tls->client_authority != NULL) return 1;
+    tls->client_authority_key = EVP_EC_gen("P-256");
+    if (tls->client_authority_key == NULL) return 0;
+    tls->client_authority = certify(tls->client_authority_key, "test client authority", NULL, NULL, -10 * day, 10 * day);
+    if (tls->client_authority == NULL) return 0;
+    SSL_CTX_add_client_CA(tls->context, tls->client_authority);
+    return X509_STORE_add_cert(SSL_CTX_get_cert_store(tls->context), tls->client_authority);
+}
+
+static int write_key(const char *path, EVP_PKEY *key, const char *passphrase) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return 0;
+    int done = PEM_write_PKCS8PrivateKey(
+        file, key, passphrase != NULL ? EVP_aes_256_cbc() : NULL, passphrase,
+        passphrase != NULL ? (int)strlen(passphrase) : 0, NULL, NULL);
+    return fclose(file) == 0 && done;
+}
+
+static int write_certificate(const char *path, X509 *certificate) {
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return 0;
+    int done = PEM_write_X509(file, certificate);
+    return fclose(file) == 0 && done;
+}
+
+int corigin_tls_write_client(
+    corigin_tls *tls, const char *name, int is_stranger, const char *certificate_path, const char *key_path,
+    const char *encrypted_key_path, const char *passphrase) {
+    const long day = 24 * 3600;
+    if (!make_client_authority(tls)) return 0;
+    EVP_PKEY *key = EVP_EC_gen("P-256"), *other_key = is_stranger ? EVP_EC_gen("P-256") : NULL;
+    if (key == NULL || (is_stranger && other_key == NULL)) return 0;
+    // It bears the name of the authority that the server asks for, or the client would not send it.
+    X509 *other =
+        is_stranger ? certify(other_key, "test client authority", NULL, NULL, -10 * day, 10 * day) : NULL;
+    X509 *certificate = certify(
+        key, name, other != NULL ? other : tls->client_authority,
+        other != NULL ? other_key : tls->client_authority_key, -5 * day, 5 * day);
+    int done = certificate != NULL && write_certificate(certificate_path, certificate) &&
+               write_key(key_path, key, NULL) &&
+               (encrypted_key_path == NULL || write_key(encrypted_key_path, key, passphrase));
+    X509_free(certificate);
+    X509_free(other);
+    EVP_PKEY_free(other_key);
+    EVP_PKEY_free(key);
+    return done;
 }
 
 int corigin_tls_write_files(const corigin_tls *tls, const char *certificate_path, const char *key_path) {
@@ -150,6 +227,13 @@ size_t corigin_tls_take_encrypted(corigin_tls_session *session, void *bytes, siz
     return count > 0 ? (size_t)count : 0;
 }
 
+int corigin_tls_handshake(corigin_tls_session *session) {
+    ERR_clear_error();
+    int result = SSL_do_handshake(session->ssl);
+    if (result == 1) return 1;
+    return SSL_get_error(session->ssl, result) == SSL_ERROR_WANT_READ ? 0 : -1;
+}
+
 int corigin_tls_read(corigin_tls_session *session, void *bytes, int capacity) {
     ERR_clear_error();
     int count = SSL_read(session->ssl, bytes, capacity);
@@ -162,10 +246,46 @@ int corigin_tls_write(corigin_tls_session *session, const void *bytes, int count
     return SSL_write(session->ssl, bytes, count) == count ? 0 : -1;
 }
 
-int corigin_tls_is_ready(const corigin_tls_session *session) {
-    if (!SSL_is_init_finished(session->ssl)) return 0;
+void corigin_tls_close_notify(corigin_tls_session *session) {
+    ERR_clear_error();
+    SSL_shutdown(session->ssl);
+}
+
+static void copy(char *text, size_t capacity, const void *bytes, size_t count) {
+    if (capacity == 0) return;
+    if (count > capacity - 1) count = capacity - 1;
+    if (count > 0) memcpy(text, bytes, count);
+    text[count] = 0;
+}
+
+void corigin_tls_protocol(const corigin_tls_session *session, char *text, size_t capacity) {
     const unsigned char *name = NULL;
     unsigned int length = 0;
     SSL_get0_alpn_selected(session->ssl, &name, &length);
-    return length == 2 && memcmp(name, "h2", 2) == 0;
+    copy(text, capacity, name, length);
+}
+
+void corigin_tls_client_name(const corigin_tls_session *session, char *text, size_t capacity) {
+    copy(text, capacity, NULL, 0);
+    X509 *certificate = SSL_get0_peer_certificate(session->ssl);
+    if (certificate == NULL) return;
+    X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, text, (int)capacity);
+}
+
+void corigin_tls_server_name(const corigin_tls_session *session, char *text, size_t capacity) {
+    const char *name = SSL_get_servername(session->ssl, TLSEXT_NAMETYPE_host_name);
+    copy(text, capacity, name, name != NULL ? strlen(name) : 0);
+}
+
+int corigin_tls_is_resumed(const corigin_tls_session *session) { return SSL_session_reused(session->ssl); }
+
+size_t corigin_digest(const char *name, const void *bytes, size_t count, unsigned char *digest) {
+    const EVP_MD *kind = EVP_get_digestbyname(name);
+    unsigned int length = 0;
+    if (kind == NULL || !EVP_Digest(bytes, count, digest, &length, kind, NULL)) return 0;
+    return length;
+}
+
+void corigin_base64(const unsigned char *bytes, size_t count, char *text) {
+    EVP_EncodeBlock((unsigned char *)text, bytes, (int)count);
 }

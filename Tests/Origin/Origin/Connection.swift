@@ -5,6 +5,8 @@ package final class Connection: @unchecked Sendable {
     package let journal: Journal
     package let signals: Signals
     private let watch: DepartureWatch
+    /// Its own thread's.
+    private var channel: SecureChannel?
 
     init(number: Int, socket: Socket, watch: DepartureWatch, journal: Journal, signals: Signals) {
         self.number = number
@@ -19,7 +21,57 @@ package final class Connection: @unchecked Sendable {
     /// Notes what other clients did before the event that the caller is about to note.
     package func noteDepartures() { watch.drain() }
 
+    /// The handshake, before anything else. Whatever comes and goes afterwards is encrypted.
+    package func secure(by authority: Authority) throws {
+        let channel = SecureChannel(authority)
+        do {
+            while try !channel.handshake() {
+                try flush(channel)
+                if try receiveEncrypted(channel) == 0 { throw ConnectionEnded() }
+            }
+        } catch {
+            try? flush(channel)  // The alert that says why.
+            throw error
+        }
+        // Noted before the client can know.
+        journal.secured(number, channel.outcome)
+        self.channel = channel
+        try flush(channel)
+    }
+
+    /// What ALPN agreed on.
+    package var protocolName: String? { channel?.outcome.protocolName }
+
+    /// 0 at the end of the stream.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard let channel else { return try receiveRaw(into: buffer) }
+        while true {
+            let count = try receivePending(into: buffer)
+            if count > 0 { return count }
+            try flush(channel)
+            if try receiveEncrypted(channel) == 0 { return 0 }
+        }
+    }
+
+    /// What has come and was not yet taken; 0 when there is nothing. Never waits.
+    package func receivePending(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        guard let channel else { return 0 }
+        do { return try channel.read(into: buffer) } catch {
+            try? flush(channel)
+            noteEndOfStream()
+            throw ConnectionEnded()
+        }
+    }
+
+    private func receiveEncrypted(_ channel: SecureChannel) throws -> Int {
+        try withUnsafeTemporaryAllocation(byteCount: 16 << 10, alignment: 1) { part in
+            let count = try receiveRaw(into: part)
+            channel.put(UnsafeRawBufferPointer(rebasing: part[..<count]))
+            return count
+        }
+    }
+
+    private func receiveRaw(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         do {
             let count = try socket.receive(into: buffer)
             if count == 0 { noteEndOfStream() }
@@ -30,18 +82,30 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
+    private func flush(_ channel: SecureChannel, segment: Int? = nil) throws {
+        try channel.takeEncrypted().withUnsafeBytes { try sendRaw($0, segment: segment) }
+    }
+
     private func noteEndOfStream() {
         if !signals.isStopped { journal.closed(number, byClient: true) }
     }
 
     /// At most `segment` bytes per system call, so that they also arrive apart.
     package func send(_ bytes: UnsafeRawBufferPointer, segment: Int? = nil) throws {
+        guard let channel else { return try sendRaw(bytes, segment: segment) }
+        try channel.encrypt(bytes)
+        try flush(channel, segment: segment)
+    }
+
+    private func sendRaw(_ bytes: UnsafeRawBufferPointer, segment: Int?) throws {
         let step = max(1, segment ?? bytes.count)
         var start = 0
         do {
             while start < bytes.count {
                 let end = min(start + step, bytes.count)
-                try socket.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+                try socket.send(UnsafeRawBufferPointer(rebasing: bytes[start..<end])) { isHeldBack in
+                    journal.heldBack(number, isHeldBack)
+                }
                 start = end
             }
         } catch {
@@ -53,11 +117,27 @@ package final class Connection: @unchecked Sendable {
     /// Noted first, then done: a client that sees the end finds it in the log.
     package func close() {
         journal.closed(number, byClient: false)
+        if let channel {
+            channel.sayGoodbye()
+            channel.takeEncrypted().withUnsafeBytes { socket.offer($0) }
+        }
         socket.close()
     }
 
+    /// Noted and said at once; what the client still sends is read and dropped until it has closed, too.
+    package func closeAfterReading() {
+        journal.closed(number, byClient: false)
+        if let channel {
+            channel.sayGoodbye()
+            channel.takeEncrypted().withUnsafeBytes { _ = socket.offer($0) }
+        }
+        socket.shutDownSending()
+        var rest = [UInt8](repeating: 0, count: 4096)
+        while let count = try? rest.withUnsafeMutableBytes({ try socket.receive(into: $0) }), count > 0 {}
+    }
+
     /// RST. Bytes that the client has not yet had room for are given time to arrive, since a reset discards them.
-    func reset() {
+    package func reset() {
         while socket.unsent > 0,
             signals.wait(gate: nil, party: party, until: .after(.milliseconds(1))) == .deadline
         {}

@@ -1,6 +1,11 @@
 /// Questions and orders of tests in other languages, under `/_`. They leave no trace in the log.
-extension Service {
-    func control(_ exchange: Exchange) throws {
+struct Control {
+    let journal: Journal
+    let signals: Signals
+    /// What `/_reset` forgets beside the log.
+    var forget: () -> Void = {}
+
+    func answer(_ exchange: Exchange) throws {
         let request = exchange.request
         let parts = request.path.split(separator: "/").map(String.init)
         switch (parts.first, parts.count) {
@@ -10,7 +15,7 @@ extension Service {
             try waitForLog(exchange)
         case ("_reset", 1):
             journal.reset()
-            shared.change { $0.failures = [:] }
+            forget()
             try exchange.respond(text: "forgotten\n")
         case ("_gate", 2), ("_gate", 3):
             try gate(exchange, signals.gate(parts[1]), parts.count == 3 ? parts[2] : "")
@@ -56,6 +61,9 @@ extension Service {
                 conditions.append { (path.map($0.count) ?? $0.arrivals.count) >= count }
             case "closed_by_client": conditions.append { $0.connectionsClosedByClient >= count }
             case "abandoned": conditions.append { $0.arrivals.lazy.filter(\.isAbandoned).count >= count }
+            case "handshakes": conditions.append { $0.handshakes >= count }
+            case "bytes_sent": conditions.append { $0.arrivals.lazy.map(\.bytesSent).reduce(0, +) >= count }
+            case "held_back": conditions.append { $0.connections.lazy.filter(\.isHeldBack).count == count }
             case "connections": conditions.append { $0.connections.count >= count }
             case "open": conditions.append { $0.openConnections == count }
             case "in_flight": conditions.append { $0.inFlight == count }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// One request and the script that answers it, step by step, on the connection's thread.
 /// Steps throw `ConnectionEnded` when the client has gone; let it pass, it ends the script.
 package final class Exchange: Scripted {
@@ -43,7 +45,7 @@ package final class Exchange: Scripted {
         case .length(let length) where length == body.count && body.count <= 64 << 10:
             // One packet for head and body, as most servers send a small picture.
             framing = .complete
-            try transmit(head + body, isLast: true)
+            try transmit(head + body, bodyCount: body.count, isLast: true)
         case .complete:
             try transmit(head, isLast: true)
         default:
@@ -82,17 +84,17 @@ package final class Exchange: Scripted {
         case .length(let rest) where body.count >= rest:
             if body.count > rest { keepsAlive = false }
             framing = .complete
-            try transmit(Array(body), isLast: true)
+            try transmit(Array(body), bodyCount: body.count, isLast: true)
         case .length(let rest):
             framing = .length(rest - body.count)
-            try transmit(Array(body), isLast: false)
+            try transmit(Array(body), bodyCount: body.count, isLast: false)
         case .none, .untilClose, .raw:
             if framing == .none { framing = .raw }
-            try transmit(Array(body), isLast: false)
+            try transmit(Array(body), bodyCount: body.count, isLast: false)
         case .complete:
             if request.method != "HEAD" {
                 keepsAlive = false
-                try transmit(Array(body), isLast: false)
+                try transmit(Array(body), bodyCount: body.count, isLast: false)
             }
         case .closed:
             throw ConnectionEnded()
@@ -103,7 +105,9 @@ package final class Exchange: Scripted {
     package func sendChunk(_ bytes: some Collection<UInt8>) throws {
         if bytes.isEmpty || framing == .complete { return }
         if framing == .none { framing = .raw }
-        try transmit(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8), isLast: false)
+        try transmit(
+            Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8), bodyCount: bytes.count,
+            isLast: false)
     }
 
     /// Ends the answer: the last chunk where it is chunked; after raw bytes, says that they were complete.
@@ -147,6 +151,35 @@ package final class Exchange: Scripted {
     /// Says that the connection will be closed after this answer, without saying so to the client.
     package func closeAfterwards() { keepsAlive = false }
 
+    /// From now on the kernel holds back at most some 32 KiB that the client has not taken.
+    package func keepLittleUnsent() { connection.socket.set(SOL_SOCKET, SO_SNDBUF, 16 << 10) }
+
+    /// Passes bytes on in both directions until one side ends; then the script may close. True when the other server
+    /// has ended with FIN, false when it was reset or the client has left. `edit` sees what comes from the server.
+    func relay(_ server: Socket, edit: (ArraySlice<UInt8>) -> [UInt8]) throws -> Bool {
+        framing = .raw
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            var waits = [connection.socket, server].map {
+                pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0)
+            }
+            guard poll(&waits, 2, -1) >= 0 else { continue }
+            if waits[0].revents != 0 {
+                let count = try buffer.withUnsafeMutableBytes { try connection.receive(into: $0) }
+                if count == 0 { throw ConnectionEnded() }
+                do { try buffer[..<count].withUnsafeBytes { try server.send($0) } } catch { return false }
+            }
+            if waits[1].revents != 0 {
+                guard let count = try? buffer.withUnsafeMutableBytes({ try server.receive(into: $0) }) else {
+                    return false
+                }
+                if count == 0 { return true }
+                let bytes = edit(buffer[..<count])
+                try transmit(bytes, bodyCount: bytes.count, isLast: false)
+            }
+        }
+    }
+
     // MARK: Below the steps
 
     /// Something of the answer has been sent.
@@ -178,7 +211,7 @@ package final class Exchange: Scripted {
         return Array("HTTP/1.1 \(status) \(reason ?? reasonPhrase(status))\r\n\(lines)\r\n".utf8)
     }
 
-    private func transmit(_ bytes: [UInt8], isLast: Bool) throws {
+    private func transmit(_ bytes: [UInt8], bodyCount: Int = 0, isLast: Bool) throws {
         guard framing != .closed else { throw ConnectionEnded() }
         if isFirstByte {
             isFirstByte = false
@@ -191,6 +224,7 @@ package final class Exchange: Scripted {
                 try connection.send(
                     UnsafeRawBufferPointer(rebasing: bytes.dropLast(held)), segment: settings.segmentSize)
             }
+            connection.journal.sent(bodyCount, of: request)
             if isLast {
                 finish()
                 try connection.send(UnsafeRawBufferPointer(rebasing: bytes.suffix(held)), segment: settings.segmentSize)

@@ -1,5 +1,5 @@
 /// As much of JSON as the log needs to be written.
-enum JSON {
+package enum JSON {
     case number(Int)
     case text(String)
     case bool(Bool)
@@ -7,7 +7,7 @@ enum JSON {
     case object([(String, JSON)])
     case null
 
-    var text: String {
+    package var text: String {
         switch self {
         case .number(let number): return String(number)
         case .text(let text): return quoted(text)
@@ -55,7 +55,7 @@ extension Request {
             ])
     }
 
-    private var members: [(String, JSON)] {
+    fileprivate var members: [(String, JSON)] {
         [
             ("method", .text(method)), ("target", .text(target)), ("path", .text(path)), ("version", .text(version)),
             ("headers", headers.json), ("connection", .number(connection)), ("sequence", .number(sequence)),
@@ -67,7 +67,7 @@ extension Request {
 extension Log {
     var json: JSON {
         .object([
-            ("requests", .list(requests.map(\.json))),
+            ("requests", .list(arrivals.map { .object($0.request.members + [("bytes_sent", .number($0.bytesSent))]) })),
             ("counts", .object(countsPerPath.sorted { $0.key < $1.key }.map { ($0.key, .number($0.value)) })),
             ("in_flight", .number(inFlight)), ("max_in_flight", .number(maxInFlight)),
             ("open_connections", .number(openConnections)), ("max_open_connections", .number(maxOpenConnections)),
@@ -75,14 +75,29 @@ extension Log {
             ("abandoned", .number(arrivals.lazy.filter(\.isAbandoned).count)),
             (
                 "connections",
-                .list(
-                    connections.map {
-                        .object([
-                            ("number", .number($0.number)), ("requests", .number($0.requests)),
-                            ("open", .bool($0.isOpen)), ("closed_by_client", .bool($0.closedByClient != nil)),
-                        ])
-                    })
+                .list(connections.map(\.json))
             ),
+            ("handshakes", .number(handshakes)),
+        ])
+    }
+}
+
+extension Log.Connection {
+    fileprivate var json: JSON {
+        .object([
+            ("number", .number(number)), ("requests", .number(requests)), ("open", .bool(isOpen)),
+            ("closed_by_client", .bool(closedByClient != nil)), ("held_back", .bool(isHeldBack)),
+            ("tls", handshake?.json ?? .null),
+        ])
+    }
+}
+
+extension Log.Handshake {
+    fileprivate var json: JSON {
+        func optional(_ text: String?) -> JSON { text.map { .text($0) } ?? .null }
+        return .object([
+            ("protocol", optional(protocolName)), ("resumed", .bool(isResumed)), ("client", optional(clientName)),
+            ("server_name", optional(serverName)),
         ])
     }
 }

@@ -5,8 +5,8 @@ package final class Journal: Sendable {
         var firstSequence = 0
         /// Requests in flight by sequence number, those from before a reset included.
         var unfinished: [Int: Signals.Party] = [:]
-        /// Opening times of connections which are open but only carried control requests so far.
-        var hidden: [Int: Moment] = [:]
+        /// Connections which are open but only carried control requests so far.
+        var hidden: [Int: Log.Connection] = [:]
         var isStopped = false
         /// Open connections that carried a request.
         var inUse = 0
@@ -64,6 +64,14 @@ package final class Journal: Sendable {
         }
     }
 
+    func secured(_ number: Int, _ handshake: Log.Handshake) {
+        state.change { $0.edit(number) { $0.handshake = handshake } }
+    }
+
+    func heldBack(_ number: Int, _ isHeldBack: Bool) {
+        state.change { $0.edit(number) { $0.isHeldBack = isHeldBack } }
+    }
+
     /// A connection that starts with a control question is no business of the log.
     func hide(_ number: Int) {
         state.change { state in
@@ -72,7 +80,7 @@ package final class Journal: Sendable {
             else { return }
             let connection = state.log.connections.remove(at: index)
             guard connection.isOpen else { return }
-            state.hidden[number] = connection.opened
+            state.hidden[number] = connection
             state.log.openConnections -= 1
         }
     }
@@ -84,9 +92,7 @@ package final class Journal: Sendable {
         state.change { state in
             var request = request
             request.sequence = state.firstSequence + state.log.arrivals.count
-            if let opened = state.hidden.removeValue(forKey: request.connection) {
-                state.log.insert(Log.Connection(number: request.connection, opened: opened))
-            }
+            if let hidden = state.hidden.removeValue(forKey: request.connection) { state.log.insert(hidden) }
             if let index = state.log.connections.lastIndex(where: { $0.number == request.connection }) {
                 state.log.connections[index].requests += 1
                 if state.log.connections[index].requests == 1, state.log.connections[index].isOpen { state.inUse += 1 }
@@ -101,11 +107,27 @@ package final class Journal: Sendable {
         }
     }
 
+    /// So many body bytes more.
+    package func sent(_ count: Int, of request: Request) {
+        if count == 0 { return }
+        state.change { state in
+            guard request.sequence >= state.firstSequence else { return }
+            state.log.arrivals[request.sequence - state.firstSequence].bytesSent += count
+        }
+    }
+
     package func finished(_ request: Request) {
         state.change { $0.end(request.sequence, abandoned: false) }
     }
 
     // MARK: Streams
+
+    package func streamWeighed(_ id: Int32, on connection: Int, weight: Int32) {
+        state.change { state in
+            let index = state.log.streams.lastIndex { $0.id == id && $0.connection == connection }
+            if let index { state.log.streams[index].weights.append(weight) }
+        }
+    }
 
     package func streamOpened(_ id: Int32, on connection: Int) {
         state.change { $0.log.streams.append(Log.Stream(connection: connection, id: id, opened: .now)) }
@@ -123,6 +145,10 @@ package final class Journal: Sendable {
 }
 
 extension Journal.State {
+    fileprivate mutating func edit(_ number: Int, _ body: (inout Log.Connection) -> Void) {
+        if let index = log.connections.lastIndex(where: { $0.number == number }) { body(&log.connections[index]) }
+    }
+
     fileprivate mutating func end(_ sequence: Int, abandoned: Bool) {
         guard unfinished.removeValue(forKey: sequence) != nil else { return }
         log.inFlight -= 1

@@ -15,11 +15,14 @@ package final class Listener: @unchecked Sendable {
     private let state = Monitor(State())
     private let threads = ThreadGroup()
     private let ownThreads = ThreadGroup()
+    /// What `neverAnswer` filled the queue with.
+    private let fillers = Monitor([Socket]())
 
-    package init(port: UInt16, journal: Journal, signals: Signals) throws {
+    /// The port is taken at once; connections are refused until `start` or `neverAnswer`.
+    package init(port: UInt16 = 0, journal: Journal, signals: Signals) throws {
         self.journal = journal
         self.signals = signals
-        socket = try Socket.listening(on: port)
+        socket = try Socket.bound(to: port)
         self.port = socket.localPort
         watch = try DepartureWatch { [journal, signals] number in
             // Shutting down looks like a departure, too; but then it is ours.
@@ -29,19 +32,33 @@ package final class Listener: @unchecked Sendable {
         }
     }
 
-    /// `serve` runs on the connection's thread; the connection is closed when it returns.
-    package func start(_ serve: @escaping (Connection) -> Void) throws {
+    /// `serve` runs on the connection's thread, after the handshake if there is an authority; the connection is closed
+    /// when it returns.
+    package func start(by authority: Authority? = nil, _ serve: @escaping (Connection) -> Void) throws {
+        func serveSecurely(_ connection: Connection) {
+            if let authority, (try? connection.secure(by: authority)) == nil { return }
+            serve(connection)
+        }
+        try socket.listen()
+        fillers.change { $0 = [] }
         try ownThreads.run { [watch] in watch.run() }
         try ownThreads.run { [self] in
             while !signals.isStopped {
                 if let accepted = socket.accept() {
-                    admit(accepted, serve)
+                    admit(accepted, serveSecurely)
                 } else {
                     // Out of descriptors, unless it is the end: some may come back.
                     _ = signals.wait(gate: nil, party: nil, until: .after(.milliseconds(10)))
                 }
             }
         }
+    }
+
+    /// Until `start`: the kernel drops whatever asks for a connection, since too many wait to be accepted already.
+    package func neverAnswer() throws {
+        try socket.listen(backlog: 0)
+        // The one that the queue has room for. The kernel counts one more than the backlog.
+        fillers.change { $0 = [try? Socket.connected(to: port)].compactMap { $0 } }
     }
 
     private func admit(_ accepted: Socket, _ serve: @escaping (Connection) -> Void) {
@@ -83,5 +100,6 @@ package final class Listener: @unchecked Sendable {
         ownThreads.join()  // First the acceptor, so that no connection starts after the join.
         threads.join()
         socket.close()
+        fillers.change { $0 = [] }
     }
 }

@@ -34,3 +34,15 @@ package struct Deadline: Hashable, Sendable {
     /// Long enough for a loaded machine, short enough for a test that has failed.
     package static var patient: Deadline { .after(.seconds(10)) }
 }
+
+/// As in `Retry-After` and `Date`.
+package func httpDate(secondsFromNow seconds: Int) -> String {
+    var moment = time(nil) + seconds
+    var parts = tm()
+    gmtime_r(&moment, &parts)
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+        // No test process sets a locale: the names are English.
+        strftime(text.baseAddress!, text.count, "%a, %d %b %Y %H:%M:%S GMT", &parts)
+        return String(cString: text.baseAddress!)
+    }
+}

@@ -10,6 +10,9 @@ package final class Origin: @unchecked Sendable {
     let signals = Signals()
     private let listener: Listener
     private let shared: Monitor<Shared>
+    /// Nil for cleartext. Its files are for clients: the authority to trust, the pin, certificates to show.
+    package let authority: Authority?
+    package let asksForCertificates: Bool
 
     struct Shared {
         var settings: Settings
@@ -20,15 +23,22 @@ package final class Origin: @unchecked Sendable {
 
     /// Port 0 takes a free one. What is not given here comes from IMGDL_ORIGIN_SEGMENT (bytes) and
     /// IMGDL_ORIGIN_LATENCY (milliseconds), so that a whole suite can be run again under other conditions.
-    package init(port: UInt16 = 0, segmentSize: Int? = nil, latency: Duration? = nil) throws {
+    /// With `tls` it is https on every path, and agrees on nothing but HTTP/1.1: see `HTTP2Origin` for more.
+    package init(port: UInt16 = 0, tls: TLS? = nil, segmentSize: Int? = nil, latency: Duration? = nil) throws {
         var settings = Settings.environment
         if let segmentSize { settings.segmentSize = segmentSize }
         if let latency { settings.latency = latency }
         shared = Monitor(Shared(settings: settings))
+        asksForCertificates = tls.map { $0.client != .unasked } ?? false
+        authority = try tls.map { try Authority($0, protocols: ["http/1.1"]) }
         listener = try Listener(port: port, journal: journal, signals: signals)
-        let pictures = Pictures(content: content)
-        let service = Service(pictures: pictures, journal: journal, signals: signals, shared: shared)
-        try listener.start { service.converse(on: $0) }
+        let service = Service(pictures: Pictures(content: content), shared: shared)
+        var conversation = Conversation(
+            journal: journal, settings: { [shared] in shared.read(\.settings) },
+            script: { service.script(for: $0.path) })
+        let control = Control(journal: journal, signals: signals) { [shared] in shared.change { $0.failures = [:] } }
+        conversation.control = { try control.answer($0) }
+        try listener.start(by: authority) { conversation.run(on: $0) }
     }
 
     deinit { stop() }
@@ -38,10 +48,11 @@ package final class Origin: @unchecked Sendable {
         listener.stop()
         // Scripts may hold this origin.
         shared.change { $0.routes = Routes() }
+        authority?.removeFiles()
     }
 
     package var port: Int { Int(listener.port) }
-    package var base: String { "http://127.0.0.1:\(port)" }
+    package var base: String { "\(authority == nil ? "http" : "https")://127.0.0.1:\(port)" }
     package func url(_ path: String) -> String { base + path }
 
     // MARK: What it answers

@@ -18,6 +18,10 @@ func makeNghttp2Session(for owner: HTTP2Session) -> OpaquePointer? {
         request.stream = id
         session.streams[id] = HTTP2Session.Stream(request)
         session.connection.journal.streamOpened(id, on: session.connection.number)
+        if UInt32(frame.pointee.hd.flags) & NGHTTP2_FLAG_PRIORITY.rawValue != 0 {
+            session.connection.journal.streamWeighed(
+                id, on: session.connection.number, weight: frame.pointee.headers.pri_spec.weight)
+        }
         return 0
     }
     nghttp2_session_callbacks_set_on_header_callback(callbacks) {
@@ -40,6 +44,9 @@ func makeNghttp2Session(for owner: HTTP2Session) -> OpaquePointer? {
             guard UInt32(head.flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 else { break }
             session.streams[head.stream_id]?.request.complete()
             session.requestIsComplete(head.stream_id)
+        case NGHTTP2_PRIORITY.rawValue:
+            session.connection.journal.streamWeighed(
+                head.stream_id, on: session.connection.number, weight: frame.pointee.priority.pri_spec.weight)
         case NGHTTP2_RST_STREAM.rawValue:
             session.connection.journal.streamClosed(
                 head.stream_id, on: session.connection.number, resetByClient: frame.pointee.rst_stream.error_code)

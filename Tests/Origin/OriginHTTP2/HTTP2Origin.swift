@@ -10,36 +10,44 @@ package final class HTTP2Origin: @unchecked Sendable {
     package enum Security: Equatable, Sendable {
         case cleartext
         case tls(Certificate)
+        /// With what else TLS has to offer.
+        case secured(TLS)
         package static let tls = Security.tls(.valid)
+
+        fileprivate var options: TLS? {
+            switch self {
+            case .cleartext: nil
+            case .tls(let certificate): TLS(certificate)
+            case .secured(let options): options
+            }
+        }
     }
 
-    package let caFile: String?
-    private let security: Security
+    package var caFile: String? { authority?.file }
+    /// Nil for cleartext. Its files are for clients: the authority to trust, the pin, certificates to show.
+    package let authority: Authority?
     private let journal = Journal()
     private let signals = Signals()
     private let listener: Listener
     private let routes = Monitor(Routes<Script>())
-    private let authority: Authority?
 
+    /// `alsoHTTP1` answers clients that offer no h2 in HTTP/1.1, by the same scripts.
     package init(
-        port: UInt16 = 0, security: Security = .tls, maxConcurrentStreams: Int = 100
+        port: UInt16 = 0, security: Security = .tls, alsoHTTP1: Bool = false, maxConcurrentStreams: Int = 100
     ) throws {
-        self.security = security
-        if case .tls(let certificate) = security {
-            authority = try Authority(certificate)
-        } else {
-            authority = nil
-        }
-        caFile = authority?.file
+        let protocols = alsoHTTP1 ? ["h2", "http/1.1"] : ["h2"]
+        authority = try security.options.map { try Authority($0, protocols: protocols) }
         listener = try Listener(port: port, journal: journal, signals: signals)
-        try listener.start { [authority, routes] connection in
-            guard
-                let session = HTTP2Session(
-                    connection, channel: authority.map { SecureChannel($0) },
-                    maxConcurrentStreams: maxConcurrentStreams,
-                    script: { path in routes.read { $0[path] } ?? { try $0.respond(404) } })
-            else { return }
-            session.run()
+        let script: (String) -> Script = { [routes] path in routes.read { $0[path] } ?? { try $0.respond(404) } }
+        let conversation = Conversation(
+            journal: journal, settings: { Settings() },
+            script: { request in { try script(request.path)(StreamExchange(request, on: PlainStream(exchange: $0))) } })
+        try listener.start(by: authority) { [authority] connection in
+            if authority != nil, connection.protocolName != "h2" {
+                if alsoHTTP1 { conversation.run(on: connection) }
+                return
+            }
+            HTTP2Session(connection, maxConcurrentStreams: maxConcurrentStreams, script: script)?.run()
         }
     }
 
@@ -49,11 +57,11 @@ package final class HTTP2Origin: @unchecked Sendable {
     package func stop() {
         listener.stop()
         routes.change { $0 = Routes() }
-        authority?.removeFile()
+        authority?.removeFiles()
     }
 
     package var port: Int { Int(listener.port) }
-    package var base: String { "\(security == .cleartext ? "http" : "https")://127.0.0.1:\(port)" }
+    package var base: String { "\(authority == nil ? "http" : "https")://127.0.0.1:\(port)" }
     package func url(_ path: String) -> String { base + path }
 
     /// A script for one path (without query). A later one for the same path takes its place.

@@ -5,7 +5,7 @@ import Origin
 
 /// One HTTP/2 connection. Its thread reads, writes and waits; scripts on other threads submit frames under the lock
 /// and wake it. nghttp2 calls back with the lock held, so callbacks touch fields directly and never lock.
-final class HTTP2Session: @unchecked Sendable {
+final class HTTP2Session: StreamCarrier, @unchecked Sendable {
     final class Stream {
         var request: Request
         /// What the script has sent and nghttp2 has not yet taken, as far as it is not before `start`.
@@ -20,9 +20,9 @@ final class HTTP2Session: @unchecked Sendable {
     }
 
     let connection: Connection
+    var signals: Signals { connection.signals }
     var streams: [Int32: Stream] = [:]
     let script: (String) -> HTTP2Origin.Script
-    private let channel: SecureChannel?
     private let lock = Monitor(())
     private let scripts = ThreadGroup()
     private let wake: Int32
@@ -31,11 +31,10 @@ final class HTTP2Session: @unchecked Sendable {
     private var closesWhenFlushed = false
 
     init?(
-        _ connection: Connection, channel: SecureChannel?, maxConcurrentStreams: Int,
+        _ connection: Connection, maxConcurrentStreams: Int,
         script: @escaping (String) -> HTTP2Origin.Script
     ) {
         self.connection = connection
-        self.channel = channel
         self.script = script
         wake = corigin_wake_new()
         guard wake >= 0 else { return nil }
@@ -58,6 +57,8 @@ final class HTTP2Session: @unchecked Sendable {
 
     func run() {
         do {
+            // The client's first frames may have come with the end of its handshake.
+            try receivePending()
             while try flush() {
                 var waits = [
                     pollfd(fd: connection.socket.descriptor, events: Int16(POLLIN), revents: 0),
@@ -67,9 +68,10 @@ final class HTTP2Session: @unchecked Sendable {
                 if waits[1].revents != 0 { corigin_wake_clear(wake) }
                 if waits[0].revents != 0 { try receive() }
             }
+            // Closing with bytes of the client unread would be a reset, which takes from it what it has not read yet.
+            connection.closeAfterReading()
         } catch {
             // The client has gone or speaks no HTTP/2: either way this connection is over.
-            try? sendEncrypted()
         }
         connection.close()
         lock.change { _ in
@@ -83,9 +85,23 @@ final class HTTP2Session: @unchecked Sendable {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         let count = try buffer.withUnsafeMutableBytes { try connection.receive(into: $0) }
         if count == 0 { throw ConnectionEnded() }
+        try process(buffer[..<count])
+        try receivePending()
+    }
+
+    private func receivePending() throws {
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = try buffer.withUnsafeMutableBytes { try connection.receivePending(into: $0) }
+            if count == 0 { return }
+            try process(buffer[..<count])
+        }
+    }
+
+    private func process(_ bytes: ArraySlice<UInt8>) throws {
         try lock.change { _ in
-            let plain = try channel?.decrypt(buffer[..<count]) ?? Array(buffer[..<count])
-            guard nghttp2_session_mem_recv(session, plain, plain.count) >= 0 else { throw ConnectionEnded() }
+            let done = bytes.withUnsafeBufferPointer { nghttp2_session_mem_recv(session, $0.baseAddress, $0.count) }
+            guard done >= 0 else { throw ConnectionEnded() }
         }
     }
 
@@ -93,8 +109,6 @@ final class HTTP2Session: @unchecked Sendable {
     private func flush() throws -> Bool {
         while true {
             let (bytes, isOver): ([UInt8], Bool) = try lock.change { _ in
-                // Nothing of HTTP/2 can be said before the handshake is over.
-                if let channel, !channel.isReady { return (channel.takeEncrypted(), false) }
                 var plain: [UInt8] = []
                 repeat {
                     while plain.count < 256 << 10 {
@@ -108,18 +122,11 @@ final class HTTP2Session: @unchecked Sendable {
                 let isOver =
                     closesWhenFlushed
                     || (nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0)
-                guard let channel else { return (plain, isOver) }
-                try channel.encrypt(plain)
-                return (channel.takeEncrypted(), isOver)
+                return (plain, isOver)
             }
             if bytes.isEmpty { return !isOver }
             try bytes.withUnsafeBytes { try connection.send($0) }
         }
-    }
-
-    private func sendEncrypted() throws {
-        guard let bytes = lock.change({ _ in channel?.takeEncrypted() }) else { return }
-        try bytes.withUnsafeBytes { try connection.send($0) }
     }
 
     private func submitAfterwards() -> Bool {
@@ -196,12 +203,20 @@ final class HTTP2Session: @unchecked Sendable {
         nghttp2_session_resume_data(session, id)
     }
 
-    func submitReset(_ id: Int32, _ code: HTTP2Error) {
+    func resetAfterBody(_ id: Int32, _ code: HTTP2Error) throws {
+        try afterBody(id) { [self] in submitReset(id, code) }
+    }
+
+    func goAwayAfterBody(_ id: Int32, _ last: Int32?, _ code: HTTP2Error) throws {
+        try afterBody(id) { [self] in submitGoAway(last, code) }
+    }
+
+    private func submitReset(_ id: Int32, _ code: HTTP2Error) {
         if let stream = streams[id] { connection.journal.finished(stream.request) }
         nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, code.rawValue)
     }
 
-    func submitGoAway(_ last: Int32?, _ code: HTTP2Error) {
+    private func submitGoAway(_ last: Int32?, _ code: HTTP2Error) {
         nghttp2_submit_goaway(
             session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last ?? nghttp2_session_get_last_proc_stream_id(session),
             code.rawValue, nil, 0)

@@ -1,18 +1,48 @@
 import Origin
 
+/// What carries a stream's steps.
+protocol StreamCarrier {
+    var signals: Signals { get }
+    func sendHead(_ id: Int32, status: Int, headers: Headers) throws
+    func sendBody(_ id: Int32, _ bytes: [UInt8]) throws
+    func endBody(_ id: Int32) throws
+    func resetAfterBody(_ id: Int32, _ code: HTTP2Error) throws
+    func goAwayAfterBody(_ id: Int32, _ last: Int32?, _ code: HTTP2Error) throws
+    func closeAfterBody(_ id: Int32)
+}
+
+/// An exchange of HTTP/1.1 that takes the steps of a stream: RST for a reset, the end of keep-alive for a GOAWAY.
+struct PlainStream: StreamCarrier {
+    let exchange: Exchange
+    var signals: Signals { exchange.signals }
+
+    func sendHead(_ id: Int32, status: Int, headers: Headers) throws {
+        var headers = headers
+        let hasBody = status >= 200 && status != 204 && status != 304
+        if hasBody, headers["Content-Length"] == nil { headers["Transfer-Encoding"] = "chunked" }
+        try exchange.send(status: status, headers: headers)
+    }
+
+    func sendBody(_ id: Int32, _ bytes: [UInt8]) throws { try exchange.send(body: bytes) }
+    func endBody(_ id: Int32) throws { try exchange.end() }
+    func resetAfterBody(_ id: Int32, _ code: HTTP2Error) { exchange.reset() }
+    func goAwayAfterBody(_ id: Int32, _ last: Int32?, _ code: HTTP2Error) { exchange.closeAfterwards() }
+    func closeAfterBody(_ id: Int32) { exchange.close() }
+}
+
 /// One stream and the script that answers it, on a thread of its own.
 /// Steps throw `ConnectionEnded` once the stream or its connection is closed; let it pass, it ends the script.
 /// A step hands its frames to the connection's thread and returns; frames of one stream keep their order.
 package final class StreamExchange: Scripted {
     package let request: Request
-    private let session: HTTP2Session
+    private let carrier: any StreamCarrier
 
-    init(_ request: Request, on session: HTTP2Session) {
+    init(_ request: Request, on carrier: some StreamCarrier) {
         self.request = request
-        self.session = session
+        self.carrier = carrier
     }
 
-    package var signals: Signals { session.connection.signals }
+    package var signals: Signals { carrier.signals }
     package var party: Signals.Party { .init(connection: request.connection, stream: request.stream) }
 
     /// The whole answer; adds content-length. HEAD gets no body.
@@ -29,28 +59,28 @@ package final class StreamExchange: Scripted {
     /// A HEADERS frame with exactly these headers. A status below 200 may be sent any number of times before the
     /// final one.
     package func send(status: Int, headers: Headers = [:]) throws {
-        try session.sendHead(request.stream, status: status, headers: headers)
+        try carrier.sendHead(request.stream, status: status, headers: headers)
     }
 
     /// Body bytes, as DATA frames as the client's windows allow.
-    package func send(body: some Collection<UInt8>) throws { try session.sendBody(request.stream, Array(body)) }
+    package func send(body: some Collection<UInt8>) throws { try carrier.sendBody(request.stream, Array(body)) }
 
     /// END_STREAM.
-    package func end() throws { try session.endBody(request.stream) }
+    package func end() throws { try carrier.endBody(request.stream) }
 
     /// RST_STREAM, after the bytes that were sent before it.
     package func reset(_ code: HTTP2Error = .internalError) throws {
-        try session.afterBody(request.stream) { [session, request] in session.submitReset(request.stream, code) }
+        try carrier.resetAfterBody(request.stream, code)
     }
 
     /// GOAWAY, after the bytes that this stream has sent before it. Streams above `lastStream` were not processed and
     /// are forgotten by this server; nil is the highest that has come. The connection stays open for the others.
     package func goAway(lastStream: Int32? = nil, code: HTTP2Error = .noError) throws {
-        try session.afterBody(request.stream) { [session] in session.submitGoAway(lastStream, code) }
+        try carrier.goAwayAfterBody(request.stream, lastStream, code)
     }
 
     /// Closes the connection under all its streams, after the frames that this stream has sent before.
-    package func close() { session.closeAfterBody(request.stream) }
+    package func close() { carrier.closeAfterBody(request.stream) }
 
     /// True when the client resets this stream or closes the connection before the deadline.
     package func waitForClientReset(until deadline: Deadline = .patient) -> Bool {

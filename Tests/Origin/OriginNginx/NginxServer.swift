@@ -73,7 +73,7 @@ package final class NginxServer {
     /// Ends it in order, and waits for that.
     package func stop() {
         end(by: SIGQUIT)
-        authority.removeFile()
+        authority.removeFiles()
         try? FileManager.default.removeItem(atPath: folder)
     }
 

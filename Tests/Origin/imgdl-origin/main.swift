@@ -11,12 +11,26 @@ struct Options {
     var segment: Int?
     var latency: Duration?
     var endsAtEOF = false
+    var infoFile: String?
+    var tls: TLS?
+    var hasProxy = false
+    var proxyUser: String?
+    var proxyPassword = ""
 
     init?(_ arguments: ArraySlice<String>) {
         var rest = arguments
         while let flag = rest.popFirst() {
             if flag == "--until-eof" {
                 endsAtEOF = true
+                continue
+            }
+            if flag == "--proxy" {
+                hasProxy = true
+                continue
+            }
+            if flag == "--tls12" {
+                tls = tls ?? TLS()
+                tls?.isAtMost12 = true
                 continue
             }
             guard let value = rest.popFirst() else { return nil }
@@ -32,10 +46,47 @@ struct Options {
             case "--latency":
                 guard let number = Int(value), number >= 0 else { return nil }
                 latency = .milliseconds(number)
+            case "--info-file": infoFile = value
+            case "--tls":
+                guard let certificate = Certificate(rawValue: value) else { return nil }
+                tls = tls ?? TLS()
+                tls?.certificate = certificate
+            case "--client-certificate":
+                guard let client = TLS.Client(rawValue: value) else { return nil }
+                tls = tls ?? TLS()
+                tls?.client = client
+            case "--proxy-user": proxyUser = value
+            case "--proxy-password": proxyPassword = value
             default: return nil
             }
         }
     }
+}
+
+/// Written aside and renamed: whoever sees the file sees all of it.
+func write(_ text: String, to path: String) throws {
+    guard let file = fopen(path + ".new", "w") else { throw SystemError(call: path) }
+    fputs(text, file)
+    fclose(file)
+    guard rename(path + ".new", path) == 0 else { throw SystemError(call: path) }
+}
+
+/// What a test has to know beside the address.
+func facts(_ origin: Origin, _ proxy: ProxyOrigin?) -> [(name: String, value: String)] {
+    var facts: [(name: String, value: String)] = []
+    if let authority = origin.authority {
+        facts += [("ca_file", authority.file), ("pin", authority.pin)]
+        if origin.asksForCertificates {
+            facts += [
+                ("client_certificate", authority.client.certificate), ("client_key", authority.client.key),
+                ("client_encrypted_key", authority.client.encryptedKey),
+                ("client_passphrase", authority.client.passphrase),
+                ("stranger_certificate", authority.stranger.certificate), ("stranger_key", authority.stranger.key),
+            ]
+        }
+    }
+    if let proxy { facts.append(("proxy", proxy.base)) }
+    return facts
 }
 
 func complain(_ text: String) { fputs("imgdl-origin: \(text)\n", stderr) }
@@ -54,8 +105,13 @@ func waitForEndOfInput(orWake wake: Int32) {
 
 guard let options = Options(CommandLine.arguments.dropFirst()) else {
     fputs(
-        "usage: imgdl-origin [--port N] [--root DIR] [--port-file F] [--segment N] [--latency MS] [--until-eof]\n",
-        stderr)
+        """
+        usage: imgdl-origin [--port N] [--root DIR] [--port-file F] [--info-file F] [--segment N] [--latency MS]
+                            [--until-eof] [--tls valid|expired|wrong-host|self-signed] [--tls12]
+                            [--client-certificate optional|required]
+                            [--proxy] [--proxy-user U --proxy-password P]
+
+        """, stderr)
     exit(2)
 }
 
@@ -67,16 +123,19 @@ sigaddset(&endings, SIGINT)
 pthread_sigmask(SIG_BLOCK, &endings, nil)
 
 do {
-    let origin = try Origin(port: options.port, segmentSize: options.segment, latency: options.latency)
+    let origin = try Origin(
+        port: options.port, tls: options.tls, segmentSize: options.segment, latency: options.latency)
+    let proxy =
+        options.hasProxy ? try ProxyOrigin(user: options.proxyUser, password: options.proxyPassword) : nil
     if let root = options.root { origin.serve(directory: root) }
-    if let path = options.portFile {
-        // Written aside and renamed: whoever sees the file sees the whole number.
-        guard let file = fopen(path + ".new", "w") else { throw SystemError(call: path) }
-        fputs("\(origin.port)\n", file)
-        fclose(file)
-        guard rename(path + ".new", path) == 0 else { throw SystemError(call: path) }
+    if let path = options.portFile { try write("\(origin.port)\n", to: path) }
+    let facts = facts(origin, proxy)
+    if let path = options.infoFile {
+        let all = [("base", JSON.text(origin.base)), ("port", .number(origin.port))]
+        try write(JSON.object(all + facts.map { ($0.name, .text($0.value)) }).text + "\n", to: path)
     }
     print("listening on \(origin.base)")
+    for fact in facts { print("\(fact.name)=\(fact.value)") }
     fflush(stdout)
 
     let reader = ThreadGroup()
@@ -90,6 +149,7 @@ do {
     var signal: Int32 = 0
     sigwait(&endings, &signal)
     origin.stop()
+    proxy?.stop()
     corigin_wake(wake)
     reader.join()
     exit(0)

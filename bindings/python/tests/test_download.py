@@ -151,10 +151,10 @@ class DownloadTests(OriginTests):
                 downloader.max_concurrent = 0
 
     def test_t08_user_and_password(self):
-        url = self.origin.url("/echo").replace("://", "://user:secret@")
+        url = self.origin.url("/auth/basic?user=user&password=secret").replace("://", "://user:secret@")
         with self.downloader() as downloader:
             downloader.download(url, body=True).result(PATIENCE)
-        (request,) = self.origin.log["requests"]
+        (_, request) = self.origin.log["requests"]
         self.assertEqual(fields(request)["authorization"], "Basic dXNlcjpzZWNyZXQ=")
 
     def test_t09_progressive(self):

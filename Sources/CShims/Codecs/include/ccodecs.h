@@ -35,8 +35,35 @@ void codec_premultiply(uint8_t *pixels, size_t count);
 void codec_blend_over(uint8_t *canvas, const uint8_t *pixels, size_t count);
 /* The same as libwebp's WebPAnimDecoder rounds it. */
 void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count);
+/* From one order of channels and kind of alpha to another; each is 0 RGBA, or CODEC_LAYOUT_BGRA, CODEC_LAYOUT_PREMULTIPLIED, both.
+ * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
+enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
+void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
+
+/* Scaling down */
+
+enum codec_alpha { CODEC_OPAQUE, CODEC_STRAIGHT, CODEC_PREMULTIPLIED };
+typedef enum codec_alpha codec_alpha;
+
+/* What a picture is, and what it becomes: neither side grows. */
+struct codec_scaling {
+    size_t in_width, in_height, out_width, out_height;
+    codec_alpha from, to; /* opaque stays opaque, whatever `to` says */
+};
+typedef struct codec_scaling codec_scaling;
+typedef struct codec_scaler codec_scaler;
+
+/* NULL when there is no memory, and for sizes that are not smaller. Takes 24 bytes for each column of the input. */
+codec_scaler *codec_scaler_create(codec_scaling scaling);
+void codec_scaler_destroy(codec_scaler *scaler);
+/* Before the first row of a pass. */
+void codec_scaler_begin(codec_scaler *scaler, codec_placement placement);
+/* The next row of the input; writes a row of the output when that is covered. What is too much is ignored. */
+void codec_scaler_push(codec_scaler *scaler, const uint8_t *row);
+/* Rows written since codec_scaler_begin. */
+size_t codec_scaler_rows(const codec_scaler *scaler);
 
 /* JPEG */
 
@@ -68,22 +95,26 @@ void codec_jpeg_give_up(codec_jpeg *session);
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header);
 /* The first EXIF segment, without its name; NULL if there is none. Lives as long as the session. */
 const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size);
-codec_status codec_jpeg_start(codec_jpeg *session, int bgra, long maximum_memory);
+/* Rows come at eighths/8 of the stored size, each side rounded up; with a scaler they go to that and nowhere else. It has
+ * to outlive the session, and to be begun before the first row of each pass. */
+codec_status codec_jpeg_start(
+    codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory);
 
 /* One scan: puts out the rows that have arrived; all of them: CODEC_DONE. */
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement);
 codec_status codec_jpeg_finish(codec_jpeg *session);
-/* Rows put out so far in this pass. */
+/* Rows put out so far in this pass, before the scaler. */
 size_t codec_jpeg_rows_out(const codec_jpeg *session);
 
 /* Several scans: takes in coefficients up to the end of the file. Called again after CODEC_ENDED it makes up the rest,
  * so that codec_jpeg_output can show what is there. */
 codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans);
-/* The scan being read, from 1; whether all of it has been; and how many rows could be shown of it alone. */
+/* The scan being read, from 1; whether all of it has been; and how many rows (before the scaler) could be
+ * shown of it alone. */
 int codec_jpeg_scan(const codec_jpeg *session);
 int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
-/* One pass over the picture as it was after this scan, down to this row. */
+/* One pass over the picture as it was after this scan, down to this row, before the scaler. */
 codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows);
 
 /* PNG */
@@ -109,8 +140,9 @@ void codec_png_ignore_checksums(codec_png *session);
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
-/* Interlaced pictures must be placed as they are stored and not premultiplied. */
-codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply);
+/* Interlaced pictures must be placed as they are stored, not premultiplied and not scaled. With a scaler, rows go to that
+ * and nowhere else; it has to outlive the session. */
+codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler);
 /* The running pass, from 0, and the rows it has written. */
 int codec_png_pass(const codec_png *session);
 size_t codec_png_rows(const codec_png *session);

@@ -4,9 +4,10 @@
 
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* CURLAUTH_BASIC has a cast in it. */
-static const long CCURL_AUTH_BASIC = CURLAUTH_BASIC;
+/* What a password is good for: macros with casts in them. */
+static const long CCURL_AUTH_PASSWORD = CURLAUTH_BASIC | CURLAUTH_DIGEST;
 
 /* curl_global_init, at the first call only. */
 CURLcode ccurl_global_init(void);
@@ -21,10 +22,25 @@ CURLcode ccurl_set_error_buffer(CURL *easy, char *buffer);
 /* `context` is what the three callbacks get, and what ccurl_next_done gives back. Sockets close on exec. */
 CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body, curl_write_callback header,
                              curl_prereq_callback connected);
+/* Has `open_socket` asked for each socket; ccurl_open_socket is what it does otherwise. */
+CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callback open_socket);
+curl_socket_t ccurl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+/* The address without port and family: 4 or 16 bytes, 0 for another family. */
+size_t ccurl_address_bytes(const struct curl_sockaddr *address, const uint8_t **bytes);
+CURLcode ccurl_set_progress(CURL *easy, void *context, curl_xferinfo_callback progress);
+/* NULL: none. */
+CURLcode ccurl_set_share(CURL *easy, CURLSH *share);
 /* curl takes a copy. */
 CURLcode ccurl_set_body(CURL *easy, const void *bytes, size_t size);
 
 long ccurl_get_long(CURL *easy, CURLINFO info);
+curl_off_t ccurl_get_offset(CURL *easy, CURLINFO info);
+/* Borrowed from `easy`; may be NULL. */
+const char *ccurl_get_string(CURL *easy, CURLINFO info);
+/* All cookies of the handle's share in Netscape's format; to be freed by the caller. */
+struct curl_slist *ccurl_get_cookies(CURL *easy);
+/* A share of cookies alone, for one thread; NULL without memory. */
+CURLSH *ccurl_share_of_cookies(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 

@@ -1,0 +1,58 @@
+import CCodecs
+import ImgdlCore
+
+/// Shrinks a picture while its rows come: each pixel is the average of the area it covers. Transparent pixels lend it no
+/// colour. Averages are taken over the values as stored, not over light, as SDWebImage and most viewers do.
+final class RowScaler {
+    let session: OpaquePointer
+    private let layout: CanvasLayout
+    private let sourceWidth: Int
+
+    /// `layout` is that of the result; `width` and `height`, those of the rows that come, must not be smaller. `from` and
+    /// `format` say what their alpha is and what it becomes.
+    init(width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat) throws(Failure) {
+        let scaling = codec_scaling(
+            in_width: width, in_height: height, out_width: layout.storedWidth, out_height: layout.storedHeight,
+            from: from, to: format.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT)
+        guard let session = codec_scaler_create(scaling) else {
+            throw Failure(.outOfMemory, "no memory to scale a picture of \(width) × \(height) pixels")
+        }
+        self.session = session
+        self.layout = layout
+        sourceWidth = width
+    }
+
+    deinit { codec_scaler_destroy(session) }
+
+    /// Rows that are whole on the canvas.
+    var rows: Int { codec_scaler_rows(session) }
+
+    /// Before the first row, and again for each pass over the picture.
+    func begin(on canvas: PixelBuffer) { codec_scaler_begin(session, layout.placement(on: canvas)) }
+
+    /// Rows of the source, in its byte order, without padding.
+    func push(_ pixels: UnsafeRawPointer, rows: Int) {
+        var row = pixels.assumingMemoryBound(to: UInt8.self)
+        for _ in 0..<rows {
+            codec_scaler_push(session, row)
+            row += 4 * sourceWidth
+        }
+    }
+}
+
+extension PixelBuffer {
+    /// What the buffer's own alpha is to a scaler.
+    func alpha(isOpaque: Bool) -> codec_alpha {
+        isOpaque ? CODEC_OPAQUE : format.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT
+    }
+
+    /// The whole picture, smaller and turned as `layout` says; itself where neither is asked for.
+    func scaled(to layout: CanvasLayout, isOpaque: Bool) throws(Failure) -> PixelBuffer {
+        if layout.storedWidth == width, layout.storedHeight == height, layout.orientation == .upright { return self }
+        let canvas = try layout.makeCanvas(format)
+        let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha(isOpaque: isOpaque), format)
+        scaler.begin(on: canvas)
+        scaler.push(bytes, rows: height)
+        return canvas
+    }
+}

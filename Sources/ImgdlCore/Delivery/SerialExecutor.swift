@@ -1,0 +1,29 @@
+/// On the thread that made the event, like `InlineExecutor`, but for events that several threads make: one of them
+/// delivers also what the others bring meanwhile.
+final class SerialExecutor: Executor, @unchecked Sendable {
+    private let lock = Lock()
+    private var queue = DeliveryQueue()
+    private var isDelivering = false
+
+    func post(_ subscription: Subscription, _ event: DownloadEvent) {
+        let isMine = lock.withLock { () -> Bool in
+            queue.add(subscription, event)
+            if isDelivering { return false }
+            isDelivering = true
+            return true
+        }
+        guard isMine else { return }
+        while let (subscription, event) = next() {
+            subscription.deliver(event)
+            lock.withLock { queue.returnTaken(subscription) }
+        }
+    }
+
+    private func next() -> (Subscription, DownloadEvent)? {
+        lock.withLock {
+            let next = queue.take()
+            if next == nil { isDelivering = false }
+            return next
+        }
+    }
+}

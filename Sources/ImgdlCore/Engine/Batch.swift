@@ -1,0 +1,174 @@
+/// One request of a batch, read and checked.
+package struct BatchRequest {
+    package var transfer: TransferRequest
+    package var options: SubscriberOptions
+    /// nil: the downloader's.
+    package var executor: (any Executor)?
+    /// nil: nobody wants the result.
+    package var sink: (any EventSink)?
+
+    package init(
+        transfer: TransferRequest, options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?
+    ) {
+        self.transfer = transfer
+        self.options = options
+        self.executor = executor
+        self.sink = sink
+    }
+}
+
+/// Whoever is told how far a batch is; the C face implements it over a callback.
+package protocol BatchSink: AnyObject, Sendable {
+    /// Never twice at the same time. No lock is held.
+    func deliver(_ progress: BatchProgress)
+    /// Nothing will be delivered any more. Once.
+    func close()
+}
+
+/// Many requests with one progress: it has few of them accepted at a time and holds the others (features F1–F6, R09).
+/// The downloader holds it until its last request has ended. Threads: any.
+///
+/// All its requests count for those who wait for the downloader, begun or not.
+package final class Batch: @unchecked Sendable {
+    package let downloader: Downloader
+    private let lock = Lock()
+    private var rules: BatchRules
+    /// nil once it has ended.
+    private var subscriptions: [Subscription?]
+    private var isBeginning = false
+    private let announcement: Subscription
+    private let announcer: Announcer
+
+    init(
+        _ downloader: Downloader, _ subscriptions: [Subscription], width: Int, executor: any Executor,
+        outstanding: Outstanding, sink: any BatchSink
+    ) {
+        self.downloader = downloader
+        self.subscriptions = subscriptions
+        rules = BatchRules(count: subscriptions.count, width: width)
+        announcer = Announcer(sink)
+        announcement = Subscription(
+            announcing: announcer, executor: executor is InlineExecutor ? SerialExecutor() : executor,
+            outstanding: outstanding)
+        outstanding.hold(announcement)
+        for (index, subscription) in subscriptions.enumerated() {
+            subscription.whenComplete = { [unowned self] code in ended(index, code) }
+            outstanding.hold(subscription)
+        }
+    }
+
+    package var progress: BatchProgress { lock.withLock { rules.progress } }
+
+    /// Once, when the downloader holds it.
+    func start() {
+        guard progress.total == 0 else { return beginNext() }
+        announcer.add(progress)
+        downloader.end([announcement], nil)
+        downloader.forget(self)
+    }
+
+    /// All that have not ended.
+    package func cancel() {
+        let waiting = lock.withLock { () -> [Subscription] in
+            for case let subscription? in subscriptions[..<rules.next] { downloader.cancel(subscription) }
+            return takeWaiting()
+        }
+        downloader.end(waiting, Self.cancelled)
+    }
+
+    /// Those that have not begun.
+    func cancelWaiting() { downloader.end(lock.withLock { takeWaiting() }, Self.cancelled) }
+
+    package func setPaused(_ paused: Bool) {
+        lock.withLock { rules.setPaused(paused) }
+        beginNext()
+    }
+
+    package func setPriority(_ priority: Priority) {
+        lock.withLock {
+            for case let subscription? in subscriptions[..<rules.next] { downloader.setPriority(subscription, priority) }
+            for case let subscription? in subscriptions[rules.next...] { subscription.options.priority = priority }
+        }
+    }
+
+    private func takeWaiting() -> [Subscription] { rules.cancelWaiting().compactMap { subscriptions[$0] } }
+
+    private static var cancelled: Failure { Failure(.cancelled, "cancelled before it was begun") }
+
+    /// One at a time does this: a request that is refused ends at once, and so begins the next.
+    private func beginNext() {
+        guard lock.withLock({ () -> Bool in
+            if isBeginning { return false }
+            isBeginning = true
+            return true
+        }) else { return }
+        while true {
+            let refused = lock.withLock { () -> (Subscription, Failure)?? in
+                // Under the lock, so that a cancel or a priority comes after it in the mailbox.
+                guard let index = rules.begin(), let subscription = subscriptions[index] else {
+                    isBeginning = false
+                    return .none
+                }
+                do throws(Failure) {
+                    try downloader.accept(subscription)
+                    return .some(nil)
+                } catch {
+                    return (subscription, error)
+                }
+            }
+            guard let refused else { return }
+            if let (subscription, failure) = refused { downloader.end([subscription], failure) }
+        }
+    }
+
+    /// Its callback has returned.
+    private func ended(_ index: Int, _ code: ErrorCode) {
+        let progress = lock.withLock { () -> BatchProgress in
+            subscriptions[index] = nil
+            rules.ended(index, code)
+            announcer.add(rules.progress)
+            return rules.progress
+        }
+        announce(progress)
+        if !progress.isFinished { beginNext() }
+    }
+
+    private func announce(_ progress: BatchProgress) {
+        if progress.isFinished {
+            announcement.end(nil)
+            downloader.forget(self)
+        } else {
+            announcement.post(.progress(Progress()))
+        }
+    }
+}
+
+/// Tells each step of a batch, however many of them one event on the executor stands for.
+private final class Announcer: EventSink, @unchecked Sendable {
+    private let lock = Lock()
+    private let sink: any BatchSink
+    private var steps: [BatchProgress] = []
+    private var head = 0
+
+    init(_ sink: any BatchSink) { self.sink = sink }
+
+    func add(_ step: BatchProgress) { lock.withLock { steps.append(step) } }
+
+    func deliver(_ event: DownloadEvent) {
+        while let step = take() { sink.deliver(step) }
+    }
+
+    func close() { sink.close() }
+
+    private func take() -> BatchProgress? {
+        lock.withLock {
+            guard head < steps.count else {
+                steps.removeAll(keepingCapacity: true)
+                head = 0
+                return nil
+            }
+            defer { head += 1 }
+            return steps[head]
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// Many requests with one progress (features F1–F6).
+extension Downloader {
+    /// Accepts a batch; `willHold` gets its requests, and `willStart` itself, before anything of it is told.
+    /// `willHold` and `willStart` run inside a lock. `executor`: of its progress; nil: the downloader's. Throws `shutDown`.
+    package func prefetch(
+        _ requests: [BatchRequest], width: Int, executor: (any Executor)?, sink: any BatchSink,
+        willHold: (Int, Subscription) -> Void, willStart: (Batch) -> Void
+    ) throws(Failure) {
+        let now = clock.now()
+        let subscriptions = requests.map { request in
+            Subscription(
+                id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request.transfer,
+                options: request.options, executor: request.executor ?? defaultExecutor, outstanding: outstanding,
+                sink: request.sink, submitted: now)
+        }
+        let batch = lock.withLock { () -> Batch? in
+            guard acceptsBatches else { return nil }
+            let batch = Batch(
+                self, subscriptions, width: width, executor: executor ?? defaultExecutor, outstanding: outstanding,
+                sink: sink)
+            for (index, subscription) in subscriptions.enumerated() { willHold(index, subscription) }
+            willStart(batch)
+            batches[ObjectIdentifier(batch)] = batch
+            return batch
+        }
+        guard let batch else { throw Failure(.shutDown, "the downloader is shut down") }
+        batch.start()
+    }
+
+    /// Accepts one that was held. Throws `shutDown`.
+    func accept(_ held: Subscription) throws(Failure) {
+        let isAccepted = mailbox.submit(held) {
+            outstanding.accept(held)
+            engine.statistics.update { $0.submit() }
+        }
+        guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
+    }
+
+    /// Ends some that were never accepted, on the engine's thread as long as there is one.
+    func end(_ subscriptions: [Subscription], _ failure: Failure?) {
+        guard !subscriptions.isEmpty, !mailbox.post(.end(subscriptions, failure)) else { return }
+        for subscription in subscriptions { subscription.end(failure) }
+    }
+
+    func forget(_ batch: Batch) { lock.withLock { batches[ObjectIdentifier(batch)] = nil } }
+
+    /// The downloader ends: what a batch has not begun is not begun any more.
+    func closeBatches() {
+        let open = lock.withLock { () -> [Batch] in
+            acceptsBatches = false
+            return Array(batches.values)
+        }
+        for batch in open { batch.cancelWaiting() }
+    }
+}

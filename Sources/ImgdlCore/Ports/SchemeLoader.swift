@@ -1,0 +1,57 @@
+/// Port: the host's own way to load what a scheme names (features K6, T06, T32, B23).
+package protocol SchemeLoader: AnyObject, Sendable {
+    /// Begins one transfer and reports to `receiver`, inside the call or later. What it returns gives the transfer up; it
+    /// is called once at most, and never begins after `end` has returned. Both on the engine's thread: neither waits.
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void
+}
+
+/// Hears of a transfer that a loader runs: head, body …, end. Threads: any, one after the other. Reports of a transfer
+/// that nobody wants any more go nowhere; such that come out of order throw `invalidOperation`.
+package protocol LoadReceiver: AnyObject, Sendable {
+    func receive(_ head: ResponseHead) throws(Failure)
+    /// A Content-Encoding has been undone. `taken` is called on the engine's thread when these bytes are with whom they
+    /// are for, which takes its time while the transfer is paused; not if it has ended before.
+    func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure)
+    /// nil: that was the whole body. Returns when giving up the transfer, if another thread is at it, has returned, too.
+    func end(_ failure: Failure?) throws(Failure)
+}
+
+/// The loaders that the host registered with one downloader. Threads: any.
+package final class SchemeLoaders: @unchecked Sendable {
+    private let lock = Lock()
+    private var loaders: [String: any SchemeLoader] = [:]
+    private var isClosed = false
+    private var isExiting = false
+
+    package init() {}
+
+    package func loader(for scheme: String) -> (any SchemeLoader)? { lock.withLock { loaders[scheme] } }
+
+    /// `scheme` in lower case; nil takes the loader out. Throws `shutDown` once the downloader has ended.
+    package func set(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
+        // The old one may end here, with the host's destructor: outside the lock.
+        let (isTaken, old) = lock.withLock { () -> (Bool, (any SchemeLoader)?) in
+            if isClosed { return (false, nil) }
+            let old = loaders[scheme]
+            loaders[scheme] = loader
+            return (true, old)
+        }
+        withExtendedLifetime(old) {}
+        if !isTaken { throw Failure(.shutDown, "the downloader is shut down") }
+    }
+
+    /// The process exits: no function of the host's is called any more.
+    package func abandon() { lock.withLock { isExiting = true } }
+
+    package var areAbandoned: Bool { lock.withLock { isExiting } }
+
+    /// Lets go of all of them.
+    package func close() {
+        let old = lock.withLock { () -> [String: any SchemeLoader] in
+            defer { loaders = [:] }
+            isClosed = true
+            return loaders
+        }
+        withExtendedLifetime(old) {}
+    }
+}

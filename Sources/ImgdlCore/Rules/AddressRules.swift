@@ -1,0 +1,66 @@
+/// Which addresses are not of the public internet: what IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES refuses, so that nobody who
+/// chooses a URL can reach what only this machine or its network can (issue 3 "Security").
+///
+/// After the special-purpose registries of IANA (RFC 6890). An IPv6 address that carries an IPv4 one is what that is.
+package enum AddressRules {
+    /// What kind of address the bytes are, in network order; nil for a public one. Neither 4 nor 16 bytes: unknown, and
+    /// so not public.
+    package static func kindOfPrivate(_ bytes: some Collection<UInt8>) -> String? {
+        let bytes = Array(bytes)
+        switch bytes.count {
+        case 4: return kindOfPrivateIPv4(bytes)
+        case 16: return kindOfPrivateIPv6(bytes)
+        default: return "unknown"
+        }
+    }
+
+    private static func kindOfPrivateIPv4(_ bytes: [UInt8]) -> String? {
+        switch (bytes[0], bytes[1], bytes[2]) {
+        case (0, _, _): return "unspecified"
+        case (10, _, _), (172, 16...31, _), (192, 168, _): return "private"
+        case (100, 64...127, _): return "shared"
+        case (127, _, _): return "loopback"
+        case (169, 254, _): return "link-local"
+        case (192, 0, 0): return "protocol"
+        case (192, 0, 2), (198, 51, 100), (203, 0, 113): return "documentation"
+        case (192, 88, 99): return "relay"
+        case (198, 18...19, _): return "benchmark"
+        case (224...239, _, _): return "multicast"
+        case (255, 255, 255) where bytes[3] == 255: return "broadcast"
+        case (240...255, _, _): return "reserved"
+        default: return nil
+        }
+    }
+
+    private static func kindOfPrivateIPv6(_ bytes: [UInt8]) -> String? {
+        func begins(_ prefix: UInt8...) -> Bool { bytes.starts(with: prefix) }
+        func embedded(_ start: Int, inverted: Bool = false) -> String? {
+            kindOfPrivateIPv4(bytes[start..<start + 4].map { inverted ? ~$0 : $0 })
+        }
+        let zeros = bytes.prefix { $0 == 0 }.count
+        if zeros == 16 { return "unspecified" }
+        if zeros == 15, bytes[15] == 1 { return "loopback" }
+        // IPv4-compatible, IPv4-mapped, and IPv4-translated (RFC 2765).
+        if zeros >= 12 { return embedded(12) }
+        if zeros == 10, bytes[10] == 0xFF, bytes[11] == 0xFF { return embedded(12) }
+        if zeros == 8, bytes[8] == 0xFF, bytes[9] == 0xFF, bytes[10] == 0, bytes[11] == 0 { return embedded(12) }
+        // NAT64. The prefix for local use (RFC 8215) can hold the IPv4 address at any place.
+        if begins(0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0) { return embedded(12) }
+        if begins(0, 0x64, 0xFF, 0x9B, 0, 1) { return "local translation" }
+        // 6to4, and Teredo with its server and its client.
+        if begins(0x20, 0x02) { return embedded(2) }
+        if begins(0x20, 0x01, 0, 0) { return embedded(4) ?? embedded(12, inverted: true) }
+        if begins(0x01, 0, 0, 0, 0, 0, 0, 0) { return "discard" }
+        if begins(0x20, 0x01, 0, 0x02, 0, 0) { return "benchmark" }
+        if begins(0x20, 0x01, 0x0D, 0xB8) || (begins(0x3F, 0xFF) && bytes[2] < 0x10) { return "documentation" }
+        switch (bytes[0], bytes[1]) {
+        case (0xFC...0xFD, _): return "unique-local"
+        case (0xFE, 0x80...0xBF): return "link-local"
+        case (0xFE, 0xC0...0xFF): return "site-local"
+        case (0xFF, _): return "multicast"
+        // What is routed today is in 2000::/3.
+        case (0x20...0x3F, _): return nil
+        default: return bytes.starts(with: [0, 0x64, 0xFF, 0x9B]) ? "local translation" : "reserved"
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// Which of a batch's requests is begun when, and how far the batch is (features F1–F5, R09). Requests are numbers from
+/// 0; each begins once or is cancelled before, and ends once.
+package struct BatchRules {
+    package private(set) var progress: BatchProgress
+    private let width: Int
+    /// Those before it have begun.
+    package private(set) var next = 0
+    private var running = 0
+    private var isPaused = false
+    private var isCancelled = false
+
+    /// `width`: how many at a time, 1 at least.
+    package init(count: Int, width: Int) {
+        progress = BatchProgress(total: count)
+        self.width = max(1, width)
+    }
+
+    /// The next one to begin, as long as there is one: ask until nil, after each event.
+    package mutating func begin() -> Int? {
+        guard !isPaused, !isCancelled, running < width, next < progress.total else { return nil }
+        running += 1
+        defer { next += 1 }
+        return next
+    }
+
+    /// One has ended, begun or not.
+    package mutating func ended(_ index: Int, _ code: ErrorCode) {
+        if index < next { running -= 1 }
+        progress.finished += 1
+        switch code {
+        case .ok: break
+        case .cancelled: progress.cancelled += 1
+        default: progress.failed += 1
+        }
+    }
+
+    package mutating func setPaused(_ paused: Bool) { isPaused = paused }
+
+    /// Begins no more: those that have not begun, and so must be ended. Empty the second time.
+    package mutating func cancelWaiting() -> Range<Int> {
+        guard !isCancelled else { return next..<next }
+        isCancelled = true
+        return next..<progress.total
+    }
+}

@@ -1,0 +1,51 @@
+import CCurl
+import Glibc
+import ImgdlCore
+
+/// Keeps private addresses out (IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES). Asked before a name is looked up, with what was
+/// found, for each socket that curl opens, and before each request on whatever connection curl has chosen: a name that
+/// changes its address in between gains nothing.
+enum AddressGuard {
+    /// Before anything is looked up: literals, and the names that mean this machine. nil: go on.
+    static func refusal(ofHost host: String) -> Failure? {
+        if let bytes = bytes(host) { return refusal(of: bytes, host: host) }
+        var name = Substring(host)
+        while name.last == "." { name = name.dropLast() }
+        guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
+        return failure(host, "loopback")
+    }
+
+    /// The public ones of what was found; throws when there is none.
+    static func publicAddresses(_ addresses: [String], host: String) throws(Failure) -> [String] {
+        var refusal: Failure?
+        let allowed = addresses.filter { address in
+            guard let found = self.refusal(ofAddress: address, host: host) else { return true }
+            refusal = refusal ?? found
+            return false
+        }
+        if allowed.isEmpty, let refusal { throw refusal }
+        return allowed
+    }
+
+    /// An address as text; what is none is refused.
+    static func refusal(ofAddress address: String, host: String) -> Failure? {
+        guard let bytes = bytes(address) else { return failure(host, "unknown") }
+        return refusal(of: bytes, host: host)
+    }
+
+    static func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
+        AddressRules.kindOfPrivate(bytes).map { failure(host, $0) }
+    }
+
+    private static func failure(_ host: String, _ kind: String) -> Failure {
+        Failure(.addressRefused, "the host “\(host)” is at a private address (\(kind)), which is not allowed")
+    }
+
+    /// nil for what is no numeric address. A zone is left out.
+    static func bytes(_ text: String) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes[..<4]) }
+        let bare = text.prefix { $0 != "%" }
+        return inet_pton(AF_INET6, String(bare), &bytes) == 1 ? bytes : nil
+    }
+}

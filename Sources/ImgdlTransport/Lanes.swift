@@ -1,0 +1,74 @@
+import ImgdlCore
+
+/// The lanes of a transport: one for requests that ask for nothing special, which is all there is most of the time, and
+/// one for each other set of `TLSOptions` in use. Of those that nobody uses a few stay for later.
+final class Lanes {
+    static let maximumUnused = 4
+
+    private let loop: any TransportLoop
+    private let clock: any Clock
+    private let maximumIdleConnections: Int32
+    let common: Lane
+    /// Least recently used first.
+    private(set) var special: [Lane] = []
+    /// Whose descriptor it is, for all lanes but the common one.
+    private var owners: [Int32: Lane] = [:]
+
+    init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
+        self.loop = loop
+        self.clock = clock
+        self.maximumIdleConnections = maximumIdleConnections
+        common = Lane(
+            TLSOptions(),
+            try CurlMulti(loop: loop, clock: clock, maximumIdleConnections: maximumIdleConnections))
+    }
+
+    /// Not while curl is running: it may close lanes.
+    func lane(for request: TransportRequest) throws(Failure) -> Lane {
+        guard request.url.scheme == "https", request.tls != common.tls else { return common }
+        if let index = special.firstIndex(where: { $0.tls == request.tls }) {
+            let lane = special.remove(at: index)
+            special.append(lane)
+            return lane
+        }
+        closeUnused(keeping: Self.maximumUnused - 1)
+        let multi = try CurlMulti(loop: loop, clock: clock, maximumIdleConnections: maximumIdleConnections)
+        let lane = Lane(request.tls, multi)
+        multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
+            self?.owners[descriptor] = isWatched ? lane : nil
+        }
+        special.append(lane)
+        return lane
+    }
+
+    func owner(of descriptor: Int32) -> Lane {
+        owners.isEmpty ? common : owners[descriptor] ?? common
+    }
+
+    var deadline: Instant? {
+        guard !special.isEmpty else { return common.multi.deadline }
+        return ([common] + special).compactMap(\.multi.deadline).min()
+    }
+
+    /// Of those that are closed meanwhile nothing comes.
+    func forEachDue(_ now: Instant, _ body: (Lane) -> Void) {
+        if common.isDue(now) { body(common) }
+        for lane in special where lane.isDue(now) { body(lane) }
+    }
+
+    func close() {
+        for lane in special { lane.close() }
+        special = []
+        common.close()
+    }
+
+    private func closeUnused(keeping count: Int) {
+        var excess = special.count { $0.running == 0 } - count
+        special.removeAll { lane in
+            guard excess > 0, lane.running == 0 else { return false }
+            excess -= 1
+            lane.close()
+            return true
+        }
+    }
+}

@@ -1,0 +1,233 @@
+import Glibc
+import ImgdlCore
+
+/// A transfer that a loader runs: takes its reports on any thread, and tells the engine on the engine's, in order.
+final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
+    private enum Report {
+        case connected
+        case head(ResponseHead)
+        case body([UInt8], taken: (@Sendable () -> Void)?)
+        case end(Failure?)
+    }
+
+    /// What the loader may report next.
+    private enum Stage {
+        case head, body, nothing
+    }
+
+    let id: TransferID
+    private let hasBody: Bool
+    private unowned let events: any TransportEvents
+    private weak var loop: (any TransportLoop)?
+    private let clock: any Clock
+    private let isOver: (TransferID) -> Void
+
+    private let lock = Lock()
+    private let givenUp: Condition
+    // Under the lock:
+    private var reported: [Report] = []
+    private var isTellingPosted = false
+    private var stage = Stage.head
+    private var isHeard = true
+    /// The thread that is giving it up at this moment.
+    private var quitter: pthread_t?
+
+    // On the engine's thread:
+    private var giveUp: (@Sendable () -> Void)?
+    /// Not told yet, from `position` on.
+    private var untold: [Report] = []
+    private var position = 0
+    private var isPaused = false
+    private var hasEnded = false
+    private var status: Int32 = 0
+    /// Bytes of the body that will come, where that can be held against it.
+    private var announced: Int64?
+    private var received: Int64 = 0
+    private var isDiscarding = false
+    private let begun: Instant
+    private var firstByte: Instant?
+
+    init(
+        _ id: TransferID, _ request: TransportRequest, loop: any TransportLoop, events: any TransportEvents,
+        clock: any Clock, isOver: @escaping (TransferID) -> Void
+    ) {
+        self.id = id
+        hasBody = request.method != "HEAD"
+        self.loop = loop
+        self.events = events
+        self.clock = clock
+        self.isOver = isOver
+        begun = clock.now()
+        givenUp = Condition(lock)
+    }
+
+    /// Engine's thread. Without a loader it fails.
+    func begin(_ request: TransportRequest, with loader: (any SchemeLoader)?) {
+        lock.withLock { reported.append(.connected) }
+        postTelling()
+        guard let loader else {
+            try? end(CurlURL.unsupported(request.url.scheme))
+            return
+        }
+        var fields = request.fields
+        if let credential = request.credential, fields.first(named: "Authorization") == nil {
+            let pair = Base64.encoded(Array("\(credential.user):\(credential.password)".utf8))
+            fields.append(HeaderField("Authorization", "Basic \(pair)"))
+        }
+        let outgoing = OutgoingRequest(url: request.url, method: request.method, fields: fields, body: request.body)
+        giveUp = loader.start(outgoing, self)
+    }
+
+    // MARK: What the loader reports
+
+    func receive(_ head: ResponseHead) throws(Failure) {
+        try report(.head(head), at: .head, next: .body, "there is a response already")
+    }
+
+    func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure) {
+        try report(.body(body, taken: taken), at: .body, next: .body, "a body comes after the response and before the end")
+    }
+
+    func end(_ failure: Failure?) throws(Failure) {
+        lock.withLock {
+            while let quitter, pthread_equal(quitter, pthread_self()) == 0 { givenUp.wait() }
+        }
+        let stage = lock.withLock { self.stage }
+        if failure != nil, stage == .head {
+            try report(.end(failure), at: .head, next: .nothing, "")
+        } else {
+            try report(.end(failure), at: .body, next: .nothing, "a transfer ends once, after its response")
+        }
+    }
+
+    private func report(_ report: Report, at expected: Stage, next: Stage, _ problem: String) throws(Failure) {
+        let (isInOrder, isHeard) = lock.withLock { () -> (Bool, Bool) in
+            guard stage == expected else { return (false, false) }
+            stage = next
+            if self.isHeard { reported.append(report) }
+            return (true, self.isHeard)
+        }
+        guard isInOrder else { throw Failure(.invalidOperation, problem) }
+        if isHeard { postTelling() }
+    }
+
+    private func postTelling() {
+        let isNew = lock.withLock {
+            defer { isTellingPosted = true }
+            return !isTellingPosted
+        }
+        if isNew { loop?.perform { [self] in tell() } }
+    }
+
+    // MARK: What the engine asks
+
+    func setPaused(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        if !isPaused { postTelling() }
+    }
+
+    /// Nothing is told any more. `givingUp`: and its loader hears of it, unless it has reported the end.
+    func finish(givingUp: Bool) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        untold = []
+        let giveUp = giveUp
+        self.giveUp = nil
+        isOver(id)
+        let isEnded = lock.withLock { () -> Bool in
+            isHeard = false
+            reported = []
+            if givingUp, stage != .nothing, giveUp != nil { quitter = pthread_self() }
+            return stage == .nothing
+        }
+        guard givingUp, !isEnded, let giveUp else { return }
+        giveUp()
+        lock.withLock {
+            quitter = nil
+            givenUp.broadcast()
+        }
+    }
+
+    // MARK: What the engine is told
+
+    private func tell() {
+        let new = lock.withLock { () -> [Report] in
+            isTellingPosted = false
+            defer { reported = [] }
+            return reported
+        }
+        guard !hasEnded else { return }
+        untold += new
+        while !hasEnded, position < untold.count {
+            if isPaused, case .body = untold[position] { break }
+            let report = untold[position]
+            untold[position] = .connected
+            position += 1
+            tell(report)
+        }
+        if position == untold.count || hasEnded {
+            untold = []
+            position = 0
+        }
+    }
+
+    private func tell(_ report: Report) {
+        switch report {
+        case .connected: events.transferConnected(id)
+        case .head(let head): tellHead(head)
+        case .body(let bytes, let taken):
+            tellBody(bytes)
+            if !hasEnded { taken?() }
+        case .end(let failure):
+            if let failure {
+                fail(failure)
+            } else if !isDiscarding, let announced, received < announced {
+                fail(Failure(.truncated, "the body ends after \(received) of \(announced) bytes"))
+            } else {
+                succeed()
+            }
+        }
+    }
+
+    private func tellHead(_ head: ResponseHead) {
+        firstByte = clock.now()
+        status = head.status
+        if hasBody, !head.isEncoded, head.status != 204, head.status != 304 { announced = head.contentLength }
+        if case .discard = events.transferReceived(id, head: head) { isDiscarding = true }
+    }
+
+    private func tellBody(_ bytes: [UInt8]) {
+        guard hasBody, !bytes.isEmpty else { return }
+        var count = bytes.count
+        if isDiscarding { count = min(count, BodyDisposition.previewBytes - Int(received)) }
+        received += Int64(count)
+        if let announced, received > announced {
+            return fail(Failure(.protocolError, "the body is longer than the \(announced) bytes announced"))
+        }
+        bytes.withUnsafeBytes { events.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        // There is no connection to keep for others.
+        if isDiscarding, received >= Int64(BodyDisposition.previewBytes), !hasEnded { succeed() }
+    }
+
+    private func succeed() {
+        finish(givingUp: true)
+        events.transferFinished(id, times)
+    }
+
+    private func fail(_ failure: Failure) {
+        var failure = failure
+        if failure.status == 0 { failure.status = status }
+        finish(givingUp: true)
+        events.transferFailed(id, failure, times)
+    }
+
+    private var times: TransferTimes {
+        var times = TransferTimes()
+        times.bytesReceived = received
+        if let firstByte {
+            times.firstByte = firstByte.nanoseconds - begun.nanoseconds
+            times.body = clock.now().nanoseconds - firstByte.nanoseconds
+        }
+        return times
+    }
+}

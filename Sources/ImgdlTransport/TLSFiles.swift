@@ -1,0 +1,47 @@
+import Glibc
+import ImgdlCore
+
+/// Whether what `TLSOptions` name can be used, before curl is asked: it names no file in some of its messages, takes a
+/// pinned key that is none for a file's name, and reads pipes.
+enum TLSFiles {
+    /// Throws `tlsFailed`, which names the file and the cause.
+    static func check(_ options: TLSOptions) throws(Failure) {
+        guard options != TLSOptions() else { return }
+        try checkFile(options.certificateAuthorities, "certificate authorities")
+        try checkFile(options.clientCertificate, "client certificate")
+        try checkFile(options.clientKey, "client key")
+        if options.clientKey != nil, options.clientCertificate == nil {
+            throw Failure(.tlsFailed, "there is a client key without a client certificate")
+        }
+        if let key = options.pinnedPublicKey, !isPin(key) {
+            throw Failure(.tlsFailed, "the pinned public key is not “sha256//BASE64”")
+        }
+    }
+
+    private static func checkFile(_ file: String?, _ what: String) throws(Failure) {
+        guard let file else { return }
+        var status = stat()
+        errno = 0
+        guard stat(file, &status) == 0, access(file, R_OK) == 0 else {
+            throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: \(String(cString: strerror(errno)))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: it is not a file")
+        }
+    }
+
+    /// One or more of the digests of SHA-256 in base 64, with semicolons between them.
+    private static func isPin(_ text: String) -> Bool {
+        text.split(separator: ";", omittingEmptySubsequences: false).allSatisfy { part in
+            guard part.hasPrefix("sha256//") else { return false }
+            let digest = part.utf8.dropFirst("sha256//".utf8.count)
+            return digest.count == 44 && digest.last == UInt8(ascii: "=")
+                && digest.dropLast().allSatisfy { byte in
+                    switch byte {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "+"), UInt8(ascii: "/"): true
+                    default: false
+                    }
+                }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// What is known of URLs parsed before (features T06: a scheme that is registered or taken out counts at once).
+final class ParsedURLCacheTests: XCTestCase {
+    private func url(_ text: String) -> ParsedURL {
+        ParsedURL(canonical: text, scheme: "app", host: "", port: 0, user: nil, password: nil, redacted: text)
+    }
+
+    func testARepeatedURLIsParsedOnce() throws {
+        let cache = ParsedURLCache()
+        _ = try cache.url("app:x") { url($0) }
+        XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:x")
+    }
+
+    func testWhatIsForgottenIsParsedAgain() throws {
+        let cache = ParsedURLCache()
+        _ = try cache.url("app:x") { url($0) }
+        cache.forgetAll()
+        XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:again")
+    }
+
+    func testWhatWasBeingParsedMeanwhileIsNotKept() throws {
+        let cache = ParsedURLCache()
+        _ = try cache.url("app:x") { text in
+            cache.forgetAll()
+            return url(text)
+        }
+        XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:again")
+    }
+
+    func testLongOnesAreNotKept() throws {
+        let cache = ParsedURLCache()
+        let long = "data:," + String(repeating: "x", count: 5000)
+        _ = try cache.url(long) { url($0) }
+        XCTAssertEqual(try cache.url(long) { _ in url("data:,again") }.canonical, "data:,again")
+    }
+
+    func testNamesOfSchemes() {
+        XCTAssertEqual(SchemeName.canonical("Own+v1.0-x"), "own+v1.0-x")
+        for text in ["", "1a", "+a", "a b", "a:", "ä", "a/b", String(repeating: "a", count: 41)] {
+            XCTAssertNil(SchemeName.canonical(text), text)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import ImgdlCore
+import XCTest
+
+/// Issue 3 "Security": which addresses nobody may be led to, whatever they are dressed up as.
+final class AddressRulesTests: XCTestCase {
+    private func bytes(_ text: String) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 { return Array(bytes[..<4]) }
+        XCTAssertEqual(inet_pton(AF_INET6, text, &bytes), 1, text)
+        return bytes
+    }
+
+    func testPrivateIPv4() {
+        let table: [(String, String)] = [
+            ("0.0.0.0", "unspecified"), ("0.255.255.255", "unspecified"), ("10.0.0.1", "private"),
+            ("10.255.255.255", "private"), ("172.16.0.1", "private"), ("172.31.255.255", "private"),
+            ("192.168.0.1", "private"), ("192.168.255.255", "private"), ("100.64.0.0", "shared"),
+            ("100.127.255.255", "shared"), ("127.0.0.1", "loopback"), ("127.255.255.254", "loopback"),
+            ("169.254.169.254", "link-local"), ("192.0.0.8", "protocol"), ("192.0.2.1", "documentation"),
+            ("198.51.100.7", "documentation"), ("203.0.113.9", "documentation"), ("192.88.99.1", "relay"),
+            ("198.18.0.1", "benchmark"), ("198.19.255.255", "benchmark"), ("224.0.0.1", "multicast"),
+            ("239.255.255.255", "multicast"), ("240.0.0.1", "reserved"), ("255.255.255.254", "reserved"),
+            ("255.255.255.255", "broadcast"),
+        ]
+        for (address, kind) in table {
+            let four = bytes(address)
+            XCTAssertEqual(AddressRules.kindOfPrivate(four), kind, address)
+            // The same in each of the forms that IPv6 has for it.
+            let zeros = [UInt8](repeating: 0, count: 12)
+            let forms: [[UInt8]] = [
+                zeros[..<10] + [0xFF, 0xFF] + four, zeros[..<8] + [0xFF, 0xFF, 0, 0] + four,
+                [0, 0x64, 0xFF, 0x9B] + zeros[..<8] + four, [0x20, 0x02] + four + zeros[..<10],
+                [0x20, 0x01, 0, 0] + four + zeros[..<4] + [0xF7, 0xF7, 0xF7, 0xF7],
+                [0x20, 0x01, 0, 0, 8, 8, 8, 8] + zeros[..<4] + four.map { ~$0 },
+            ]
+            for form in forms { XCTAssertEqual(AddressRules.kindOfPrivate(form), kind, "\(address) in \(form)") }
+            XCTAssertNotNil(AddressRules.kindOfPrivate(zeros + four), "compatible with \(address)")
+        }
+    }
+
+    func testPrivateIPv6() {
+        let table: [(String, String)] = [
+            ("::", "unspecified"), ("::1", "loopback"), ("fe80::1", "link-local"), ("febf::1", "link-local"),
+            ("fec0::1", "site-local"), ("feff::1", "site-local"), ("fc00::1", "unique-local"),
+            ("fdff::1", "unique-local"),
+            ("ff02::1", "multicast"), ("2001:db8::1", "documentation"), ("3fff:fff::1", "documentation"),
+            ("2001:2::1", "benchmark"), ("100::1", "discard"), ("64:ff9b:1::808:808", "local translation"),
+            ("64:ff9b:1:ffff::1", "local translation"), ("4000::1", "reserved"), ("5f00::1", "reserved"),
+            ("::2", "unspecified"),
+        ]
+        for (address, kind) in table { XCTAssertEqual(AddressRules.kindOfPrivate(bytes(address)), kind, address) }
+    }
+
+    func testPublic() {
+        let addresses = [
+            "1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255",
+            "128.0.0.0", "169.253.255.255", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255",
+            "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450::1",
+            "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1", "2001:4860::8888", "3ffe::1", "3fff:1000::1",
+        ]
+        for address in addresses { XCTAssertNil(AddressRules.kindOfPrivate(bytes(address)), address) }
+    }
+
+    func testWhatIsNoAddress() {
+        for count in [0, 3, 5, 15, 17] {
+            XCTAssertEqual(AddressRules.kindOfPrivate([UInt8](repeating: 8, count: count)), "unknown")
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import CImgdl
+import Foundation
+import Origin
+import XCTest
+
+/// Features B17, C7, C8, K11, O5, O6: passwords, certificates, cookies, proxies and private addresses through the C
+/// API.
+final class NetworkOptionTests: DownloaderTestCase {
+    /// Strings for a struct of C, for as long as the test runs.
+    private var strings: [UnsafeMutablePointer<CChar>] = []
+
+    private func text(_ string: String?) -> UnsafePointer<CChar>? {
+        guard let string, let copy = strdup(string) else { return nil }
+        strings.append(copy)
+        return UnsafePointer(copy)
+    }
+
+    override func tearDown() async throws {
+        try await super.tearDown()
+        for string in strings { free(string) }
+        strings = []
+    }
+
+    func testPasswords() {
+        for scheme in ["basic", "digest", "any"] {
+            let url = origin.url("/auth/\(scheme)?user=me&password=x&picture=rgba.png")
+            assertEnds(start(url) { $0.user = self.text("me"); $0.password = self.text("x") }, "IMGDL_OK")
+            assertEnds(start(url.replacingOccurrences(of: "://", with: "://me:x@")), "IMGDL_OK")
+            for download in [start(url) { $0.user = self.text("me"); $0.password = self.text("wrong") }, start(url)] {
+                assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+                XCTAssertEqual(download.record.httpStatus, 401)
+                XCTAssertFalse(download.record.message.contains("wrong"))
+            }
+        }
+        replaceDownloader { $0.user = self.text("me"); $0.password = self.text("x") }
+        assertEnds(start(origin.url("/auth/digest?user=me&password=x&picture=rgba.png")), "IMGDL_OK")
+    }
+
+    func testAPasswordStaysWithItsOrigin() throws {
+        let other = try Origin()
+        defer { other.stop() }
+        let target = other.url("/auth/basic?user=me&password=x")
+            .addingPercentEncoding(withAllowedCharacters: .alphanumerics)!
+        let download = start(origin.url("/redirect?to=\(target)")) {
+            $0.user = self.text("me")
+            $0.password = self.text("x")
+        }
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(download.record.httpStatus, 401)
+        XCTAssertEqual(other.log.requests.map { $0.headers["Authorization"] }, [nil])
+    }
+
+    func testTLSOptionsOfARequest() throws {
+        let secure = try Origin(tls: TLS(client: .required))
+        defer { secure.stop() }
+        secure.content["a"] = Picture(Pictures.bytes("rgba.png"), type: "image/png")
+        let url = secure.url("/pictures/a")
+        let authority = try XCTUnwrap(secure.authority)
+        let client = try XCTUnwrap(secure.authority?.client)
+        let whole: (inout imgdl_request) -> Void = { [unowned self] request in
+            request.ca_file = text(authority.file)
+            request.client_certificate = text(client.certificate)
+            request.client_key = text(client.encryptedKey)
+            request.client_key_password = text(client.passphrase)
+            request.pinned_public_key = text(authority.pin)
+        }
+        assertEnds(start(url, whole), "IMGDL_OK")
+        assertEnds(start(url) { whole(&$0); $0.ca_file = nil }, "IMGDL_ERROR_TLS_CERTIFICATE")
+        let nobody = start(url) {
+            whole(&$0)
+            $0.client_certificate = nil
+            $0.client_key = nil
+            $0.client_key_password = nil
+        }
+        assertEnds(nobody, "IMGDL_ERROR_TLS_FAILED")
+        let other = "sha256//" + String(repeating: "A", count: 43) + "="
+        assertEnds(start(url) { whole(&$0); $0.pinned_public_key = self.text(other) }, "IMGDL_ERROR_TLS_PIN")
+        let careless = start(url) {
+            whole(&$0)
+            $0.ca_file = nil
+            $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
+        }
+        assertEnds(careless, "IMGDL_OK")
+        assertEnds(start(url, whole), "IMGDL_OK")
+    }
+
+    func testCookies() {
+        let cookies: (inout imgdl_request) -> Void = { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }
+        assertEnds(start(origin.url("/cookies/set?a=1&path=/&picture=rgba.png"), cookies), "IMGDL_OK")
+        assertEnds(start(picture("rgba.png"), cookies), "IMGDL_OK")
+        assertEnds(start(picture("rgba.png")), "IMGDL_OK")
+        XCTAssertEqual(origin.log.requests.map { $0.headers["Cookie"] }, [nil, "a=1", nil])
+    }
+
+    func testPrivateAddresses() {
+        replaceDownloader { config in
+            config.flags = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES)
+            config.proxy = self.text("")
+        }
+        for host in ["127.0.0.1", "localhost", "0x7f000001", "[::ffff:127.0.0.1]"] {
+            let download = start("http://\(host):\(origin.port)/pictures/rgba.png?k=secret")
+            assertEnds(download, "IMGDL_ERROR_ADDRESS_REFUSED")
+            XCTAssertFalse(download.record.message.contains("secret"), download.record.message)
+        }
+        XCTAssertEqual(origin.log.connections.count, 0)
+        var config = imgdl_config()
+        imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        config.flags = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES)
+        config.proxy = text("http://127.0.0.1:1")
+        var other: OpaquePointer?
+        XCTAssertEqual(imgdl_downloader_create(&config, &other), Int32(IMGDL_ERROR_INVALID_OPERATION))
+    }
+
+    func testAProxy() throws {
+        let proxy = try ProxyOrigin(user: "me", password: "x")
+        defer { proxy.stop() }
+        let url = "http://pictures.example:\(origin.port)/pictures/rgba.png"
+        let failed = "IMGDL_ERROR_PROXY_FAILED"
+        for (login, name) in [("me:x@", "IMGDL_OK"), ("me:hidden@", failed), ("", failed)] {
+            replaceDownloader { $0.proxy = self.text("http://\(login)127.0.0.1:\(proxy.port)") }
+            let download = start(url)
+            assertEnds(download, name)
+            XCTAssertFalse(download.record.message.contains("hidden"))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import ImgdlCore
+import Origin
+import OriginHTTP2
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Features B20, B12: back-pressure, and what a stream is worth to its siblings.
+final class PauseTests: TransportTestCase {
+    private static let size = 20_000_000
+
+    private var huge: String { origin.url("/huge?bytes=\(Self.size)&type=x") }
+
+    func testAPausedTransferIsNotRead() throws {
+        let transport = transport!
+        recorder.onBody = { id, _ in transport.setPaused(id, true) }
+        let id = try start(huge)
+        run(until: recorder[id].body.count > 0)
+        let taken = recorder[id].body.count
+        XCTAssertTrue(waitHeldBack())
+        origin.route("/a") { try $0.respond(text: "a") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a", "siblings go on")
+        XCTAssertEqual(recorder[id].body.count, taken)
+        XCTAssertFalse(recorder[id].hasEnded)
+        recorder.onBody = { _, _ in }
+        transport.setPaused(id, false)
+        XCTAssertEqual(recorder[id].body.count, taken, "nothing from inside the call")
+        XCTAssertEqual(record(of: id).body.count, Self.size)
+        XCTAssertEqual(origin.log.connections.filter { $0.closedByClient != nil }.count, 0)
+    }
+
+    /// The loop goes round while the kernel fills.
+    private func waitHeldBack() -> Bool {
+        for _ in 0..<100 { loop.turn(transport) }
+        return origin.wait { $0.connections.contains { $0.isHeldBack } }
+    }
+
+    func testPausedAgainAndAgain() throws {
+        let transport = transport!
+        recorder.onBody = { id, _ in
+            transport.setPaused(id, true)
+            transport.setPaused(id, false)
+            transport.setPaused(id, true)
+        }
+        let id = try start(origin.url("/huge?bytes=2000000&type=x"))
+        var rounds = 0
+        while !recorder[id].hasEnded, rounds < 1000 {
+            let taken = recorder[id].body.count
+            run(until: recorder[id].body.count > taken || recorder[id].hasEnded)
+            transport.setPaused(id, false)
+            rounds += 1
+        }
+        XCTAssertEqual(recorder[id].body.count, 2_000_000)
+        XCTAssertTrue(recorder[id].isFinished)
+    }
+
+    func testBeforeTheFirstByte() throws {
+        let id = try start(huge)
+        transport.setPaused(id, true)
+        run(until: recorder[id].head != nil)
+        XCTAssertTrue(waitHeldBack())
+        XCTAssertEqual(recorder[id].body.count, 0)
+        transport.setPaused(id, false)
+        XCTAssertEqual(record(of: id).body.count, Self.size)
+    }
+
+    func testCancelWhilePaused() throws {
+        let id = try start(huge)
+        transport.setPaused(id, true)
+        run(until: recorder[id].head != nil)
+        transport.setPaused(id, false)
+        transport.cancel(id)
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertTrue(origin.wait { $0.connectionsClosedByClient == 1 })
+        XCTAssertFalse(recorder[id].hasEnded)
+        transport.setPaused(id, true)
+        transport.setPriority(id, .high)
+    }
+
+    func testEncodedBodies() throws {
+        origin.content["p"] = Picture(Array(repeating: 7, count: 3_000_000), type: "image/x")
+        let transport = transport!
+        recorder.onBody = { id, _ in transport.setPaused(id, true) }
+        let id = try start(origin.url("/pictures/p?gzip=1"))
+        run(until: recorder[id].body.count > 0)
+        let taken = recorder[id].body.count
+        for _ in 0..<10 { loop.turn(transport) }
+        XCTAssertEqual(recorder[id].body.count, taken)
+        recorder.onBody = { _, _ in }
+        transport.setPaused(id, false)
+        XCTAssertEqual(record(of: id).body.count, 3_000_000)
+    }
+
+    func testAnUnwantedBodyIsReadAllTheSame() throws {
+        recorder.onHead = { _, _ in .discard }
+        origin.route("/a") { try $0.respond(text: "moved") }
+        let id = try start(origin.url("/a"))
+        transport.setPaused(id, true)
+        XCTAssertTrue(record(of: id).isFinished)
+    }
+
+    func testStreamsOfOneConnection() throws {
+        let secure = try HTTP2Origin(security: .tls)
+        defer { secure.stop() }
+        let body = [UInt8](repeating: 3, count: 5_000_000)
+        for path in ["/a", "/b", "/c"] { secure.route(path) { try $0.respond(body: body) } }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+        let ids = try zip(["/a", "/b", "/c"], [Priority.low, .normal, .high]).map {
+            try start(secure.url($0), priority: $1)
+        }
+        transport.setPaused(ids[0], true)
+        run(until: ids.allSatisfy { recorder[$0].head != nil })
+        for id in ids { transport.setPriority(id, .high) }
+        XCTAssertEqual(record(of: ids[1]).body.count, body.count)
+        XCTAssertEqual(record(of: ids[2]).body.count, body.count)
+        transport.setPriority(ids[0], .low)
+        transport.setPaused(ids[0], false)
+        XCTAssertEqual(record(of: ids[0]).body.count, body.count)
+        XCTAssertEqual(secure.log.connections.count, 1)
+    }
+
+    /// Features B12.
+    func testPrioritiesReachTheServer() throws {
+        let secure = try HTTP2Origin(security: .tls)
+        defer { secure.stop() }
+        secure.route(prefix: "/") { stream in
+            try stream.send(status: 200)
+            try stream.wait("all")
+            try stream.end()
+        }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+        let low = try start(secure.url("/low"), priority: .low)
+        run(until: recorder[low].head != nil)
+        let normal = try start(secure.url("/normal"))
+        run(until: recorder[normal].head != nil)
+        let high = try start(secure.url("/high"), priority: .high)
+        run(until: recorder[high].head != nil)
+        XCTAssertEqual(secure.log.streams.map { $0.weights.last ?? 16 }, [1, 16, 256])
+        transport.setPriority(low, .high)
+        // Said with the next frames of the connection.
+        _ = try start(secure.url("/more"))
+        run(until: secure.log.streams.first?.weights.last == 256)
+        secure.gate("all").open()
+        for id in [low, normal, high] { XCTAssertTrue(record(of: id).isFinished) }
+    }
+}

@@ -1,0 +1,114 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Issue 3 "Security": `deniesPrivateAddresses`, in each of the places where an address shows.
+final class PrivateAddressTests: TransportTestCase {
+    private final class ChangingResolver: Resolver, @unchecked Sendable {
+        var answers: [[String]] = []
+
+        func resolve(_ host: String, completion: @escaping @Sendable (Result<[String], Failure>) -> Void) {
+            completion(.success(answers.count > 1 ? answers.removeFirst() : answers[0]))
+        }
+
+        func close() {}
+    }
+
+    private let resolver = ChangingResolver()
+    private var configuration = TransportConfiguration(proxy: "")
+
+    override func setUpWithError() throws {
+        try super.setUpWithError()
+        configuration.deniesPrivateAddresses = true
+        try makeTransport(configuration, resolver: resolver)
+        origin.route("/a") { try $0.respond(text: "a") }
+    }
+
+    private func assertRefused(
+        _ url: String, _ kind: String, file: StaticString = #filePath, line: UInt = #line
+    ) throws {
+        let failure = try failure(of: url, file: file, line: line)
+        XCTAssertEqual(failure?.code, .addressRefused, "\(url): \(failure?.message ?? "")", file: file, line: line)
+        XCTAssertTrue(failure?.message.contains(kind) ?? false, failure?.message ?? "", file: file, line: line)
+        XCTAssertFalse(failure?.message.contains("secret") ?? true, file: file, line: line)
+        XCTAssertEqual(origin.log.connections.count, 0, file: file, line: line)
+    }
+
+    func testLiteralsHoweverTheyAreSpelt() throws {
+        let loopback = ["127.0.0.1", "0x7f.1", "2130706433", "017700000001", "127.1", "0177.0.0.01", "[::1]"]
+        let disguised = [
+            "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "[::127.0.0.1]",
+        ]
+        for host in loopback + disguised { try assertRefused("http://\(host):\(origin.port)/a?k=secret", "loopback") }
+        for host in ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.localhost."] {
+            try assertRefused("http://\(host):\(origin.port)/a?k=secret", "loopback")
+        }
+        try assertRefused("http://169.254.169.254/latest/?k=secret", "link-local")
+        try assertRefused("http://0/?k=secret", "unspecified")
+        try assertRefused("http://[fe80::1%25lo]:\(origin.port)/?k=secret", "link-local")
+    }
+
+    func testNames() throws {
+        resolver.answers = [["127.0.0.1"]]
+        try assertRefused("http://inside.example:\(origin.port)/a?k=secret", "loopback")
+        resolver.answers = [["::1", "10.0.0.1", "192.168.1.1"]]
+        try assertRefused("http://inside.example:\(origin.port)/a?k=secret", "loopback")
+        resolver.answers = [["not an address"]]
+        try assertRefused("http://inside.example:\(origin.port)/a?k=secret", "unknown")
+    }
+
+    /// The public ones of several addresses are used, the others are not tried.
+    func testPublicAddressesAreLeft() throws {
+        XCTAssertEqual(
+            try AddressGuard.publicAddresses(["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1"], host: "h"),
+            ["8.8.8.8", "2606:4700::1"])
+    }
+
+    /// Whatever was checked before: the address that curl is about to use is looked at once more, and that of a
+    /// connection before a request goes out on it.
+    func testTheSocketItself() throws {
+        for host in ["127.0.0.1", "rebound.example"] {
+            let url = try transport.parse("http://\(host):\(origin.port)/a?k=secret")
+            let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
+            let id = TransferID(rawValue: 1000)
+            recorder.records[id] = nil
+            let transfer = CurlTransfer(id, request, options: transport.options, events: recorder)
+            transport.begin(transfer, addresses: host == "127.0.0.1" ? [] : ["127.0.0.1"])
+            run(until: recorder[id].hasEnded)
+            XCTAssertEqual(recorder[id].failure?.code, .addressRefused, recorder[id].failure?.message ?? "")
+            XCTAssertEqual(origin.log.connections.count, 0)
+        }
+    }
+
+    func testAConnectionThatStands() throws {
+        let denying = transport.options
+        try makeTransport(TransportConfiguration(proxy: ""))
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
+        // The same connections, asked for by a request that may not use them.
+        let url = try transport.parse(origin.url("/a"))
+        let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
+        let id = TransferID(rawValue: 1000)
+        let transfer = CurlTransfer(id, request, options: denying, events: recorder)
+        transport.begin(transfer, addresses: [])
+        run(until: recorder[id].hasEnded)
+        XCTAssertEqual(recorder[id].failure?.code, .addressRefused)
+        XCTAssertEqual(origin.log.requests.count, 1)
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    func testNotTogetherWithAProxy() throws {
+        configuration.proxy = "http://h:1"
+        XCTAssertThrowsError(try makeTransport(configuration)) {
+            XCTAssertEqual(($0 as? Failure)?.code, .invalidOperation)
+        }
+    }
+
+    func testOffNothingChanges() throws {
+        try makeTransport(resolver: resolver)
+        resolver.answers = [["127.0.0.1"]]
+        XCTAssertEqual(try fetchSucceeding("http://inside.example:\(origin.port)/a").text, "a")
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
+    }
+}

@@ -1,0 +1,85 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Features B17: through a proxy that wants a name and a password.
+final class ProxyTests: TransportTestCase {
+    private var proxy: ProxyOrigin!
+    private var secure: Origin!
+
+    override func setUpWithError() throws {
+        try super.setUpWithError()
+        proxy = try ProxyOrigin(user: "me", password: "a:b@c")
+        secure = try Origin(tls: TLS())
+        for server in [origin!, secure!] { server.route("/a") { try $0.respond(text: "a") } }
+    }
+
+    override func tearDown() {
+        super.tearDown()
+        secure?.stop()
+        proxy?.stop()
+    }
+
+    private func use(_ login: String, port: Int? = nil) throws {
+        let address = "http://\(login)127.0.0.1:\(port ?? proxy.port)"
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.authority?.file, proxy: address))
+    }
+
+    func testBasic() throws {
+        try use("me:a%3Ab%40c@")
+        XCTAssertEqual(try fetchSucceeding("http://pictures.example:\(origin.port)/a").text, "a")
+        XCTAssertEqual(try fetchSucceeding("https://localhost:\(secure.port)/a").text, "a")
+        XCTAssertEqual(proxy.log.requests.last?.target, "localhost:\(secure.port)")
+        XCTAssertNil(origin.log.requests.last?.headers["Proxy-Authorization"])
+    }
+
+    func testWrongOrMissing() throws {
+        for login in ["me:secret@", ""] {
+            try use(login)
+            for url in ["http://pictures.example:\(origin.port)/a", "https://localhost:\(secure.port)/a"] {
+                let failure = try failure(of: url)
+                XCTAssertEqual(failure?.code, .proxyFailed)
+                XCTAssertTrue(failure?.message.contains("407") ?? false, failure?.message ?? "")
+                XCTAssertFalse(failure?.message.contains("secret") ?? true)
+            }
+        }
+        XCTAssertEqual(origin.log.requests.count + secure.log.requests.count, 0)
+    }
+
+    func testDigest() throws {
+        let script: (Exchange) throws -> Void = { exchange in
+            guard exchange.request.headers["Proxy-Authorization"]?.hasPrefix("Digest username=\"me\"") == true else {
+                let challenge = "Digest realm=\"x\", nonce=\"n\", qop=\"auth\""
+                return try exchange.respond(407, headers: ["Proxy-Authenticate": challenge], text: "no")
+            }
+            try exchange.respond(text: "by proxy")
+        }
+        origin.route(prefix: "/", script)
+        try use("me:x@", port: Int(origin.port))
+        XCTAssertEqual(try fetchSucceeding("http://pictures.example/d").text, "by proxy")
+        XCTAssertEqual(origin.log.requests.count, 2)
+        origin.route(prefix: "pictures.example") { exchange in
+            if exchange.request.headers["Proxy-Authorization"] == nil { return try script(exchange) }
+            try exchange.respond(502)
+        }
+        let failure = try failure(of: "https://pictures.example/d")
+        XCTAssertEqual(failure?.code, .proxyFailed)
+        XCTAssertTrue(failure?.message.contains("502") ?? false, failure?.message ?? "")
+        let tunnels = origin.log.requests.filter { $0.method == "CONNECT" }
+        XCTAssertEqual(tunnels.map { $0.headers["Proxy-Authorization"]?.hasPrefix("Digest") }, [nil, true])
+    }
+
+    func testProxiesThatAreNone() throws {
+        for text in [
+            "http://me:x\r\nY: z@h", "http://me%0d%0aY:z@h", "http://me:x%00@h", "ftp://h", "http://", "http://h:x",
+            "h\n",
+        ] {
+            XCTAssertThrowsError(try makeTransport(TransportConfiguration(proxy: text)), text) { error in
+                XCTAssertEqual((error as? Failure)?.code, .invalidURL)
+                XCTAssertFalse((error as? Failure)?.message.contains("me") ?? true)
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+import Foundation
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// A loader whose transfers the test runs.
+private final class TestLoader: SchemeLoader, @unchecked Sendable {
+    struct State {
+        var requests: [OutgoingRequest] = []
+        var receivers: [any LoadReceiver] = []
+        var given = 0
+    }
+
+    let state = Monitor(State())
+    /// Inside `start`.
+    var onStart: (any LoadReceiver) -> Void = { _ in }
+    var onGivenUp: (any LoadReceiver) -> Void = { _ in }
+
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void {
+        state.change {
+            $0.requests.append(request)
+            $0.receivers.append(receiver)
+        }
+        onStart(receiver)
+        return { [self] in
+            state.change { $0.given += 1 }
+            onGivenUp(receiver)
+        }
+    }
+
+    var receiver: any LoadReceiver { state.read { $0.receivers.last! } }
+    var givenUp: Int { state.read(\.given) }
+}
+
+/// Transfers that do not run on the network (features K6, T06, T32, R18, L1, B23).
+final class SchemeTransportTests: XCTestCase {
+    private var loop: TestLoop!
+    private var recorder: Recorder!
+    private var loaders: SchemeLoaders!
+    private var transport: SchemeTransport!
+    private var loader: TestLoader!
+    private var folder: String!
+    private var lastID: UInt64 = 0
+
+    override func setUpWithError() throws {
+        loop = TestLoop()
+        recorder = Recorder()
+        loaders = SchemeLoaders()
+        loader = TestLoader()
+        try loaders.set(loader, for: "app")
+        var configuration = TransportConfiguration(proxy: "")
+        configuration.allowsFileURLs = true
+        configuration.allowsDataURLs = true
+        transport = SchemeTransport(
+            configuration: configuration, loaders: loaders,
+            network: try CurlTransport(
+                configuration: configuration, loop: loop, events: recorder, clock: MonotonicClock(),
+                resolver: ThreadedResolver()),
+            loop: loop, events: recorder, clock: MonotonicClock())
+        folder = NSTemporaryDirectory() + "schemes-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    override func tearDownWithError() throws {
+        transport.close()
+        XCTAssertEqual(loop.watched, [])
+        transport = nil
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @discardableResult
+    private func start(_ url: String, method: String = "GET") throws -> TransferID {
+        lastID += 1
+        let id = TransferID(rawValue: lastID)
+        let parsed = try transport.parse(url)
+        transport.start(
+            id,
+            TransportRequest(
+                url: parsed, method: method, fields: [HeaderField("X-Own", "1")], body: nil, maximumHeaderBytes: 1000,
+                credential: parsed.credential))
+        return id
+    }
+
+    private func end(_ id: TransferID, file: StaticString = #filePath, line: UInt = #line) -> TransferRecord {
+        loop.run(transport, until: { recorder[id].hasEnded }, file: file, line: line)
+        return recorder[id]
+    }
+
+    private func write(_ name: String, _ count: Int) throws -> (url: String, bytes: [UInt8]) {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        try Data(bytes).write(to: URL(fileURLWithPath: "\(folder!)/\(name)"))
+        return ("file://\(folder!)/\(name)", bytes)
+    }
+
+    private func head(_ status: Int32 = 200, length: Int64? = nil, encoding: Bool = false) -> ResponseHead {
+        ResponseHead(status: status, httpVersion: 0, fields: [], contentLength: length, isEncoded: encoding)
+    }
+
+    // MARK: This machine
+
+    func testFilesOfAnySize() throws {
+        for count in [0, 1, 128 * 1024, 128 * 1024 + 1, 1_000_003] {
+            let (url, bytes) = try write("f\(count)", count)
+            let record = end(try start(url))
+            XCTAssertNil(record.failure)
+            XCTAssertEqual(record.head?.status, 200)
+            XCTAssertEqual(record.head?.contentLength, Int64(count))
+            XCTAssertNil(record.head?.fields.first(named: "Last-Modified"))
+            XCTAssertEqual(record.body, bytes)
+            XCTAssertEqual(record.times.bytesReceived, Int64(count))
+        }
+    }
+
+    func testWhatIsNoFileHasAStatus() throws {
+        mkfifo("\(folder!)/pipe", 0o600)
+        symlink("/dev/null", "\(folder!)/device")
+        symlink("loop", "\(folder!)/loop")
+        let table: [(String, Int32)] = [
+            ("missing", 404), ("missing/x", 404), ("", 403), ("pipe", 403), ("device", 403), ("loop", 404),
+            (String(repeating: "x", count: 300), 404),
+        ]
+        for (name, status) in table {
+            let record = end(try start("file://\(folder!)/\(name)"))
+            XCTAssertNil(record.failure, name)
+            XCTAssertEqual(record.head?.status, status, name)
+            XCTAssertEqual(record.body, [])
+        }
+    }
+
+    func testMethodsOfFiles() throws {
+        let (url, _) = try write("f", 10)
+        let asked = end(try start(url, method: "HEAD"))
+        XCTAssertEqual(asked.head?.contentLength, 10)
+        XCTAssertEqual(asked.body, [])
+        XCTAssertTrue(asked.isFinished)
+        XCTAssertEqual(end(try start(url, method: "PUT")).head?.status, 405)
+        XCTAssertEqual(end(try start("data:,x", method: "POST")).head?.status, 405)
+    }
+
+    func testAPausedFileStandsStill() throws {
+        let (url, bytes) = try write("f", 1_000_000)
+        let (other, _) = try write("g", 1_000_000)
+        recorder.onBody = { [unowned self] id, _ in
+            if id.rawValue == 1, recorder[id].body.count < 200_000 { transport.setPaused(id, true) }
+        }
+        let id = try start(url)
+        loop.run(transport, until: { !recorder[id].body.isEmpty })
+        let before = recorder[id].body.count
+        // As much goes through the same thread meanwhile.
+        XCTAssertEqual(end(try start(other)).body.count, 1_000_000)
+        XCTAssertEqual(recorder[id].body.count, before)
+        recorder.onBody = { _, _ in }
+        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).body, bytes)
+    }
+
+    func testAFileThatShrinksWhileItIsReadIsTruncated() throws {
+        let (url, bytes) = try write("f", 1_000_000)
+        recorder.onBody = { [unowned self] id, _ in
+            if recorder[id].body.count < 200_000 { transport.setPaused(id, true) }
+        }
+        let id = try start(url)
+        loop.run(transport, until: { !recorder[id].body.isEmpty })
+        truncate("\(folder!)/f", 1000)
+        transport.setPaused(id, false)
+        recorder.onBody = { _, _ in }
+        let record = end(id)
+        XCTAssertEqual(record.failure?.code, .truncated)
+        XCTAssertEqual(record.failure?.status, 200)
+        XCTAssertEqual(record.body, Array(bytes.prefix(record.body.count)))
+    }
+
+    func testData() throws {
+        let record = end(try start("data:image/x;base64,QUJD"))
+        XCTAssertEqual(record.text, "ABC")
+        XCTAssertEqual(record.head?.fields.first(named: "Content-Type"), "image/x")
+        XCTAssertEqual(record.head?.contentLength, 3)
+        let long = String(repeating: "%41", count: 300_000)
+        XCTAssertEqual(end(try start("data:,\(long)")).body.count, 300_000)
+    }
+
+    /// At each of its reports; nothing comes after it, and no descriptor stays open.
+    func testCancelInEveryReportOfAFile() throws {
+        let (url, _) = try write("f", 400_000)
+        let before = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        recorder.onConnected = { [unowned self] id in if id.rawValue == 1 { transport.cancel(id) } }
+        recorder.onHead = { [unowned self] id, _ in
+            if id.rawValue == 2 { transport.cancel(id) }
+            return .receive
+        }
+        recorder.onBody = { [unowned self] id, _ in
+            if id.rawValue == 3 || (id.rawValue == 4 && recorder[id].body.count > 200_000) { transport.cancel(id) }
+        }
+        for _ in 1...4 { try start(url) }
+        let cancelledAtOnce = try start(url)
+        transport.cancel(cancelledAtOnce)
+        XCTAssertEqual(end(try start(url)).body.count, 400_000)
+        for id in 1...5 { XCTAssertFalse(recorder[TransferID(rawValue: UInt64(id))].hasEnded) }
+        XCTAssertEqual(recorder[cancelledAtOnce].connections, 0)
+        transport.close()
+        loop.turn(transport)
+        XCTAssertLessThanOrEqual(try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count, before)
+    }
+
+    func testCloseEndsWhatIsBeingRead() throws {
+        let (url, _) = try write("f", 1_000_000)
+        let ids = try (0..<20).map { _ in try start(url) }
+        loop.run(transport, until: { !recorder[ids[0]].body.isEmpty })
+        transport.close()
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertFalse(ids.contains { recorder[$0].failure != nil })
+    }
+
+    // MARK: Loaders of the host
+
+    func testALoaderReportsFromAnotherThread() throws {
+        loader.onStart = { receiver in
+            Foundation.Thread.detachNewThread { [self] in
+                try! receiver.receive(head(length: 300))
+                for index in 0..<100 { try! receiver.receive([UInt8](repeating: UInt8(index), count: 3), taken: nil) }
+                try! receiver.end(nil)
+            }
+        }
+        let record = end(try start("app://h/x"))
+        XCTAssertEqual(record.body, (0..<300).map { UInt8($0 / 3) })
+        XCTAssertEqual(loader.givenUp, 0)
+        XCTAssertEqual(loader.state.read { $0.requests.map(\.url.canonical) }, ["app://h/x"])
+        XCTAssertEqual(loader.state.read { $0.requests[0].fields }, [HeaderField("X-Own", "1")])
+    }
+
+    func testCredentialsComeAsAHeaderField() throws {
+        for (pair, encoded) in [("u:pw", "dTpwdw=="), ("u", "dTo="), ("me%40x:", "bWVAeDo=")] {
+            try start("app://\(pair)@h/")
+            XCTAssertEqual(
+                loader.state.read { $0.requests.last!.fields.first(named: "Authorization") }, "Basic \(encoded)")
+        }
+    }
+
+    /// The process exits: its own state may be gone.
+    func testNobodyIsToldWhenTheProcessExits() throws {
+        try start("app:x")
+        loaders.abandon()
+        transport.close()
+        XCTAssertEqual(loader.givenUp, 0)
+    }
+
+    func testWhatComesWhileItIsPausedWaits() throws {
+        let id = try start("app:x")
+        try loader.receiver.receive(head())
+        loop.run(transport, until: { recorder[id].head != nil })
+        transport.setPaused(id, true)
+        try loader.receiver.receive([1, 2, 3], taken: nil)
+        try loader.receiver.end(nil)
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertEqual(recorder[id].body, [])
+        XCTAssertFalse(recorder[id].hasEnded)
+        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).body, [1, 2, 3])
+    }
+
+    func testABodyIsHeldAgainstItsAnnouncedLength() throws {
+        let table: [(ResponseHead, Int, ErrorCode?)] = [
+            (head(length: 3), 3, nil), (head(length: 4), 3, .truncated), (head(length: 2), 3, .protocolError),
+            (head(), 3, nil), (head(length: 9, encoding: true), 3, nil), (head(204, length: 9), 0, nil),
+            (head(304, length: 9), 0, nil), (head(length: 0), 0, nil),
+        ]
+        for (head, count, code) in table {
+            let id = try start("app:x")
+            try loader.receiver.receive(head)
+            try loader.receiver.receive([UInt8](repeating: 7, count: count), taken: nil)
+            try loader.receiver.end(nil)
+            XCTAssertEqual(end(id).failure?.code, code, "\(head)")
+        }
+        XCTAssertEqual(loader.givenUp, 0, "all had ended")
+    }
+
+    func testABodyThatNobodyWantsIsReadNoFurtherThanItsPreview() throws {
+        recorder.onHead = { _, _ in .discard }
+        let id = try start("app:x")
+        try loader.receiver.receive(head(404, length: 10_000))
+        try loader.receiver.receive([UInt8](repeating: 1, count: 500), taken: nil)
+        try loader.receiver.receive([UInt8](repeating: 2, count: 500), taken: nil)
+        let record = end(id)
+        XCTAssertTrue(record.isFinished)
+        XCTAssertEqual(record.body.count, BodyDisposition.previewBytes)
+        XCTAssertEqual(loader.givenUp, 1)
+        try loader.receiver.end(nil)
+    }
+
+    func testTheBodyOfAHEADIsDropped() throws {
+        let id = try start("app:x", method: "HEAD")
+        try loader.receiver.receive(head(length: 10))
+        try loader.receiver.receive([1], taken: nil)
+        try loader.receiver.end(nil)
+        XCTAssertTrue(end(id).isFinished)
+        XCTAssertEqual(recorder[id].body, [])
+    }
+
+    func testALoaderThatWasTakenOutRunsWhatItBeganAndNothingElse() throws {
+        let first = try start("app:x")
+        let url = try transport.parse("app:y")
+        try loaders.set(nil, for: "app")
+        try loader.receiver.end(Failure(.resolveFailed, "gone"))
+        XCTAssertEqual(end(first).failure?.code, .resolveFailed)
+        let late = TransferID(rawValue: 99)
+        transport.start(late, TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 1))
+        XCTAssertEqual(end(late).failure?.code, .unsupportedScheme)
+        XCTAssertThrowsError(try transport.parse("app:x"))
+        loaders.close()
+        XCTAssertThrowsError(try loaders.set(loader, for: "app")) { XCTAssertEqual(($0 as? Failure)?.code, .shutDown) }
+    }
+
+    /// A host frees what it has after `end`: giving up must not be at work any more by then.
+    func testAnEndWaitsForAGivingUpOnAnotherThread() throws {
+        let hasReturned = Monitor(false)
+        let result = Monitor(Bool?.none)
+        loader.onGivenUp = { receiver in
+            let isCalling = Monitor(false)
+            Foundation.Thread.detachNewThread {
+                isCalling.change { $0 = true }
+                try? receiver.end(Failure(.connectionLost, ""))
+                result.change { $0 = hasReturned.read { $0 } }
+            }
+            _ = isCalling.wait(until: .patient) { $0 ? true : nil }
+            for _ in 0..<1000 { sched_yield() }
+            // Inside of it there is nothing to wait for.
+            try? receiver.receive(
+                ResponseHead(status: 200, httpVersion: 0, fields: [], contentLength: nil, isEncoded: false))
+            hasReturned.change { $0 = true }
+        }
+        transport.cancel(try start("app:x"))
+        XCTAssertEqual(result.wait(until: .patient) { $0 }, true)
+        XCTAssertEqual(loader.givenUp, 1)
+    }
+
+    func testCloseGivesUpWhatLoadersHave() throws {
+        let ids = try (0..<3).map { try start("app:\($0)") }
+        try loader.receiver.receive(head())
+        transport.close()
+        XCTAssertEqual(loader.givenUp, 3)
+        try loader.receiver.end(nil)
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertFalse(ids.contains { recorder[$0].hasEnded })
+    }
+}

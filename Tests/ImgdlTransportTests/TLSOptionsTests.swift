@@ -1,0 +1,173 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Features B17, O6: whom a request trusts, as whom it appears; and that no connection, nor any TLS session, which was
+/// made under one set of options ever serves a request with another.
+final class TLSOptionsTests: TransportTestCase {
+    private var secure: Origin!
+
+    private func serve(_ tls: TLS = TLS(), trusted: Bool = true) throws {
+        secure?.stop()
+        secure = try Origin(tls: tls)
+        secure.route("/a") { try $0.respond(text: "a") }
+        let file = trusted ? secure.authority?.file : nil
+        try makeTransport(TransportConfiguration(certificateAuthorities: file, proxy: ""))
+    }
+
+    override func tearDown() {
+        super.tearDown()
+        secure?.stop()
+    }
+
+    private func fetch(_ tls: TLSOptions) throws -> TransferRecord { record(of: try start(secure.url("/a"), tls: tls)) }
+
+    /// Two requests with the options and two without, twice over: each kind has its own connection and keeps it.
+    private func assertApart(
+        _ tls: TLSOptions, plainFails: ErrorCode? = nil, file: StaticString = #filePath, line: UInt = #line
+    ) throws {
+        for _ in 0..<2 {
+            for _ in 0..<2 { XCTAssertEqual(try fetch(tls).text, "a", file: file, line: line) }
+            for _ in 0..<2 {
+                let plain = try fetch(TLSOptions())
+                XCTAssertEqual(plain.failure?.code, plainFails, plain.failure?.message ?? "", file: file, line: line)
+            }
+        }
+        let served = secure.log.connections.filter { $0.requests > 0 }
+        XCTAssertEqual(served.map(\.requests).sorted(), plainFails == nil ? [4, 4] : [4], file: file, line: line)
+        XCTAssertEqual(served.filter { $0.handshake?.isResumed == true }.count, 0, file: file, line: line)
+    }
+
+    /// The same pin several times is another set of options with the same meaning.
+    private func pinned(_ pin: String, times: Int) -> TLSOptions {
+        pinned(times == 0 ? nil : Array(repeating: pin, count: times).joined(separator: ";"))
+    }
+
+    private func pinned(_ pin: String?) -> TLSOptions {
+        var tls = TLSOptions()
+        tls.pinnedPublicKey = pin
+        return tls
+    }
+
+    func testPinning() throws {
+        try serve()
+        try assertApart(pinned(secure.authority?.pin))
+        let other = "sha256//" + String(repeating: "A", count: 43) + "="
+        let failed = try fetch(pinned(other))
+        XCTAssertEqual(failed.failure?.code, .tlsPin, failed.failure?.message ?? "")
+        XCTAssertEqual(try fetch(pinned("\(other);\(secure.authority!.pin)")).text, "a")
+        XCTAssertEqual(try fetch(pinned(other)).failure?.code, .tlsPin, "though a connection stands")
+        for text in ["", "/etc/passwd", "sha256//", "sha256//x", "\(other);", "md5//\(other)"] {
+            XCTAssertEqual(try fetch(pinned(text)).failure?.code, .tlsFailed, text)
+        }
+    }
+
+    func testClientCertificate() throws {
+        try serve(TLS(client: .optional))
+        let client = try XCTUnwrap(secure.authority?.client)
+        var tls = TLSOptions()
+        tls.clientCertificate = client.certificate
+        tls.clientKey = client.key
+        try assertApart(tls)
+        let names = Set(secure.log.connections.map { $0.handshake?.clientName ?? "-" })
+        XCTAssertEqual(names, ["-", client.name])
+        // Another key for the same certificate is another set of options.
+        var encrypted = tls
+        encrypted.clientKey = client.encryptedKey
+        encrypted.clientKeyPassword = client.passphrase
+        XCTAssertEqual(try fetch(encrypted).text, "a")
+        XCTAssertEqual(secure.log.connections.count, 3)
+        for password in [nil, "wrong"] {
+            encrypted.clientKeyPassword = password
+            let failed = try fetch(encrypted).failure
+            XCTAssertEqual(failed?.code, .tlsFailed)
+            XCTAssertTrue(failed?.message.contains(client.certificate) ?? false, failed?.message ?? "")
+        }
+    }
+
+    func testAClientCertificateThatIsRefused() throws {
+        for isAtMost12 in [false, true] {
+            try serve(TLS(client: .required, isAtMost12: isAtMost12))
+            let stranger = try XCTUnwrap(secure.authority?.stranger)
+            var tls = TLSOptions()
+            tls.clientCertificate = stranger.certificate
+            tls.clientKey = stranger.key
+            for options in [tls, TLSOptions()] {
+                let failure = try fetch(options).failure
+                XCTAssertTrue([.tlsFailed, .connectionLost].contains(failure?.code), "\(String(describing: failure))")
+                XCTAssertEqual(failure?.code, .tlsFailed, failure?.message ?? "")
+            }
+        }
+    }
+
+    func testAllowInvalidCertificates() throws {
+        for certificate in [Certificate.expired, .wrongHost, .selfSigned] {
+            try serve(TLS(certificate), trusted: certificate != .selfSigned)
+            var tls = TLSOptions()
+            tls.allowsInvalidCertificates = true
+            try assertApart(tls, plainFails: .tlsCertificate)
+        }
+    }
+
+    func testCertificateAuthorities() throws {
+        try serve(trusted: false)
+        var tls = TLSOptions()
+        tls.certificateAuthorities = secure.authority?.file
+        try assertApart(tls, plainFails: .tlsCertificate)
+    }
+
+    func testFilesThatCannotBeUsed() throws {
+        try serve()
+        let own = try XCTUnwrap(secure.authority?.file)
+        let files = [
+            ("/nonexistent/x.pem", "No such file"), ("/tmp", "not a file"), ("/etc/hostname", "/etc/hostname"),
+        ]
+        for (file, cause) in files {
+            for option in [\TLSOptions.certificateAuthorities, \.clientCertificate, \.clientKey] {
+                var tls = TLSOptions()
+                if option == \TLSOptions.clientKey { tls.clientCertificate = own }
+                tls[keyPath: option] = file
+                let failure = try fetch(tls).failure
+                XCTAssertEqual(failure?.code, .tlsFailed, failure?.message ?? "")
+                let named = failure?.message.contains(cause) ?? false
+                XCTAssertTrue(named || option == \TLSOptions.clientKey, failure?.message ?? "")
+            }
+        }
+        var keyAlone = TLSOptions()
+        keyAlone.clientKey = own
+        XCTAssertEqual(try fetch(keyAlone).failure?.code, .tlsFailed)
+        XCTAssertEqual(try fetch(TLSOptions()).text, "a")
+    }
+
+    /// Connections of sets of options that nobody uses any more do not pile up.
+    func testUnusedSetsAreForgotten() throws {
+        try serve()
+        let pin = try XCTUnwrap(secure.authority?.pin)
+        let sets = (0..<(Lanes.maximumUnused + 3)).map { pinned(pin, times: $0 + 1) }
+        for tls in sets { XCTAssertEqual(try fetch(tls).text, "a") }
+        XCTAssertTrue(secure.wait { $0.openConnections == Lanes.maximumUnused })
+        XCTAssertEqual(try fetch(sets[0]).text, "a")
+    }
+
+    /// Their descriptors and timers find the right handle while all run at once.
+    func testManySetsAtOnce() throws {
+        try serve()
+        secure.route("/held") { exchange in
+            try exchange.send(status: 200, headers: ["Content-Length": "2"])
+            try exchange.send(body: [1])
+            try exchange.wait("all")
+            try exchange.send(body: [2])
+        }
+        let pin = try XCTUnwrap(secure.authority?.pin)
+        let ids = try (0..<12).map { n in
+            try start(secure.url("/held"), tls: pinned(pin, times: n % 4 == 0 ? 0 : n))
+        }
+        run(until: ids.allSatisfy { recorder[$0].body.count == 1 })
+        transport.cancel(ids[5])
+        secure.gate("all").open()
+        for id in ids where id != ids[5] { XCTAssertEqual(record(of: id).body, [1, 2]) }
+        XCTAssertTrue(secure.wait { $0.connectionsClosedByClient >= 1 })
+    }
+}

@@ -1,0 +1,215 @@
+/* Batches from many threads: each request and each batch has one end, whatever races (features F1-F6, R09). */
+#define SUITE "batches"
+#include "support.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { STRESS_THREADS = 4, BATCHES_EACH = UNDER_SANITIZER ? 25 : 100, LARGEST = 24 };
+
+static atomic_uint items_accepted, item_ends, item_destructors, items_cancelled, batches_finished, batch_destructors, wrong;
+
+struct observed_batch {
+    atomic_int inside, is_finished, destroyed;
+    atomic_size_t finished;
+};
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+static void on_item(const imgdl_event *event, void *user_data)
+{
+    (void)user_data;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    item_ends++;
+    if (event->code == IMGDL_ERROR_CANCELLED)
+        items_cancelled++;
+    if (!event->token || !event->metrics)
+        wrong++;
+}
+
+static void on_item_destroyed(void *user_data)
+{
+    (void)user_data;
+    item_destructors++;
+}
+
+static void on_progress(const imgdl_batch_progress *progress, void *user_data)
+{
+    struct observed_batch *batch = user_data;
+    if (atomic_fetch_add(&batch->inside, 1) || atomic_load(&batch->is_finished) || atomic_load(&batch->destroyed))
+        wrong++;
+    size_t before = atomic_exchange(&batch->finished, progress->finished);
+    if (progress->total && progress->finished != before + 1)
+        wrong++;
+    if (progress->failed + progress->cancelled > progress->finished || progress->finished > progress->total)
+        wrong++;
+    if (progress->is_finished) {
+        if (progress->finished != progress->total)
+            wrong++;
+        batches_finished++;
+        atomic_store(&batch->is_finished, 1);
+    }
+    atomic_fetch_sub(&batch->inside, 1);
+}
+
+static void on_batch_destroyed(void *user_data)
+{
+    struct observed_batch *batch = user_data;
+    if (atomic_exchange(&batch->destroyed, 1))
+        wrong++;
+    batch_destructors++;
+}
+
+struct prefetcher {
+    imgdl_downloader *downloader;
+    uint64_t random;
+    struct observed_batch batches[BATCHES_EACH];
+    unsigned accepted;
+};
+
+static const char *item_urls[16];
+
+static void *prefetch(void *argument)
+{
+    struct prefetcher *prefetcher = argument;
+    for (unsigned i = 0; i < BATCHES_EACH; i++) {
+        imgdl_request requests[LARGEST];
+        size_t count = next_random(&prefetcher->random) % (LARGEST + 1);
+        for (size_t k = 0; k < count; k++) {
+            uint32_t dice = next_random(&prefetcher->random);
+            imgdl_request_init(&requests[k], sizeof requests[k]);
+            requests[k].url = item_urls[dice % 16];
+            requests[k].callback = dice % 5 ? on_item : NULL;
+            requests[k].destructor = on_item_destroyed;
+            requests[k].executor = dice % 7 == 0 ? IMGDL_EXECUTOR_INLINE : NULL;
+            requests[k].event_mask = dice % 3 ? 0 : IMGDL_EVENT_ALL;
+        }
+        imgdl_batch_options options;
+        imgdl_batch_options_init(&options, sizeof options);
+        options.max_concurrent = next_random(&prefetcher->random) % 8;
+        options.executor = next_random(&prefetcher->random) % 3 == 0 ? IMGDL_EXECUTOR_INLINE : NULL;
+        options.progress = on_progress;
+        options.destructor = on_batch_destroyed;
+        options.user_data = &prefetcher->batches[i];
+        imgdl_batch *batch = NULL;
+        imgdl_status status = imgdl_downloader_prefetch(prefetcher->downloader, requests, count, &options, &batch);
+        if (status == IMGDL_OK) {
+            prefetcher->accepted++;
+            for (size_t k = 0; k < count; k++)
+                if (requests[k].callback)
+                    items_accepted++;
+        } else if (status != IMGDL_ERROR_SHUT_DOWN) {
+            wrong++;
+        }
+        switch (next_random(&prefetcher->random) % 8) {
+        case 0: imgdl_batch_cancel(batch); break;
+        case 1:
+            imgdl_batch_set_paused(batch, 1);
+            imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH);
+            imgdl_batch_set_paused(batch, 0);
+            break;
+        case 2: imgdl_batch_set_priority(batch, IMGDL_PRIORITY_NORMAL); break;
+        case 3: imgdl_downloader_cancel_all(prefetcher->downloader); break;
+        default: break;
+        }
+        imgdl_batch_release(batch);
+    }
+    return NULL;
+}
+
+static void play(int destroys_early)
+{
+    for (int i = 0; i < 16; i++)
+        item_urls[i] = i == 3 ? at_origin("/status/404?n=%d", i) : at_origin("/pictures/tiny.png?n=%d", i);
+    imgdl_downloader *downloader = new_downloader_with(12, NULL);
+    static struct prefetcher prefetchers[STRESS_THREADS];
+    pthread_t threads[STRESS_THREADS];
+    for (unsigned i = 0; i < STRESS_THREADS; i++) {
+        prefetchers[i].downloader = downloader;
+        prefetchers[i].random = i + 1;
+        REQUIRE(pthread_create(&threads[i], NULL, prefetch, &prefetchers[i]) == 0);
+    }
+    if (destroys_early) {
+        /* Half-way through, by the batches' own count. */
+        while (batch_destructors < STRESS_THREADS * BATCHES_EACH / 4)
+            sched_yield();
+        REQUIRE_OK(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, NULL, NULL));
+    }
+    for (unsigned i = 0; i < STRESS_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    unsigned accepted = 0;
+    for (unsigned i = 0; i < STRESS_THREADS; i++)
+        accepted += prefetchers[i].accepted;
+    if (!destroys_early) {
+        REQUIRE_OK(imgdl_downloader_wait_idle(downloader, -1));
+        CHECK_NUMBER(imgdl_downloader_current_count(downloader), 0);
+    }
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    CHECK_NUMBER(wrong, 0);
+    CHECK_NUMBER(batches_finished, accepted);
+    CHECK_NUMBER(batch_destructors, STRESS_THREADS * BATCHES_EACH);
+    CHECK_NUMBER(item_ends, items_accepted);
+    CHECK(items_cancelled > 0);
+    CHECK(!HAS_LEAKS());
+}
+
+TEST_WITHIN(UNDER_SANITIZER ? 300 : 60, "stress: batches from many threads, cancelled, paused and raised: the counts add up (F1, F5, R09)")
+{
+    play(0);
+}
+
+TEST_WITHIN(UNDER_SANITIZER ? 300 : 60, "stress: a shutdown in the midst of batches ends each of them once (F5)")
+{
+    play(1);
+}
+
+TEST("handles of batches: wrong, stale and released ones are found out")
+{
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_batch_progress progress = {.struct_size = sizeof progress};
+    imgdl_batch *batch = NULL;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, NULL, 0, NULL, &batch));
+    CHECK_CODE(imgdl_batch_cancel(NULL), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK_CODE(imgdl_batch_cancel((imgdl_batch *)(void *)downloader), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK_CODE(imgdl_downloader_cancel_all((imgdl_downloader *)(void *)batch), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK_CODE(imgdl_batch_progress_get(batch, NULL), IMGDL_ERROR_INVALID_ARGUMENT);
+    CHECK_CODE(imgdl_batch_progress_get(batch, &progress), IMGDL_OK);
+    CHECK_NUMBER(progress.is_finished, 1);
+    CHECK(imgdl_batch_retain(batch) == batch);
+    imgdl_batch_release(batch);
+    /* Parents first. */
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    CHECK_CODE(imgdl_batch_cancel(batch), IMGDL_OK);
+    imgdl_batch_release(batch);
+    imgdl_batch_release(batch);
+    CHECK_CODE(imgdl_batch_set_paused(batch, 1), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK(imgdl_batch_retain(batch) == NULL);
+    CHECK(!HAS_LEAKS());
+}
+
+TEST("what a batch's request tells it told as any other: order, one terminal, one destructor")
+{
+    enum { COUNT = 7 };
+    imgdl_downloader *downloader = new_downloader();
+    static struct recorder recorders[COUNT];
+    imgdl_request requests[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        recorder_init(&recorders[i]);
+        requests[i] = recorded_request(at_origin("/pictures/baseline.jpg?n=%d", i), &recorders[i]);
+    }
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, requests, COUNT, NULL, NULL));
+    for (int i = 0; i < COUNT; i++) {
+        if (!await_end(&recorders[i], NULL))
+            harness_abandon();
+        check_ending(&recorders[i]);
+        check_order(&recorders[i], IMGDL_EVENT_ALL);
+        CHECK_CODE(recorders[i].code, IMGDL_OK);
+        recorder_clear(&recorders[i]);
+    }
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+}
