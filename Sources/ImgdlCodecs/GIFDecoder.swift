@@ -45,7 +45,9 @@ final class GIFDecoder: ImageDecoder {
             case .frame(let frame): try begin(frame)
             case .data(let data): try read(data)
             case .frameEnd:
-                guard frame == nil else { throw Failure(.badImageData, "frame \(frameCount) of the GIF has too little data") }
+                guard frame == nil else {
+                    throw Failure(.badImageData, "frame \(frameCount) of the GIF has too little data")
+                }
             case .trailer: try end()
             }
         }

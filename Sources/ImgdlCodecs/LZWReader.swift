@@ -3,8 +3,8 @@ import ImgdlCore
 
 /// LZW as GIF has it: codes of growing width, least significant bit first, a code that clears the table, one that ends.
 ///
-/// What a code stands for has been written before: the string of the code ahead of it, and one index more, lie side by
-/// side in the output. So the table holds a position and a length for each code, and decoding copies from earlier output.
+/// What a code stands for has been written before: the string of the code ahead of it, and one index more, lie side
+/// by side in the output. So the table holds a position and a length for each code, and decoding copies from earlier output.
 /// Suspends between any two bytes; no byte is read twice.
 final class LZWReader {
     enum Outcome {
@@ -119,7 +119,7 @@ final class LZWReader {
                     }
                     width = firstWidth
                     mask = 1 &<< width &- 1
-                    // The first code behind it has none ahead: what it would define is the end code, which is not looked up.
+                    // The code behind it has none ahead: it would define the end code, which is not looked up.
                     next = clear &+ 1
                     continue
                 }
@@ -142,7 +142,9 @@ final class LZWReader {
                         done &+= 8
                     }
                     // The string that is being defined ends with its own beginning.
-                    if code == next { to.storeBytes(of: from.load(as: UInt8.self), toByteOffset: length &- 1, as: UInt8.self) }
+                    if code == next {
+                        to.storeBytes(of: from.load(as: UInt8.self), toByteOffset: length &- 1, as: UInt8.self)
+                    }
                 }
                 last = UInt64(truncatingIfNeeded: position) | UInt64(truncatingIfNeeded: length &+ 1) &<< 32
                 position &+= length

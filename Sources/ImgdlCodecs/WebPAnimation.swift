@@ -98,7 +98,8 @@ final class WebPAnimation {
         let status = WebPGetFeatures(start, body.count, &found)
         if status == VP8_STATUS_NOT_ENOUGH_DATA { return }
         try WebPStill.check(status)
-        guard found.width == frame.rectangle.width, found.height == frame.rectangle.height, found.has_animation == 0 else {
+        let area = frame.rectangle
+        guard found.width == area.width, found.height == area.height, found.has_animation == 0 else {
             throw broken("has another size than it says")
         }
         features = found
@@ -212,5 +213,7 @@ final class WebPAnimation {
         }
     }
 
-    private func broken(_ words: String) -> Failure { Failure(.badImageData, "frame \(frameCount) of the WebP \(words)") }
+    private func broken(_ words: String) -> Failure {
+        Failure(.badImageData, "frame \(frameCount) of the WebP \(words)")
+    }
 }
