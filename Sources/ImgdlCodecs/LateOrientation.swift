@@ -2,8 +2,8 @@ import CCodecs
 import ImgdlCore
 
 extension DecodedImage {
-    /// The same upright, complete picture with an orientation that was found only behind its pixels. If that has made it
-    /// stand out of the box, it is scaled once more, from the size it has.
+    /// The same upright picture, turned, and scaled into the box if it stands out of that: for an orientation that was
+    /// found only behind the pixels, and for pixels that came at full size.
     func turned(_ stored: Int, _ options: DecodeOptions) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -19,18 +19,15 @@ extension DecodedImage {
                 header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,
                 loopCount: loopCount)
         }
-        let canvas = try layout.makeCanvas(pixels.format)
+        let canvas: PixelBuffer
         var rows = ready.height
         if isScaled {
-            let alpha = pixels.alpha(isOpaque: !header.hasAlpha)
-            let scaler = try RowScaler(
-                width: pixels.width, height: pixels.height, to: layout, from: alpha, pixels.format)
-            scaler.begin(on: canvas)
-            scaler.push(pixels.bytes, rows: ready.height)
-            rows = scaler.rows
+            let scaled = try pixels.scaled(to: layout, isOpaque: !header.hasAlpha, rows: rows)
+            (canvas, rows) = (scaled.pixels, scaled.rows)
         } else {
+            canvas = try layout.makeCanvas(pixels.format)
             codec_place_rows(
-                pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.width, 0, ready.height,
+                pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.width, 0, rows,
                 layout.placement(on: canvas), 0)
         }
         // All frames again for each partial image would be work without bound: the whole picture has them.

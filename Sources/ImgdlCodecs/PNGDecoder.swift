@@ -100,7 +100,7 @@ final class PNGDecoder: ImageDecoder {
         let target = isInterlaced ? asStored : layout
         let written = try target.makeCanvas(options.pixelFormat)
         if layout.isScaled(width: width, height: height) {
-            let alpha = found.has_alpha != 0 ? CODEC_STRAIGHT : CODEC_OPAQUE
+            let alpha = found.has_alpha != 0 ? CODEC_ALPHA_STRAIGHT : CODEC_ALPHA_OPAQUE
             scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
         }
         let premultipliesRows = !isInterlaced && premultiplies

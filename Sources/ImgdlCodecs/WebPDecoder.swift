@@ -131,7 +131,7 @@ final class WebPDecoder: ImageDecoder {
         let (width, height) = (Int(features.width), Int(features.height))
         if layout.isScaled(width: width, height: height), !libwebpScales(features) {
             // The rows that come are premultiplied already where that was asked for.
-            let alpha = options.pixelFormat.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT
+            let alpha = options.pixelFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
             let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
             let pixels = try layout.makeCanvas(options.pixelFormat)
             scaler.begin(on: pixels)

@@ -27,6 +27,9 @@ package final class Subscription: @unchecked Sendable {
     /// The engine's thread alone.
     var subscriberID: SubscriberID = 0
     var transferID = TransferID(rawValue: 0)
+    /// Memory that the terminal carries: set before it is posted, let go when its callback has returned.
+    var pictureCharge: MemoryCharge?
+    var bodyCharge: MemoryCharge?
     /// Guarded by the executor's queue.
     var pending = PendingEvents()
     var isScheduled = false
@@ -122,6 +125,8 @@ package final class Subscription: @unchecked Sendable {
             kept.response = nil
         }
         outstanding.complete(self, kept)
+        pictureCharge = nil
+        bodyCharge = nil
         whenComplete?(kept.code)
     }
 }

@@ -9,7 +9,15 @@ final class ActiveTransfer {
     private(set) var body: Body?
     /// In the order of the rules' variants.
     var variants: [ActiveVariant] = []
+    var bodyCharge: MemoryCharge?
     private var wholeBody: BodySlice?
+    private var probing = Probing.notBegun
+
+    private enum Probing {
+        case notBegun
+        case looks(any ImageProbe)
+        case decided
+    }
 
     init(_ request: TransferRequest) {
         self.request = request
@@ -17,6 +25,25 @@ final class ActiveTransfer {
     }
 
     var progress: Progress { Progress(received: Int64(body?.count ?? 0), expected: expected) }
+
+    func addVariants(upTo index: Int) {
+        while variants.count <= index { variants.append(ActiveVariant()) }
+    }
+
+    /// What these next bytes of the body say of the picture; nil when that is known, or nobody can tell.
+    func probe(_ bytes: UnsafeRawBufferPointer, _ codec: any ImageCodec) -> PictureSize? {
+        let begun: (any ImageProbe)?
+        switch probing {
+        case .notBegun: begun = codec.makeProbe()
+        case .looks(let probe): begun = probe
+        case .decided: return nil
+        }
+        probing = .decided
+        guard var probe = begun else { return nil }
+        let size = probe.feed(bytes)
+        if size == .undecided { probing = .looks(probe) }
+        return size
+    }
 
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -47,4 +74,6 @@ struct ActiveVariant {
     var header: ImageHeader?
     /// The latest partial image, then the picture, or what could be salvaged.
     var image: DecodedImage?
+    /// The memory that the rules have counted for it.
+    var charge: MemoryCharge?
 }

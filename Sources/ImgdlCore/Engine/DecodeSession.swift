@@ -1,12 +1,15 @@
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
+    /// What the decoder needs is in use while it is there.
+    private let charge: MemoryCharge?
     private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
 
-    init(_ decoder: any ImageDecoder, clock: any Clock) {
+    init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?, clock: any Clock) {
         self.decoder = decoder
+        self.charge = charge
         self.clock = clock
     }
 

@@ -9,6 +9,7 @@ final class Engine: TransportEvents {
     private let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
+    private let ledger: MemoryLedger
     private var transport: (any Transport)?
     var downloads: Downloads
     /// By slot of the rules' numbers.
@@ -27,7 +28,7 @@ final class Engine: TransportEvents {
 
     init(
         limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
-        workers: WorkerPool
+        workers: WorkerPool, ledger: MemoryLedger
     ) {
         downloads = Downloads(limits)
         ended = Condition(endLock)
@@ -37,6 +38,7 @@ final class Engine: TransportEvents {
         self.codec = codec
         self.store = store
         self.workers = workers
+        self.ledger = ledger
     }
 
     /// Before `run`.
@@ -87,6 +89,7 @@ final class Engine: TransportEvents {
     private func performCommands() {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
+        takeReleasedMemory()
         for command in mailbox.takeAll() { perform(command) }
         isPerformingCommands = false
     }
@@ -107,10 +110,16 @@ final class Engine: TransportEvents {
         case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
+        case .setMaximumPerHost(let maximum): downloads.setMaximumPerHost(maximum, now)
         case .setOrder(let order): downloads.setOrder(order)
         case .setSuspended(let suspended):
             // A downloader that ends is not held up: its downloads were promised to run to their end.
             downloads.setSuspended(suspended && !isShuttingDown, now)
+        case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
+        case .enterForeground: downloads.enterForeground(now)
+        case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
+        case .reconfigure(let transport, let limits): reconfigure(transport, limits, now)
+        case .memoryReleased: takeReleasedMemory()
         case .decodeStepped(let report): decodeStepped(report, now)
         case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
@@ -118,6 +127,7 @@ final class Engine: TransportEvents {
             isShuttingDown = true
             // What waits must be able to end.
             downloads.setSuspended(false, now)
+            downloads.enterForeground(now)
             if cancelling { downloads.cancelAll(now) }
         }
         performActions()
@@ -127,21 +137,42 @@ final class Engine: TransportEvents {
 
     private func performActions() {
         let actions = downloads.takeActions()
-        guard !actions.isEmpty else { return }
         // Before anybody is told of an end: whoever looks then sees it.
-        noteLoad()
+        ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
+        if !actions.isEmpty { noteLoad() }
         for action in actions { perform(action) }
+        if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
+    }
+
+    private func takeReleasedMemory() {
+        let bytes = ledger.take()
+        guard bytes > 0 else { return }
+        downloads.memoryReleased(bytes, clock.now())
+        performActions()
+    }
+
+    /// The old transport ends with all that it carried; the next starts are the new one's.
+    private func reconfigure(_ new: any Transport, _ limits: Limits, _ now: Instant) {
+        downloads.reconfigure(limits, now)
+        performActions()
+        transport?.close()
+        transport = new
     }
 
     private func perform(_ action: Action) {
         switch action {
         case .start(let id): start(id)
         case .follow(let id, let redirect): follow(id, redirect)
+        case .setPriority(let id, let priority): transport?.setPriority(id, priority)
+        case .setPaused(let id, let isPaused): transport?.setPaused(id, isPaused)
         case .stop(let id): transport?.cancel(id)
         case .forget(let id):
             // One that never left the queue has none.
             if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
             measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
+        case .reserve(let id, let variant, let bytes):
+            transfer(id)?.addVariants(upTo: variant)
+            transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)
         case .decode(let id, let variant, let step): decode(id, variant, step)
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
@@ -171,7 +202,8 @@ final class Engine: TransportEvents {
         transport?.start(
             id,
             RedirectRules.request(
-                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes))
+                for: redirect, of: transfer.request, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
+                priority: downloads.priority(id)))
     }
 
     private func emit(_ subscriber: SubscriberID, _ notice: Notice) {
@@ -200,16 +232,23 @@ final class Engine: TransportEvents {
         switch outcome {
         case .success(let variant):
             result = DownloadResult(failure: nil, message: "", response: transfer?.response)
-            if let variant { result.image = transfer?.variants[variant].image }
+            if let variant {
+                result.image = transfer?.variants[variant].image
+                subscription.pictureCharge = transfer?.variants[variant].charge
+            }
             if subscription.options.wantsBody {
                 result.body = transfer?.contiguousBody()
+                subscription.bodyCharge = transfer.map { bodyCharge($0) }
                 if result.body == nil {
                     result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
             }
         case .failure(let failure, let salvaged):
             result = DownloadResult(failure: failure, message: "", response: transfer?.response)
-            if let salvaged { result.image = transfer?.variants[salvaged].image }
+            if let salvaged {
+                result.image = transfer?.variants[salvaged].image
+                subscription.pictureCharge = transfer?.variants[salvaged].charge
+            }
         }
         if let transfer { result.progress = transfer.progress }
         result.metrics = measureEnd(subscription, result.code)
@@ -217,12 +256,24 @@ final class Engine: TransportEvents {
         subscription.post(.terminal(result))
     }
 
+    /// The body leaves with a terminal: its bytes count until the terminal has been delivered.
+    private func bodyCharge(_ transfer: ActiveTransfer) -> MemoryCharge {
+        if let charge = transfer.bodyCharge { return charge }
+        let bytes = transfer.progress.received
+        downloads.holdMemory(bytes)
+        let charge = MemoryCharge(bytes, ledger)
+        transfer.bodyCharge = charge
+        return charge
+    }
+
     // MARK: Decoding
 
     private func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
-        while transfer.variants.count <= variant { transfer.variants.append(ActiveVariant()) }
-        let session = transfer.variants[variant].session ?? DecodeSession(codec.makeDecoder(options), clock: clock)
+        transfer.addVariants(upTo: variant)
+        let session =
+            transfer.variants[variant].session
+            ?? DecodeSession(codec.makeDecoder(options), transfer.variants[variant].charge, clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
@@ -269,6 +320,7 @@ final class Engine: TransportEvents {
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
         // What is read of an unwanted body belongs to no picture.
         guard let transfer = transfer(id), downloads.takesBody(id) else { return }
+        if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
             measurement(id)?.setBodyBytes(transfer.body?.count ?? 0)
             downloads.bodyReceived(id, body.count, clock.now())

@@ -7,10 +7,16 @@ package enum Action: Equatable {
     case start(TransferID)
     /// The response was a redirect that is followed: send the next hop's request.
     case follow(TransferID, Redirect)
+    /// Have the transport go on with less or more hurry than the others: of one that runs.
+    case setPriority(TransferID, Priority)
+    /// Have it come to a standstill, or go on.
+    case setPaused(TransferID, Bool)
     /// Nobody waits for it any more, or its time is over: end it at the transport.
     case stop(TransferID)
     /// It is over: let go of its body, its decoders and its number.
     case forget(TransferID)
+    /// So many bytes are counted for one of its decoders, until `memoryReleased` says that nobody holds them any more.
+    case reserve(TransferID, variant: Int, bytes: Int64)
     /// Have one of its decoders do something; answered with `decodeStepped`.
     case decode(TransferID, variant: Int, DecodeStep)
     /// Tell one subscriber something, then, once and last, how it ended.

@@ -13,6 +13,7 @@ extension Downloads {
             case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
+            case .grace(let number): expireGrace(number, now)
             }
         }
         startWaiting(now)
@@ -25,7 +26,7 @@ extension Downloads {
     }
 
     /// A reminder stands that is not too late for the transfer's deadline.
-    private mutating func watch(_ id: TransferID) {
+    mutating func watch(_ id: TransferID) {
         guard let deadline = transfers[id].deadline(limits) else { return }
         if let reminder = transfers[id].reminder, reminder <= deadline { return }
         transfers[id].reminder = deadline
@@ -37,6 +38,7 @@ extension Downloads {
             switch owner {
             case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _): transfers.contains(id)
+            case .grace: true
             }
         }
     }
@@ -54,7 +56,10 @@ extension Downloads {
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
-        guard subscribers.contains(subscriber) else { return }
+        // Of a clock that has stood still since there is a later reminder.
+        guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now else {
+            return
+        }
         let id = subscribers[subscriber].transfer
         let timeout = subscribers[subscriber].options.totalTimeout
         let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")

@@ -39,6 +39,7 @@ extension Downloads {
         let state = transfers[id].variants[variant]
         guard state.isIdle, state.subscriberCount > 0 else { return }
         if transfers[id].phase == .decoding {
+            guard state.phase == .open || reserveForEnd(id, variant) else { return }
             transfers[id].variants[variant].phase = .finishing
             actions.append(.decode(id, variant: variant, transfers[id].hasWholeBody ? .finish : .salvage))
             return
@@ -47,6 +48,7 @@ extension Downloads {
         guard isEarly, state.hasNewBytes || state.hasUnshown else { return }
         let shows = state.mayShow(now)
         if state.hasNewBytes || shows {
+            guard state.phase == .open || reserveEarly(id, variant) else { return }
             transfers[id].variants[variant].phase = .busy
             transfers[id].variants[variant].hasNewBytes = false
             transfers[id].variants[variant].hasUnshown = !shows
@@ -59,7 +61,7 @@ extension Downloads {
 
     // MARK: Telling
 
-    private mutating func releaseProgress(of variant: Int, _ id: TransferID) {
+    mutating func releaseProgress(of variant: Int, _ id: TransferID) {
         guard transfers[id].progressCount > 0 else { return }
         forEachSubscriber(of: variant, id) { downloads, subscriber in
             if downloads.subscribers[subscriber].isProgressHeld { downloads.emitProgress(subscriber) }
@@ -95,6 +97,7 @@ extension Downloads {
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
         transfers[id].variants[variant].phase = .done
+        hasRoom = true
         // The final progress comes also to who waited for a header that there is none of.
         if transfers[id].hasWholeBody { releaseProgress(of: variant, id) }
         // Other bytes may make a better picture.

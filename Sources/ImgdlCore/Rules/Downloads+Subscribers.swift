@@ -41,12 +41,6 @@ extension Downloads {
         stepDecoder(id, variant, now)
     }
 
-    /// The clock of a total timeout starts with the transfer, not in the queue (features I32).
-    mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
-        let timeout = subscribers[subscriber].options.totalTimeout
-        if timeout > 0 { remind(now.advanced(byMilliseconds: timeout), .totalTimeout(subscriber)) }
-    }
-
     // MARK: Telling
 
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
@@ -105,7 +99,10 @@ extension Downloads {
             subscribers[ended.next].previous = ended.previous
         }
         transfers[id].leave(ended.options, ended.variant)
-        if transfers[id].firstSubscriber == 0 { endTransfer(id) } else { requeue(id, before) }
+        hasRoom = true
+        guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
+        requeue(id, before)
+        if ended.options.continuesInBackground { reconsider(id, now) }
     }
 
     /// Once for each transfer that was started.
@@ -121,14 +118,17 @@ extension Downloads {
         case .waiting:
             waiting.remove(SlotTable<Transfer>.slot(id))
         case .connecting, .receiving:
-            runningCount -= 1
+            releasePlace(id)
             actions.append(.stop(id))
         case .decoding:
             break
         }
+        forgetBody(id)
         transfers.remove(id.rawValue)
         actions.append(.forget(id))
-        if transfers.count == 0 { deadlines.removeAll() }
+        guard transfers.count == 0 else { return }
+        deadlines.removeAll()
+        remindOfGrace()
     }
 
     /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).

@@ -19,6 +19,7 @@ extension Downloads {
         guard isRunning(id) else { return .discard }
         transfers[id].phase = .receiving
         transfers[id].status = head.status
+        transfers[id].httpVersion = head.httpVersion
         switch redirect(id, head.status, location) {
         case .none: break
         case .follow(let redirect): transfers[id].redirect = redirect
@@ -30,6 +31,7 @@ extension Downloads {
         if !transfers[id].isDraining { answered(id, head, now) }
         // A drain has less time than a body.
         if transfers.contains(id) { touch(id, now) }
+        press(id, now)
         startWaiting(now)
         return transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
     }
@@ -43,20 +45,23 @@ extension Downloads {
         guard isRunning(id), !transfers[id].isDraining else { return }
         touch(id, now)
         transfers[id].received += Int64(count)
+        countBody(id, count, now)
         if transfers[id].received > transfers[id].bodyLimit {
             enforceBodyLimits(id, now)
-            guard transfers.contains(id) else { return startWaiting(now) }
+            startWaiting(now)
+            guard transfers.contains(id) else { return }
         }
         for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
         stepDecoders(id, now)
+        relieve(now)
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
         guard isRunning(id) else { return }
         if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
         if let doom = transfers[id].doom { return failed(id, doom, now) }
-        runningCount -= 1
+        leaveTransport(id, now)
         transfers[id].phase = .decoding
         observeStop(id, nil)
         if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
@@ -77,7 +82,7 @@ extension Downloads {
         if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
         let failure = transfers[id].doom ?? failure
         unshare(id)
-        runningCount -= 1
+        leaveTransport(id, now)
         transfers[id].phase = .decoding
         transfers[id].failure = failure
         observeStop(id, failure)
@@ -112,6 +117,7 @@ extension Downloads {
         transfers[id].redirect = nil
         transfers[id].phase = .connecting
         actions.append(.follow(id, redirect))
+        hopBegan(id, now)
         touch(id, now)
     }
 

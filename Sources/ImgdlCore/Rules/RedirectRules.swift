@@ -62,7 +62,7 @@ package enum RedirectRules {
     /// What is sent to the next hop. Another origin does not see what was meant for the first (features I24), and a
     /// request without body says nothing about one.
     package static func request(
-        for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int
+        for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int, priority: Priority = .normal
     ) -> TransportRequest {
         let dropped = (redirect.leavesOrigin ? secretFields : []) + (redirect.sendsBody ? [] : bodyFields)
         let fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
@@ -70,7 +70,7 @@ package enum RedirectRules {
             url: redirect.url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
             maximumHeaderBytes: maximumHeaderBytes,
             credential: redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential),
-            usesCookies: first.usesCookies, tls: first.tls)
+            usesCookies: first.usesCookies, tls: first.tls, priority: priority)
     }
 
     private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]

@@ -23,6 +23,18 @@ struct Transfer {
     /// The lowest of its subscribers, or lower: looked at anew when it is passed.
     var bodyLimit = Int64.max
 
+    /// At its host and among the running; -1: none.
+    var place: WaitingQueue.Place = -1
+    var runningIndex: Int32 = 0
+    /// Counts starts: the lower, the older.
+    var startNumber: UInt32 = 0
+    private var continuingCount: Int32 = 0
+    var pauses: Pauses = []
+    var pausedAt = Instant(nanoseconds: 0)
+    /// What of its body counts as memory in use.
+    var countedBytes: Int64 = 0
+    var picture = PictureSize.unknown
+
     /// Start of the hop, then the moment of the last byte.
     var lastActivity = Instant(nanoseconds: 0)
     /// When its own deadline is looked at; nil when no reminder stands.
@@ -34,6 +46,8 @@ struct Transfer {
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 
+    /// Of the last response, ten times the number.
+    var httpVersion: Int32 = 0
     /// Of the last response, a redirect's too; 0 before the first.
     var status: Int32 = 0
     /// The response is there that is no redirect to follow.
@@ -71,7 +85,8 @@ struct Transfer {
 
     /// When it is too late for the next byte.
     func deadline(_ limits: Limits) -> Instant? {
-        switch phase {
+        guard pauses.isEmpty else { return nil }
+        return switch phase {
         case .connecting: lastActivity.advanced(byMilliseconds: limits.connectTimeout)
         case .receiving where isDraining:
             lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, limits.idleTimeout))
@@ -87,6 +102,8 @@ struct Transfer {
         return priorityCounts.1 > 0 ? .normal : .low
     }
 
+    /// Somebody asked for it to go on in the background (features O4).
+    var continuesInBackground: Bool { continuingCount > 0 }
     var subscriberCount: Int { Int(priorityCounts.0) + Int(priorityCounts.1) + Int(priorityCounts.2) }
 
     mutating func count(_ priority: Priority, _ change: Int32) {
@@ -99,6 +116,7 @@ struct Transfer {
 
     mutating func join(_ options: SubscriberOptions, _ variant: Int?) {
         count(options.priority, 1)
+        if options.continuesInBackground { continuingCount += 1 }
         bodyLimit = min(bodyLimit, options.maximumBodyBytes)
         if options.events.contains(.progress) { progressCount += 1 }
         if let variant { variants[variant].join(options) }
@@ -106,6 +124,7 @@ struct Transfer {
 
     mutating func leave(_ options: SubscriberOptions, _ variant: Int?) {
         count(options.priority, -1)
+        if options.continuesInBackground { continuingCount -= 1 }
         if options.events.contains(.progress) { progressCount -= 1 }
         if let variant { variants[variant].leave(options) }
     }
@@ -125,6 +144,7 @@ struct Subscriber {
     let variant: Int?
     var previous: SubscriberID
     var next: SubscriberID = 0
+    var clock = TotalClock.off
     /// It waits for the header.
     var isProgressHeld = false
     var lastPartial: Instant?

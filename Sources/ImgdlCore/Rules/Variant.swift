@@ -18,6 +18,12 @@ struct Variant {
     private(set) var subscriberCount = 0
     private(set) var headerCount = 0
     private(set) var partialCount = 0
+    /// Bytes of memory counted for its decoder.
+    var reserved: Int64 = 0
+    /// Its decoder is not opened for want of memory, or of bytes that tell the size.
+    var isHeldBack = false
+    /// In the line of decoders that wait for room.
+    var isInLine = false
     /// Bytes have come that the decoder has not had.
     var hasNewBytes: Bool
     /// The decoder has had bytes since it last showed a picture.
@@ -40,7 +46,7 @@ struct Variant {
     /// There are bytes that it has not read, and its header may be in them.
     var owesHeader: Bool {
         switch phase {
-        case .unopened, .open: !hasHeader && hasNewBytes
+        case .unopened, .open: !hasHeader && hasNewBytes && !isHeldBack
         case .busy, .finishing: !hasHeader
         case .done: false
         }

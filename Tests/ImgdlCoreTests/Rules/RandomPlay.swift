@@ -20,6 +20,9 @@ struct RandomPlay {
         limits.idleTimeout = [200, 5_000].randomElement(using: &random)!
         limits.drainTimeout = [100, 1_000].randomElement(using: &random)!
         limits.maximumRedirects = Int.random(in: 0...3, using: &random)
+        limits.maximumPerHost = Int.random(in: 0...2, using: &random)
+        limits.agingInterval = [20, 400, 10_000].randomElement(using: &random)!
+        limits.memoryBudget = [300, 2_000, 1 << 30].randomElement(using: &random)!
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
         paths = Int.random(in: 1...8, using: &random)
         downloads = Downloads(limits)
@@ -28,6 +31,7 @@ struct RandomPlay {
 
     mutating func run(steps: Int) throws {
         for _ in 0..<steps { try step() }
+        try enterForeground()
         if Bool.random(using: &random) {
             for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
             downloads.cancelAll(witness.now)
@@ -35,7 +39,8 @@ struct RandomPlay {
         } else {
             try runToTheEnd()
         }
-        guard witness.liveSubscribers.isEmpty, witness.liveTransfers.isEmpty, downloads.nextDeadline == nil else {
+        while !witness.charges.isEmpty { try release(0) }
+        guard downloads.memoryInUse == 0, witness.liveSubscribers.isEmpty, witness.liveTransfers.isEmpty, downloads.nextDeadline == nil else {
             throw Witness.Violation(text: "something is left at the end")
         }
     }
@@ -50,6 +55,7 @@ struct RandomPlay {
                 try report(id)
             }
             try stepDecoder()
+            try releaseMemory()
         }
     }
 
@@ -62,7 +68,8 @@ struct RandomPlay {
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<90: try stepDecoder()
-        case 90..<97: try pass()
+        case 90..<96: try pass()
+        case 96..<98: try releaseMemory()
         default: try reportStale()
         }
     }
@@ -79,9 +86,10 @@ struct RandomPlay {
         options.partialInterval = [0, 50, 300].randomElement(using: &random)!
         if random.oneIn(4) { options.totalTimeout = [50, 500].randomElement(using: &random)! }
         if random.oneIn(4) { options.maximumBodyBytes = [0, 20, 200].randomElement(using: &random)! }
+        options.continuesInBackground = random.oneIn(3)
         let path = Int.random(in: 0..<paths, using: &random)
         let request = TransferRequest(
-            url: testURL("https://a.example/\(path)"),
+            url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",
             followsRedirects: !random.oneIn(8))
         let (subscriber, id) = downloads.submit(request, options, witness.now)
@@ -99,6 +107,7 @@ struct RandomPlay {
         var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
         record.variant = downloads.subscribers.get(subscriber)?.variant
         witness.accept(subscriber, record)
+        witness.transfers[id]!.host = HostAndPort(request.url)
         everybody.append(subscriber)
         try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
     }
@@ -125,7 +134,18 @@ struct RandomPlay {
     }
 
     private mutating func changeDownloader() throws {
-        switch Int.random(in: 0..<4, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 4:
+            let grace = ([nil, 5, 100] as [Int64?]).randomElement(using: &random)!
+            witness.isInBackground = true
+            witness.isGraceOver = false
+            downloads.enterBackground(grace: grace, witness.now)
+            try settle("background, grace \(grace as Any)")
+        case 5, 6: try enterForeground()
+        case 7:
+            witness.limits.maximumPerHost = Int.random(in: 0...3, using: &random)
+            downloads.setMaximumPerHost(witness.limits.maximumPerHost, witness.now)
+            try settle("width for each host \(witness.limits.maximumPerHost)")
         case 0:
             witness.limits.maximumConcurrent = Int.random(in: 1...6, using: &random)
             downloads.setMaximumConcurrent(witness.limits.maximumConcurrent, witness.now)
@@ -138,6 +158,27 @@ struct RandomPlay {
             downloads.setSuspended(witness.isSuspended, witness.now)
             try settle("suspended \(witness.isSuspended)")
         }
+    }
+
+    private mutating func enterForeground() throws {
+        witness.isInBackground = false
+        witness.isGraceOver = false
+        downloads.enterForeground(witness.now)
+        try settle("foreground")
+    }
+
+    // MARK: Memory
+
+    /// Somebody has looked enough at the picture of a transfer that is over.
+    private mutating func releaseMemory() throws {
+        let over = witness.charges.indices.filter { witness.transfers[witness.charges[$0].transfer]!.isForgotten }
+        if let index = over.randomElement(using: &random) { try release(index) }
+    }
+
+    private mutating func release(_ index: Int) throws {
+        let bytes = witness.release(index)
+        downloads.memoryReleased(bytes, witness.now)
+        try settle("\(bytes) bytes are released")
     }
 
     // MARK: The transport
@@ -161,7 +202,15 @@ struct RandomPlay {
             downloads.finished(id, witness.now)
             try settle("\(name(id)) is finished")
         } else {
+            guard !transfer.isTransportPaused else { return }
             let count = Int.random(in: 1...40, using: &random)
+            if !transfer.isDraining, transfer.received == 0 || downloads.transfers[id].picture == .undecided {
+                let (width, height) = (Int.random(in: 1...20, using: &random), Int.random(in: 1...20, using: &random))
+                let sizes: [PictureSize] = [
+                    .undecided, .unknown, .known(width: width, height: height, isProgressive: random.oneIn(3)),
+                ]
+                downloads.probed(id, sizes.randomElement(using: &random)!)
+            }
             if !transfer.isDraining {
                 witness.transfers[id]!.received += Int64(count)
                 witness.transfers[id]!.since = witness.now
@@ -187,7 +236,7 @@ struct RandomPlay {
             }
         let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
         let head = ResponseHead(
-            status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: random.oneIn(9))
+            status: status, httpVersion: random.oneIn(4) ? 20 : 11, fields: [], contentLength: length, isEncoded: random.oneIn(9))
         witness.transfers[id]!.transport = .receiving
         witness.transfers[id]!.lastStatus = status
         witness.transfers[id]!.since = witness.now
@@ -250,6 +299,7 @@ struct RandomPlay {
         while let deadline = downloads.nextDeadline, deadline <= end {
             witness.now = max(witness.now, deadline)
             downloads.deadlineReached(witness.now)
+            witness.isGraceOver = downloads.background?.isOver ?? false
             try settle("deadline", afterDeadlines: true)
             if let next = downloads.nextDeadline, next <= witness.now {
                 throw Witness.Violation(text: "asks again for a time that has been dealt with")
@@ -277,6 +327,9 @@ struct RandomPlay {
         switch action {
         case .start(let id): "start \(name(id))"
         case .follow(let id, let redirect): "follow \(name(id)) \(redirect.method) \(redirect.url.canonical)"
+        case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"
+        case .setPaused(let id, let isPaused): "\(isPaused ? "pause" : "resume") \(name(id))"
+        case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"
         case .stop(let id): "stop \(name(id))"
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"

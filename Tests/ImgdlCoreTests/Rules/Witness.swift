@@ -32,6 +32,13 @@ struct Witness {
         var hasHead = false
         var isDraining = false
         var lastStatus: Int32 = 0
+        var host: HostAndPort?
+        var waitsSince = Instant(nanoseconds: 0)
+        /// What the transport has been told.
+        var isTransportPaused = false
+        /// Of the rules: its own clocks stand still; those of its subscribers do.
+        var pausedAt: Instant?
+        var parkedAt: Instant?
         var received: Int64 = 0
         /// nil while it may still come to a good end.
         var failed = false
@@ -48,6 +55,14 @@ struct Witness {
 
     var limits: Limits
     var isSuspended = false
+    var isInBackground = false
+    var isGraceOver = false
+    /// With those that ran and that waited at that moment.
+    private var started: [(id: TransferID, running: [TransferID], waiting: [TransferID])] = []
+    private var startsSinceAged = 0
+    /// Reserved and not given back; of transfers that are over: with terminals that somebody still looks at.
+    private(set) var charges: [(transfer: TransferID, variant: Int, bytes: Int64)] = []
+    private var reservedNow: [(transfer: TransferID, variant: Int)] = []
     var now = Instant(nanoseconds: 0)
     var subscribers: [SubscriberID: SubscriberRecord] = [:]
     var transfers: [TransferID: TransferRecord] = [:]
@@ -60,13 +75,19 @@ struct Witness {
     var running: [TransferID] { liveTransfers.filter { isRunning($0) } }
     func isRunning(_ id: TransferID) -> Bool { [.connecting, .receiving].contains(transfers[id]?.transport) }
 
-    func priority(_ id: TransferID) -> Priority {
-        liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.priority).max() ?? .low
+    /// The highest of its live subscribers.
+    private var priorities: [TransferID: Priority] {
+        var priorities: [TransferID: Priority] = [:]
+        for subscriber in liveSubscribers {
+            let (id, priority) = (subscribers[subscriber]!.transfer, subscribers[subscriber]!.priority)
+            priorities[id] = max(priorities[id] ?? .low, priority)
+        }
+        return priorities
     }
 
     mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord) {
         if transfers[record.transfer] == nil {
-            transfers[record.transfer] = TransferRecord()
+            transfers[record.transfer] = TransferRecord(waitsSince: now)
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
@@ -84,9 +105,8 @@ struct Witness {
         switch action {
         case .start(let id):
             try require(transfers[id]?.transport == .waiting, "started what did not wait")
-            try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
-            let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
-            try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+            try require(!isSuspended && !isGraceOver, "started though nothing may")
+            started.append((id, running, liveTransfers.filter { transfers[$0]!.transport == .waiting }))
             transfers[id]!.transport = .connecting
             transfers[id]!.since = now
             for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
@@ -97,9 +117,23 @@ struct Witness {
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "followed no redirect")
             transfers[id]!.transport = .connecting
             transfers[id]!.isDraining = false
+            transfers[id]!.isTransportPaused = false
             transfers[id]!.finished = false
             transfers[id]!.failed = false
             transfers[id]!.since = now
+        case .setPriority(let id, _):
+            try live(id)
+            try require(isRunning(id), "a priority for what is not at the transport")
+        case .setPaused(let id, let isPaused):
+            try live(id)
+            try require(isRunning(id), "paused what is not at the transport")
+            try require(transfers[id]!.isTransportPaused != isPaused, "paused, or resumed, twice")
+            transfers[id]!.isTransportPaused = isPaused
+        case .reserve(let id, let variant, let bytes):
+            try live(id)
+            try require(!charges.contains { $0.transfer == id && $0.variant == variant }, "reserved twice")
+            charges.append((id, variant, bytes))
+            reservedNow.append((id, variant))
         case .stop(let id):
             try live(id)
             try require(isRunning(id), "stopped what is not at the transport")
@@ -210,6 +244,9 @@ struct Witness {
             switch failure.code {
             case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
             case .totalTimeout: try require(isLate(subscriber), "timed out too early")
+            case .backgroundExpired:
+                let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
+                try require(isExpired, "expired in the foreground, or without having asked for the background")
             case .bodyLimit: break
             default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
             }
@@ -217,27 +254,40 @@ struct Witness {
     }
 
     private func isLate(_ subscriber: SubscriberRecord) -> Bool {
-        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0 else { return false }
+        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0,
+            transfers[subscriber.transfer]!.parkedAt == nil
+        else { return false }
         return start.advanced(byMilliseconds: subscriber.options.totalTimeout) <= now
     }
 
     // MARK: States
 
     /// What holds whenever an event has been dealt with.
-    func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+    mutating func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+        try seeMemory(downloads)
+        try seePauses(downloads)
+        try seeStarts(downloads)
         let live = liveTransfers
         try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
         try require(downloads.transferCount == live.count, "transfers not counted right")
-        try require(downloads.runningCount == running.count, "running not counted right")
+        let placed = running.filter { transfers[$0]!.parkedAt == nil }
+        try require(downloads.runningCount == placed.count, "running not counted right")
         let waiting = live.filter { transfers[$0]!.transport == .waiting }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
-        if !isSuspended, running.count < limits.maximumConcurrent {
-            try require(waiting.isEmpty, "a place is free and somebody waits")
+        let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
+        if mayStart, !downloads.memory.isFull || live.count == waiting.count {
+            try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
-        let wanted = Set(liveSubscribers.map { subscribers[$0]!.transfer })
+        if placed.count < limits.maximumConcurrent {
+            let parked = running.filter { transfers[$0]!.parkedAt != nil }
+            try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
+        }
+        let pressable = placed.filter { transfers[$0]!.isTransportPaused }
+        if !pressable.isEmpty, !downloads.memory.isFull { throw Violation(text: "paused for memory that is there") }
+        let priorities = priorities
         for id in live {
-            try require(wanted.contains(id), "a transfer nobody wants")
-            try require(downloads.priority(id) == priority(id), "not the priority of its subscribers")
+            try require(priorities[id] != nil, "a transfer nobody wants")
+            try require(downloads.priority(id) == priorities[id], "not the priority of its subscribers")
         }
         if let earliest = running.compactMap({ deadline($0) }).min() {
             guard let next = downloads.nextDeadline else { throw Violation(text: "no deadline for what runs") }
@@ -249,8 +299,104 @@ struct Witness {
         }
     }
 
+    // MARK: Places, pauses, memory
+
+    /// Those with somebody who asked for the background.
+    private var continuing: Set<TransferID> {
+        Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
+    }
+
+    /// Of these, those that a place is free for at their host, and that may run in the background if need be.
+    private func eligible(_ waiting: [TransferID], _ placed: [TransferID]) -> [TransferID] {
+        guard !waiting.isEmpty else { return [] }
+        let counts = Dictionary(placed.map { (transfers[$0]!.host, 1) }, uniquingKeysWith: +)
+        let continuing = isInBackground ? continuing : []
+        return waiting.filter { id in
+            let isOpen = limits.maximumPerHost == 0 || counts[transfers[id]!.host, default: 0] < limits.maximumPerHost
+            return isOpen && (!isInBackground || continuing.contains(id))
+        }
+    }
+
+    /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough.
+    private mutating func seeStarts(_ downloads: Downloads) throws {
+        let priorities = started.isEmpty ? [:] : priorities
+        for (id, running, waiting) in started {
+            let placed = running.filter { transfers[$0]!.parkedAt == nil }
+            try require(placed.count < limits.maximumConcurrent, "started without a place")
+            let eligible = eligible(waiting, placed)
+            try require(eligible.contains(id), "started without a place at its host, or in the background")
+            if startsSinceAged >= 3, let oldest = eligible.first,
+                transfers[oldest]!.waitsSince.advanced(byMilliseconds: limits.agingInterval) <= now
+            {
+                try require(oldest == id, "the oldest has waited too long")
+                startsSinceAged = 0
+            } else {
+                let own = priorities[id] ?? .low
+                try require(eligible.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
+                startsSinceAged += 1
+            }
+        }
+        started = []
+    }
+
+    private mutating func seePauses(_ downloads: Downloads) throws {
+        let continuing = isInBackground ? continuing : []
+        for id in liveTransfers {
+            let pauses = downloads.transfers[id].pauses
+            try require(isRunning(id) || pauses.isEmpty, "paused though it does not run")
+            let isPaused = !pauses.isEmpty
+            try require(!isRunning(id) || transfers[id]!.isTransportPaused == isPaused, "the transport was not told")
+            if isPaused, transfers[id]!.pausedAt == nil {
+                transfers[id]!.pausedAt = now
+            } else if !isPaused, let paused = transfers[id]!.pausedAt {
+                transfers[id]!.pausedAt = nil
+                let span = now.nanoseconds - paused.nanoseconds
+                transfers[id]!.since.nanoseconds = min(now.nanoseconds, transfers[id]!.since.nanoseconds + span)
+            }
+            if pauses.contains(.background), transfers[id]!.parkedAt == nil {
+                transfers[id]!.parkedAt = now
+            } else if !pauses.contains(.background), let parked = transfers[id]!.parkedAt {
+                transfers[id]!.parkedAt = nil
+                for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+                    guard let start = subscribers[subscriber]!.clockStart else { continue }
+                    let span = now.nanoseconds - max(parked, start).nanoseconds
+                    subscribers[subscriber]!.clockStart!.nanoseconds += span
+                }
+            }
+            let isParked = isRunning(id) && isInBackground && !continuing.contains(id)
+            try require(!isParked || transfers[id]!.parkedAt != nil, "runs on in the background")
+        }
+    }
+
+    /// Features B20: beyond the budget only what nothing else can make room for.
+    private mutating func seeMemory(_ downloads: Downloads) throws {
+        let canvases = charges.reduce(0) { $0 + $1.bytes }
+        try require(downloads.memory.canvases == canvases, "canvases not counted right")
+        let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
+        try require(downloads.memory.bodies == bodies, "bodies not counted right")
+        for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 {
+            guard canvases > limits.memoryBudget else { continue }
+            let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
+            let isAlone = others.allSatisfy {
+                let transfer = transfers[$0.transfer]!
+                let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
+                    let subscriber = downloads.subscribers[$0]
+                    return subscriber.transfer == charge.transfer && subscriber.variant == charge.variant
+                }
+                let isIdle =
+                    transfer.isTransportPaused || transfer.endedVariants.contains($0.variant) || !isWanted
+                return !transfer.isForgotten && isIdle
+            }
+            try require(isAlone, "over the budget, though others will make room")
+        }
+        reservedNow = []
+    }
+
+    mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }
+
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
+        if transfer.pausedAt != nil { return nil }
         let milliseconds =
             transfer.transport == .connecting
             ? limits.connectTimeout

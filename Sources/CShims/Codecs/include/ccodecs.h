@@ -44,7 +44,7 @@ void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 
 /* Scaling down */
 
-enum codec_alpha { CODEC_OPAQUE, CODEC_STRAIGHT, CODEC_PREMULTIPLIED };
+enum codec_alpha { CODEC_ALPHA_OPAQUE, CODEC_ALPHA_STRAIGHT, CODEC_ALPHA_PREMULTIPLIED };
 typedef enum codec_alpha codec_alpha;
 
 /* What a picture is, and what it becomes: neither side grows. */
