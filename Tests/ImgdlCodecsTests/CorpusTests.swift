@@ -104,6 +104,24 @@ final class CorpusTests: XCTestCase {
         }
     }
 
+    /// X8: frames are as small as the picture, whatever the format; and in every pixel format (B22).
+    func testFramesHaveTheSizeAndFormatOfThePicture() {
+        let names = ["dancing-banana.gif", "issue_202.png", "TestImageBlendAnimated.webp"]
+        for file in files where names.contains(where: { file.path.hasSuffix($0) }) {
+            for format in [PixelFormat.rgba8, .bgra8Premultiplied] {
+                var options = decodeOptions(format)
+                options.decodesAllFrames = true
+                options.targetWidth = 50
+                let verdict = decode(file.bytes, options)
+                XCTAssertEqual(verdict.frames.count, Int(file["frames"]), file.path)
+                XCTAssertEqual(verdict.header?.width, 50, file.path)
+                XCTAssert(verdict.frames.allSatisfy { $0.count == verdict.pixels?.count }, file.path)
+                XCTAssertEqual(verdict.frames.first, verdict.pixels, file.path)
+                XCTAssert(decode(file.bytes, options, pieces: 1000, partials: true) == verdict, file.path)
+            }
+        }
+    }
+
     /// The manifest holds what any reader found; "-" where nobody did. XMP counts there, but not here.
     private func orientation(of file: Corpus.Entry) -> String {
         file["exif_orientation"] == "-" ? "1" : file["exif_orientation"]
