@@ -7,6 +7,7 @@ let package = Package(
     name: "imgdl",
     products: [
         .library(name: "imgdl", type: .dynamic, targets: ["imgdl"]),
+        .library(name: "FuzzTargets", type: .dynamic, targets: ["FuzzTargets"]),
     ],
     targets: [
         .systemLibrary(name: "CImgdl", path: "include"),
@@ -43,6 +44,11 @@ let package = Package(
             linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
+
+        .target(
+            name: "FuzzTargets", dependencies: ["imgdl", "CImgdl", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
+            path: "Tests/Fuzz/Targets"),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
 
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(

@@ -22,6 +22,10 @@ final class WebPAnimation {
     private let body = ByteBuffer()
     private var received = 0
     private var features: WebPBitstreamFeatures?
+    /// libwebp looks for the picture from the frame's first chunk on, each time: not before so many bytes are there.
+    private var enough = 0
+    /// How often it has looked.
+    private(set) var looks = 0
     private var still: WebPStill?
 
     /// The frame before, which decides what this one is drawn over.
@@ -74,7 +78,7 @@ final class WebPAnimation {
             throw broken("lies outside the canvas")
         }
         try options.checkFrame(number: frameCount, width: width, height: height)
-        (self.frame, self.length, received, features, still) = (frame, length, 0, nil, nil)
+        (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         body.removeAll()
         if frameCount == 1 { first = try PixelBuffer(width: width, height: height, format: options.pixelFormat) }
     }
@@ -92,7 +96,15 @@ final class WebPAnimation {
     }
 
     private func readFeatures() throws(Failure) {
-        guard features == nil, let frame else { return }
+        guard body.count >= enough || received >= length else { return }
+        try look()
+    }
+
+    /// At all that is there: what is wrong with it is told also when nothing follows.
+    func look() throws(Failure) {
+        guard features == nil, !body.isEmpty, let frame else { return }
+        enough = body.count + body.count / 16 + 1
+        looks += 1
         var found = WebPBitstreamFeatures()
         let start = body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let status = WebPGetFeatures(start, body.count, &found)

@@ -47,6 +47,7 @@ final class WebPDecoder: ImageDecoder {
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        try animation?.look()
         guard let features, let length = container.length, received >= length else {
             throw Failure(.truncated, "the WebP ends after \(received) of \(container.length ?? 12) bytes")
         }

@@ -15,7 +15,7 @@ struct DataURL {
             redacted: "\(scheme)\(String(Substring(rest.utf8.prefix { $0 != UInt8(ascii: ",") })).prefix(80)),…")
     }
 
-    init(_ url: ParsedURL) throws(Failure) { try self.init(String(url.canonical.dropFirst("data:".count))) }
+    init(_ url: ParsedURL) throws(Failure) { try self.init(String(Substring(url.canonical.utf8.dropFirst("data:".utf8.count)))) }
 
     /// `text`: all behind the scheme.
     private init(_ text: String) throws(Failure) {
