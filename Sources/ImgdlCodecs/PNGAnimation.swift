@@ -39,6 +39,7 @@ final class PNGAnimation {
     /// Signature and the chunks that each frame needs.
     private let setup = ByteBuffer()
     private var kept: [String] = []
+    var keptBytes: Int { setup.count }
     private var width = 0
     private var height = 0
     private var canvas: FrameCanvas?

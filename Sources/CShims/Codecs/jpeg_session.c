@@ -31,6 +31,7 @@ static int costs_pixels(const struct codec_jpeg *session)
     switch (errors->msg_code) {
     case JWRN_JPEG_EOF:
     case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM: /* a transform of four components in a file of three, or the reverse */
         return 0;
     case JWRN_EXTRANEOUS_DATA:
         if (session->jpeg.input_scan_number == 0)
