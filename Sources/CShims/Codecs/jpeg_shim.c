@@ -108,11 +108,28 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
     return CODEC_DONE;
 }
 
+/* After a window: the usual one; a larger one where nothing in it could be used (padding ahead of a marker, say). */
+static size_t next_window(const codec_jpeg *session, size_t before, size_t window)
+{
+    return codec_jpeg_left(session) == before ? 2 * window : codec_jpeg_window(session);
+}
+
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    return put_out(session, placement, session->jpeg.output_height);
+    size_t window = codec_jpeg_window(session);
+    for (;;) {
+        size_t before = codec_jpeg_left(session);
+        codec_jpeg_show(session, window);
+        codec_status status = put_out(session, placement, session->jpeg.output_height);
+        if (status == CODEC_SUSPENDED && session->held_back > 0) {
+            window = next_window(session, before, window);
+            continue;
+        }
+        codec_jpeg_show(session, SIZE_MAX);
+        return status;
+    }
 }
 
 codec_status codec_jpeg_finish(codec_jpeg *session)
@@ -131,15 +148,21 @@ codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
     const int had_ended = session->has_ended_early;
     if (setjmp(session->trap))
         return CODEC_FAILED;
+    size_t window = codec_jpeg_window(session);
     for (;;) {
         if (session->jpeg.input_scan_number > maximum_scans)
             return CODEC_LIMIT;
+        size_t before = codec_jpeg_left(session);
+        codec_jpeg_show(session, window);
         int did = jpeg_consume_input(&session->jpeg);
+        int has_more = session->held_back > 0;
+        window = next_window(session, before, window);
+        codec_jpeg_show(session, SIZE_MAX);
         if (session->has_ended_early && !had_ended)
             return CODEC_ENDED;
         if (did == JPEG_REACHED_EOI)
             return CODEC_DONE;
-        if (did == JPEG_SUSPENDED)
+        if (did == JPEG_SUSPENDED && !has_more)
             return CODEC_SUSPENDED;
     }
 }

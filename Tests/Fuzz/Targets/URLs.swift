@@ -31,7 +31,7 @@ func fuzzDataURL(_ bytes: UnsafeRawBufferPointer) throws {
     guard let url = try? URLParser.parse(text, URLSchemes(allowsData: true)) else { return }
     let data: DataURL
     do { data = try DataURL(url) } catch { throw Finding("“\(url.canonical)” was a URL and \(error)") }
-    try require(data.bytes.count <= bytes.count, "more data than text")
+    try require(data.bytes.count <= text.utf8.count, "more data than text")
     try require(url.canonical.utf8.starts(with: "data:".utf8), "“\(url.canonical)” is no data: URL")
     let type = String(decoding: url.canonical.utf8.dropFirst(5).prefix { $0 != UInt8(ascii: ",") }, as: UTF8.self)
     try require(
