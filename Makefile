@@ -34,6 +34,7 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
@@ -96,7 +97,7 @@ run: $(PROGRAMS) build/pictures/.written
 
 # ---- Tests
 
-C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/tls-peer
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
@@ -126,6 +127,18 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# A codec of somebody else's: an example, not a part of `make all`.
+.PHONY: examples-avif
+examples-avif: build/lib/libimgdl-avif.so
+
+build/lib/libimgdl-avif.so: examples/coders/avif/avif-coder.c examples/coders/avif/avif-coder.h $(LIBRARY) | build/.setup-test
+	$(CC) $(WARNINGS) $(CFLAGS) -fPIC -shared -Iinclude -o $@ $< -Lbuild/lib -limgdl -lavif '-Wl,-rpath,$$ORIGIN'
+
+build/tests/imgdl-avif: Tests/c/coders/avif.c Tests/c/harness.c Tests/c/support.c $(C_PICTURES) $(C_SUPPORT) \
+    build/lib/libimgdl-avif.so | build/.setup-test
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lavif -ldl $(C_LIBS) \
+	    -Wl,-rpath,$(CURDIR)/build/lib
 
 # The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
 # clang links the tests; ThreadSanitizer's runtime asks for libdispatch.

@@ -111,7 +111,9 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
 /* After a window: the usual one; a larger one where nothing in it could be used (padding ahead of a marker, say). */
 static size_t next_window(const codec_jpeg *session, size_t before, size_t window)
 {
-    return codec_jpeg_left(session) == before ? 2 * window : codec_jpeg_window(session);
+    if (codec_jpeg_left(session) != before)
+        return codec_jpeg_window(session);
+    return window < SIZE_MAX / 2 ? 2 * window : SIZE_MAX;
 }
 
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement)
