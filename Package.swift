@@ -16,6 +16,7 @@ let package = Package(
             name: "CCodecs", path: "Sources/CShims/Codecs",
             linkerSettings: [
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
+                .linkedLibrary("lcms2"),
             ]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),

@@ -6,7 +6,7 @@ import ImgdlCore
 /// A file with one scan goes row by row onto the canvas. A file with several (progressive, or one scan for each
 /// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus once for each
 /// partial image asked for. libjpeg cannot suspend within arithmetic coding: such files are decoded at the end.
-final class JPEGDecoder: ImageDecoder {
+final class JPEGDecoder: FormatDecoder {
     private enum Stage {
         case header
         /// Arithmetic coding: waits for the end.
@@ -37,11 +37,15 @@ final class JPEGDecoder: ImageDecoder {
     private var shownRows = 0
     private var shownScan: Int32 = 0
     private var salvaged: DecodedImage?
+    private(set) var colours = Colours()
+    private let clock: DecodeClock
 
-    init(_ options: DecodeOptions) throws(Failure) {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
         guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
         self.options = options
         self.session = session
+        self.clock = clock
+        codec_jpeg_read_profile(session, max(0, MetadataMeter(options).room))
     }
 
     deinit { codec_jpeg_destroy(session) }
@@ -87,7 +91,11 @@ final class JPEGDecoder: ImageDecoder {
 
     private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         lend(bytes)
-        defer { codec_jpeg_give(session, nil, 0) }
+        codec_jpeg_set_deadline(session, clock.deadline)
+        defer {
+            codec_jpeg_give(session, nil, 0)
+            codec_jpeg_set_deadline(session, 0)
+        }
         while try advance() {}
         return bytes.count - codec_jpeg_left(session)
     }
@@ -105,7 +113,7 @@ final class JPEGDecoder: ImageDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas))) else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion))) else { return false }
             stage = .trailer
         case .trailer:
             guard try isDone(codec_jpeg_finish(session)) else { return false }
@@ -129,6 +137,9 @@ final class JPEGDecoder: ImageDecoder {
         let stored = EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
+        try readProfile(exif: size)
+        // Coefficients of three components; a file has fewer where they are not stored at full size.
+        try options.checkMemory(canvas: layout, codec: found.has_multiple_scans != 0 ? 6 * width * height : 64 * width)
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
@@ -141,11 +152,33 @@ final class JPEGDecoder: ImageDecoder {
             session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session, overflow ? .max : coefficients)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
-            let pixels = try layout.makeCanvas(options.pixelFormat)
-            scaler?.begin(on: pixels)
+            let pixels = try options.makeCanvas(layout)
+            scaler?.begin(on: pixels, conversion)
             canvas = pixels
         }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
+    }
+
+    /// For pixels; inks are converted where they become colours.
+    private var conversion: ColourConversion? {
+        codec_jpeg_samples(session) == CODEC_SAMPLES_INKS ? nil : colours.conversion
+    }
+
+    private func readProfile(exif: Int) throws(Failure) {
+        var metadata = MetadataMeter(options)
+        if try metadata.fits(exif) { metadata.hold(exif) }
+        var bytes: UnsafePointer<UInt8>?
+        var size = 0
+        let state = codec_jpeg_profile(session, &bytes, &size)
+        defer { codec_jpeg_forget_profile(session) }
+        if state == CODEC_PROFILE_TOO_LONG, let most = options.maximumMetadataBytes {
+            throw options.metadataFailure(most + 1)
+        }
+        guard state != CODEC_PROFILE_NONE else { return }
+        let isHeld = try metadata.fits(size)
+        let samples = codec_jpeg_samples(session)
+        try colours.found(UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples, options)
+        if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
     /// libjpeg scales within its transform, which makes decoding cheaper, as far as that is not below the target. Only
@@ -170,6 +203,7 @@ final class JPEGDecoder: ImageDecoder {
         case CODEC_ENDED: throw truncated()
         case CODEC_LIMIT:
             throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
+        case CODEC_LATE: throw clock.failure
         default:
             hasBrokenSession = true
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
@@ -228,13 +262,13 @@ final class JPEGDecoder: ImageDecoder {
 
     /// `rows` counts before the scaler.
     private func putOut(scan: Int32, on pixels: PixelBuffer, _ layout: CanvasLayout, rows: Int = .max) -> codec_status {
-        scaler?.begin(on: pixels)
-        return codec_jpeg_output(session, scan, layout.placement(on: pixels), rows)
+        scaler?.begin(on: pixels, conversion)
+        return codec_jpeg_output(session, scan, layout.placement(on: pixels, conversion), rows)
     }
 
     private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
         if isKnownUniquelyReferenced(&snapshot), let unused = snapshot { return unused }
-        return try layout.makeCanvas(options.pixelFormat)
+        return try options.makeCanvas(layout)
     }
 
     /// What the coefficients so far show. In the first scan that is the rows which were read; later, the whole picture.
@@ -256,7 +290,7 @@ final class JPEGDecoder: ImageDecoder {
             _ = codec_jpeg_consume(session, .max)
             guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
         }
-        guard scan > 0, rows > 0, let pixels = try? layout.makeCanvas(options.pixelFormat),
+        guard scan > 0, rows > 0, let pixels = try? options.makeCanvas(layout),
             putOut(scan: scan, on: pixels, layout, rows: rows) == CODEC_DONE
         else { return nil }
         return image(on: pixels, rows: finishedRows, pass: scan, isComplete: false)
