@@ -41,7 +41,7 @@ let package = Package(
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("lcms2")]),
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
