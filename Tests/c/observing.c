@@ -55,11 +55,12 @@ static void *keep_replacing(void *argument)
 static void *keep_loading(void *argument)
 {
     uintptr_t number = (uintptr_t)argument;
+    char *base = (char *)(uintptr_t)at_origin("/pictures/tiny.png?n=");
     for (unsigned i = 0; i < LOADS; i++) {
         imgdl_request request;
         imgdl_request_init(&request, sizeof request);
         char url[256];
-        snprintf(url, sizeof url, "%s%u", at_origin("/pictures/tiny.png?n="), (unsigned)(i * LOADERS + number) % 50);
+        snprintf(url, sizeof url, "%s%u", base, (unsigned)(i * LOADERS + number) % 50);
         request.url = url;
         imgdl_token *token = NULL;
         REQUIRE_OK(imgdl_download(busy, &request, &token));
@@ -76,6 +77,7 @@ static void *keep_loading(void *argument)
         CHECK(metrics.is_shared || metrics.queue_ns + metrics.transfer_ns <= metrics.total_ns);
         imgdl_token_release(token);
     }
+    free(base);
     return NULL;
 }
 

@@ -19,7 +19,9 @@ extension Engine {
 
     func noteLoad() {
         statistics.note(
-            Load(waiting: downloads.waitingCount, running: downloads.runningCount, decoding: downloads.decodingCount))
+            Load(
+                waiting: downloads.waitingCount, running: downloads.runningCount, decoding: downloads.decodingCount,
+                paused: downloads.pausedCount))
     }
 
     /// An attempt begins.
