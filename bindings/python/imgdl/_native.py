@@ -538,6 +538,12 @@ class imgdl_transport_table(Structure):
     ]
 
 
+
+def callback_type(struct: Any, field: str) -> Any:
+    """Of a field that is a function: what makes a Python function one of C."""
+    return dict(struct._fields_)[field]
+
+
 # The library, and its functions
 
 

@@ -119,7 +119,9 @@ def _accept(target: Any, statuses: Optional[Statuses], types: Optional[Iterable[
         pairs = [pair for each in statuses for pair in _status_ranges(each)]
         if not pairs:
             raise error(Code.INVALID_ARGUMENT, "accepted_statuses is empty")
-        target.accepted_statuses = (_native.imgdl_status_range * len(pairs))(*pairs)
+        target.accepted_statuses = (_native.imgdl_status_range * len(pairs))(
+            *(_native.imgdl_status_range(first, last) for first, last in pairs)
+        )
         target.accepted_status_count = len(pairs)
     if types is not None:
         if isinstance(types, (str, bytes)):
@@ -309,7 +311,7 @@ def config(
     return config
 
 
-_DECODING = frozenset(decode_options.__kwdefaults__)
+_DECODING = frozenset(decode_options.__kwdefaults__ or ())
 
 
 def request(

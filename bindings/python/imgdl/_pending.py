@@ -27,6 +27,10 @@ class Pending:
         """Whether it has ended, so that nothing is waited for any more."""
         raise NotImplementedError
 
+    def _give(self) -> Any:
+        """The result, or what went wrong."""
+        raise NotImplementedError
+
     def cancel(self) -> None:
         raise NotImplementedError
 

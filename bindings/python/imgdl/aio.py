@@ -11,19 +11,8 @@ from . import _native
 from ._pump import Pump
 
 if TYPE_CHECKING:
-    from typing import overload
-
     from ._pending import Pending
-    from .batch import Batch, BatchProgress
     from .downloader import State
-    from .token import Result, Token
-
-    @overload
-    async def wait(pending: Token[Result]) -> Result: ...
-
-    @overload
-    async def wait(pending: Batch) -> BatchProgress: ...
-
 
 # Callbacks before the loop has its turn again.
 _BATCH = 64
@@ -98,7 +87,7 @@ class LoopPump(Pump):
         self._retire()
 
 
-async def wait(pending: Any) -> Any:  # type: ignore[misc, no-redef, unused-ignore]
+async def wait(pending: Pending) -> Any:
     """What `await token` and `await batch` do."""
     loop = asyncio.get_running_loop()
     try:

@@ -179,7 +179,7 @@ class Batch(Pending):
         self._pump.state.release(self._pump)
 
 
-@dict(_native.imgdl_batch_options._fields_)["progress"]  # type: ignore[untyped-decorator, unused-ignore]
+@_native.callback_type(_native.imgdl_batch_options, "progress")  # type: ignore[untyped-decorator, unused-ignore]
 def _on_progress(pointer: Any, key: int) -> None:
     batch = _outstanding.get(key)
     if not isinstance(batch, Batch):

@@ -139,9 +139,9 @@ def register_coder(coder: Any) -> Coder:
 
         imgdl.register_coder(Raw)
     """
-    functions = _Functions(
-        getattr(coder, "can_decode", None), getattr(coder, "decoder", coder if isinstance(coder, type) else None)
-    )
+    can_decode: Any = getattr(coder, "can_decode", None)
+    decoder: Any = getattr(coder, "decoder", coder if isinstance(coder, type) else None)
+    functions = _Functions(can_decode, decoder)
     for name, function in functions._asdict().items():
         if not callable(function):
             raise TypeError(f"the coder has no function {name}")
@@ -170,7 +170,7 @@ def register_coder(coder: Any) -> Coder:
 
 def _in_table(name: str) -> Any:
     """The C function of a field of imgdl_coder_table."""
-    return dict(_native.imgdl_coder_table._fields_)[name]
+    return _native.callback_type(_native.imgdl_coder_table, name)
 
 
 def _guarded(call: Callable[[], Optional[int]]) -> int:
@@ -223,9 +223,13 @@ def _create(options: Any, key: int) -> Optional[int]:
         return _decoders.add(decoder)
 
 
+def _decoder(key: int) -> Any:
+    return _decoders.get(key)
+
+
 @_in_table("feed")  # type: ignore[untyped-decorator, unused-ignore]
 def _feed(key: int, data: Optional[int], length: int) -> int:
-    return _guarded(lambda: _discard(_decoders.get(key).feed(ctypes.string_at(data, length) if data else b"")))
+    return _guarded(lambda: _discard(_decoder(key).feed(ctypes.string_at(data, length) if data else b"")))
 
 
 def _discard(value: object) -> None:
@@ -235,7 +239,7 @@ def _discard(value: object) -> None:
 @_in_table("info")  # type: ignore[untyped-decorator, unused-ignore]
 def _info(key: int, native: Any) -> int:
     def call() -> int:
-        function = getattr(_decoders.get(key), "info", None)
+        function = getattr(_decoder(key), "info", None)
         info: Optional[ImageInfo] = function() if function is not None else None
         if info is None:
             return Code.NOT_READY
@@ -259,7 +263,7 @@ def _give(image: object, target: Any) -> None:
 @_in_table("partial")  # type: ignore[untyped-decorator, unused-ignore]
 def _partial(key: int, target: Any) -> int:
     def call() -> int:
-        function = getattr(_decoders.get(key), "partial", None)
+        function = getattr(_decoder(key), "partial", None)
         image = function() if function is not None else None
         if image is None:
             return Code.NOT_READY
@@ -271,7 +275,7 @@ def _partial(key: int, target: Any) -> int:
 
 @_in_table("finish")  # type: ignore[untyped-decorator, unused-ignore]
 def _finish(key: int, target: Any) -> int:
-    return _guarded(lambda: _give(_decoders.get(key).finish(), target))
+    return _guarded(lambda: _give(_decoder(key).finish(), target))
 
 
 @_in_table("destroy")  # type: ignore[untyped-decorator, unused-ignore]

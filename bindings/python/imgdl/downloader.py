@@ -144,16 +144,16 @@ class State:
 
     # What is outstanding
 
-    def accept(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pump:
-        """Counts a download that is about to be made; `release` takes it back."""
+    def accept(self, loop: Optional[asyncio.AbstractEventLoop], count: int = 1) -> Pump:
+        """Counts downloads that are about to be made; `release` takes each back."""
         _process.check(self.generation)
         if loop is not None:
             self._end_pumps_of_closed_loops()
         with self.lock:
             self.open()
             pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
-            pump.accept()
-            self.outstanding += 1
+            pump.accept(count)
+            self.outstanding += count
             return pump
 
     def release(self, pump: Pump) -> None:
@@ -305,12 +305,11 @@ class Downloader:
     """
 
     def __init__(self, **config: Unpack[Config]) -> None:
-        self._begin(State(False, _options.config(**config)))
-        self._max_per_host = config.get("max_per_host")
+        self._begin(State(False, _options.config(**config)), config.get("max_per_host"))
 
-    def _begin(self, state: State) -> None:
+    def _begin(self, state: State, max_per_host: Optional[int]) -> None:
         self._state = state
-        self._max_per_host: Optional[int] = None
+        self._max_per_host = max_per_host
         # At exit there is more to do, see below.
         weakref.finalize(self, state.abandon).atexit = False
         _downloaders.add(self)
@@ -324,7 +323,7 @@ class Downloader:
         with _shared_lock:
             if _shared is None or _shared._state.generation != generation or _shared._state.is_closing:
                 downloader = cls.__new__(cls)
-                downloader._begin(State(True, None))
+                downloader._begin(State(True, None), None)
                 _shared = downloader
             return _shared
 
@@ -441,13 +440,12 @@ class Downloader:
             kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
         width = _options.unsigned(max_concurrent, "max_concurrent")
 
-        pump = self._state.accept(loop)
+        pump = self._state.accept(loop, 1 + sum(keep is not None for keep in kept))
         batch = Batch(self, pump, on_progress, len(prepared))
         tokens: list[Optional[Token[Any]]] = []
         for request, keep in zip(prepared, kept):
             token: Optional[Token[Any]] = None
             if keep is not None:
-                self._state.accept(loop)
                 priority = request.priority if keeps_priority else _native.IMGDL_PRIORITY_LOW
                 token = Token(keep[0], self, pump, keep[1], keep[2], priority)
                 if on_done is not None:

@@ -293,7 +293,7 @@ def _body(data: int) -> memoryview:
 
 def _asks(name: str) -> Any:
     """The C function of a field of imgdl_hooks_table."""
-    return dict(_native.imgdl_hooks_table._fields_)[name]
+    return _native.callback_type(_native.imgdl_hooks_table, name)
 
 
 @_asks("modify_request")  # type: ignore[untyped-decorator, unused-ignore]

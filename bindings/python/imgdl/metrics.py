@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 from . import _native
@@ -142,12 +142,11 @@ class Stats:
 
 
 def stats_from(native: Any) -> Stats:
-    values = {name: getattr(native, name) for name, _ in native._fields_ if name not in ("struct_size", "reserved")}
-    return Stats(
-        **{
-            name: _histogram(value) if isinstance(value, ctypes.Structure) else value for name, value in values.items()
-        }
-    )
+    def value(name: str) -> Any:
+        given = getattr(native, name)
+        return _histogram(given) if isinstance(given, ctypes.Structure) else given
+
+    return Stats(*(value(field.name) for field in fields(Stats)))
 
 
 _KINDS = {

@@ -85,7 +85,6 @@ class Transfer:
 _loaders: Registry[Any] = Registry()
 # Each is held by its loader alone.
 _transfers: weakref.WeakValueDictionary[int, Transfer] = weakref.WeakValueDictionary()
-_fields = dict(_native.imgdl_transport_table._fields_)
 
 
 def _forget() -> None:
@@ -95,7 +94,7 @@ def _forget() -> None:
 _process.forget_in_child(_forget)
 
 
-@_fields["start"]  # type: ignore[untyped-decorator, unused-ignore]
+@_native.callback_type(_native.imgdl_transport_table, "start")  # type: ignore[untyped-decorator, unused-ignore]
 def _start(request: Any, handle: int, key: int) -> int:
     transfer = Transfer(handle)
     _transfers[handle] = transfer
@@ -114,7 +113,7 @@ def _start(request: Any, handle: int, key: int) -> int:
     return handle
 
 
-@_fields["cancel"]  # type: ignore[untyped-decorator, unused-ignore]
+@_native.callback_type(_native.imgdl_transport_table, "cancel")  # type: ignore[untyped-decorator, unused-ignore]
 def _cancel(handle: int, key: int) -> None:
     transfer = _transfers.pop(handle, None)
     if transfer is None:
