@@ -447,9 +447,9 @@ class Downloader:
             token: Optional[Token[Any]] = None
             if keep is not None:
                 priority = request.priority if keeps_priority else _native.IMGDL_PRIORITY_LOW
-                token = Token(keep[0], self, pump, keep[1], keep[2], priority)
                 if on_done is not None:
-                    token._hooks.append(on_done)
+                    keep[1][_native.IMGDL_EVENT_TERMINAL] = on_done
+                token = Token(keep[0], self, pump, keep[1], keep[2], priority)
             tokens.append(token)
         batches.submit(self._state.handle, batch, prepared, tokens, width, keeps_priority)
         return batch

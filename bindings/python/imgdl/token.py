@@ -218,6 +218,8 @@ class Token(Pending, Generic[Result]):
     def _receive(self, event: Any) -> None:
         kind = event.kind
         if kind == _native.IMGDL_EVENT_TERMINAL:
+            if self._callbacks and kind in self._callbacks:
+                self._hooks.insert(0, self._callbacks[kind])
             self._finish(self._outcome_of(event))
             return
         if self._handle is None:
@@ -256,7 +258,9 @@ class Token(Pending, Generic[Result]):
         """What a callback raised, or an interrupt that hit one, takes the place of the result."""
         if self._failure is None:
             self._failure = exception
-        self._callbacks = None
+        # But for what is called at the end.
+        terminal = _native.IMGDL_EVENT_TERMINAL
+        self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == terminal}
         if handle:
             _native.imgdl_token_cancel(handle)
         if not isinstance(exception, Exception):
