@@ -175,7 +175,7 @@ class DownloadTests(OriginTests):
         for _, image in partial.arguments:
             self.assertGreaterEqual(image.pass_, 1)
 
-    def test_t11_cancel(self):
+    def test_t11_t27_cancel(self):
         with self.downloader() as downloader:
             gate = self.origin.gate()
             token = downloader.download(self.origin.picture("opaque.png", hold_after=1000, gate=gate.name))
