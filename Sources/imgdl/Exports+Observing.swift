@@ -1,8 +1,8 @@
 import CImgdl
 import ImgdlCore
 
-let metricsSize1 = MemoryLayout<imgdl_metrics>.stride
-let statsSize1 = MemoryLayout<imgdl_stats>.stride
+let metricsSize1 = 128
+let statsSize1 = 2840
 
 /// `address`: lives as long as what holds the struct.
 func metricsStruct(_ metrics: Metrics, address: UnsafePointer<CChar>?) -> imgdl_metrics {
