@@ -12,7 +12,7 @@ import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Generic, Optional, TypeVar
+from typing import Callable, Generic, Optional, TypeVar
 
 from .errors import Code, Error, report
 
@@ -25,6 +25,7 @@ _here = threading.local()
 class Registry(Generic[Kept]):
     def __init__(self) -> None:
         self._kept: dict[int, Kept] = {}
+        self._waiting: Optional[threading.Condition] = None
 
     def add(self, kept: Kept) -> int:
         key = next(_keys)
@@ -35,10 +36,25 @@ class Registry(Generic[Kept]):
         return None if key is None else self._kept.get(key)
 
     def pop(self, key: Optional[int]) -> Optional[Kept]:
-        return None if key is None else self._kept.pop(key, None)
+        kept = None if key is None else self._kept.pop(key, None)
+        waiting = self._waiting
+        if waiting is not None:
+            with waiting:
+                waiting.notify_all()
+        return kept
 
     def clear(self) -> None:
         self._kept.clear()
+
+    def values(self) -> list[Kept]:
+        return list(self._kept.values())
+
+    def wait(self, is_settled: Callable[[list[Kept]], bool], timeout: float) -> None:
+        """At the end of the process, when a thread of the library that calls Python a moment too late would crash it."""
+        self._waiting = threading.Condition()
+        with self._waiting:
+            self._waiting.wait_for(lambda: is_settled(self.values()), timeout)
+        self._waiting = None
 
     def __len__(self) -> int:
         return len(self._kept)

@@ -286,6 +286,11 @@ def _destroy(key: int) -> None:
         _guarded(lambda: _discard(function()))
 
 
+def settle(timeout: float) -> None:
+    """Before the process ends: nothing is decoded on a thread of the library any more. Those that are registered stay."""
+    _decoders.wait(lambda decoders: not decoders, timeout)
+
+
 @_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
 def _on_end(key: int) -> None:
     _functions.pop(key)

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, TypedDict, Union, overload
 
-from . import _callbacks, _native, _options, _process, batch as batches, transport
+from . import _callbacks, _native, _options, _process, batch as batches, coder, hooks, transport
 from ._pump import Pump, ThreadPump
 from .batch import Batch, BatchProgress
 from .errors import Code, Error, check, error, report
@@ -118,6 +118,9 @@ class State:
         self.is_closing = False
         self.is_finished = False
         self.pumps: list[Pump] = []
+        # What the shared downloader, which lives on, has of ours.
+        self.is_observed = False
+        self.schemes: set[str] = set()
 
         self.thread_pump = ThreadPump(self)
         handle = ctypes.c_void_p()
@@ -236,6 +239,10 @@ class State:
                 return
             self.is_finished = True
         if self.is_shared:
+            if self.is_observed:
+                unobserve(self.handle)
+            for scheme in self.schemes:
+                transport.register(self.handle, scheme, None)
             _native.imgdl_downloader_release(self.handle)
         else:
             _native.imgdl_downloader_destroy(self.handle)
@@ -574,6 +581,10 @@ class Downloader:
             downloader.register_transport("app", Bundle())
         """
         transport.register(self._state.open(), scheme, loader)
+        if loader is None:
+            self._state.schemes.discard(scheme)
+        else:
+            self._state.schemes.add(scheme)
 
     def set_observer(self, observer: Optional[Callable[[Observation], object]]) -> None:
         """Calls observer(observation) for each transfer that starts, has a response, stops and finishes; None takes it
@@ -581,17 +592,14 @@ class Downloader:
         sys.unraisablehook."""
         handle = self._state.open()
         if observer is None:
-            check(
-                _native.imgdl_downloader_set_observer(
-                    handle, _native.imgdl_observer(), None, _native.imgdl_destructor()
-                )
-            )
+            check(unobserve(handle))
             return
         if not callable(observer):
             raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
         # Where an error is returned the destructor has been called.
         key = _observers.add(observer)
         check(_native.imgdl_downloader_set_observer(handle, _on_observation, key, _on_observer_end))
+        self._state.is_observed = True
 
     def stats(self) -> Stats:
         """What it did since it was made."""
@@ -678,6 +686,11 @@ _EVENTS = {
 _observers: _callbacks.Registry[Callable[[Observation], object]] = _callbacks.Registry()
 
 
+def unobserve(downloader: int) -> int:
+    nobody = _native.imgdl_observer()
+    return int(_native.imgdl_downloader_set_observer(downloader, nobody, None, _native.imgdl_destructor()))
+
+
 @_native.imgdl_observer  # type: ignore[untyped-decorator, unused-ignore]
 def _on_observation(pointer: Any, key: int) -> None:
     observer = _observers.get(key)
@@ -718,6 +731,10 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
 def _close_all() -> None:
     for downloader in list(_downloaders):
         downloader._close(_SECONDS_AT_EXIT)
+    # What was let go a moment ago still ends on threads of the library.
+    for settle in (hooks.settle, transport.settle, coder.settle):
+        settle(_SECONDS_AT_EXIT)
+    _observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
 
 
 def _forget_all() -> None:

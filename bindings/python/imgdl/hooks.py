@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional, Union
 
-from . import _native, _options
+from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library, failure, sentence
 from .errors import Code, check, error
 from .image import _Reference
@@ -185,8 +185,10 @@ def _with_credentials(next: Continuation, answer: Any) -> None:
 class _Table:
     """The functions, without the object that names them: it may be garbage while downloads still ask."""
 
-    def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
+    def __init__(self, functions: dict[str, Callable[..., Any]], owner: Hooks) -> None:
         self.functions = functions
+        self.owner = weakref.ref(owner)
+        self.generation = _process.generation
 
 
 _tables: Registry[_Table] = Registry()
@@ -246,7 +248,7 @@ class Hooks:
                 raise TypeError(f"{name} must be callable, not {type(function).__name__}")
             setattr(table, name, _ASKED[name])
         table.destructor = _on_end
-        key = table.user_data = _tables.add(_Table(functions))
+        key = table.user_data = _tables.add(_Table(functions, self))
         handle = ctypes.c_void_p()
         try:
             check(_native.imgdl_hooks_create(table, handle))
@@ -256,6 +258,19 @@ class Hooks:
         assert handle.value
         self._handle: int = handle.value
         weakref.finalize(self, _native.imgdl_hooks_release, self._handle).atexit = False
+
+
+def settle(timeout: float) -> None:
+    """Before the process ends: none is let go by a thread of the library any more."""
+
+    def is_settled(tables: list[_Table]) -> bool:
+        return all(table.owner() is not None or table.generation != _process.generation for table in tables)
+
+    _tables.wait(is_settled, timeout)
+    for table in _tables.values():
+        owner = table.owner()
+        if owner is not None:
+            _native.imgdl_hooks_retain(owner._handle)
 
 
 def _ask(

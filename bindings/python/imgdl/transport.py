@@ -133,6 +133,11 @@ def _on_end(key: int) -> None:
     _loaders.pop(key)
 
 
+def settle(timeout: float) -> None:
+    """Before the process ends: no loader is called, or let go, by a thread of the library any more."""
+    _loaders.wait(lambda loaders: not loaders, timeout)
+
+
 def register(downloader: int, scheme: str, loader: Any) -> None:
     """What `Downloader.register_transport` does."""
     name = _options.text(scheme, "scheme", Code.INVALID_ARGUMENT)
