@@ -56,13 +56,15 @@ class Transfer:
         self._release()
 
     def _report(self, function: Any, *arguments: Any) -> None:
+        # In this order: it may be cancelled on another thread between any two of these lines.
+        handle = self._handle
         if self._is_cancelled:
             return
-        if self._handle is None:
+        if handle is None:
             raise error(Code.INVALID_OPERATION, "the transfer has ended")
-        code = function(self._handle, *arguments)
-        if code == Code.INVALID_HANDLE and self._is_cancelled:
-            return  # at this moment
+        code = function(handle, *arguments)
+        if code in (Code.INVALID_HANDLE, Code.INVALID_OPERATION) and self._is_cancelled:
+            return
         check(code)
 
     def _release(self) -> None:

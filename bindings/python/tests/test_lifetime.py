@@ -295,6 +295,24 @@ asked.wait()
             output, errors = process.communicate(timeout=PATIENCE)
             self.assertEqual((process.returncode, errors), (0, ""), output)
 
+    def test_exit_with_what_was_just_let_go(self):
+        program = """
+import imgdl, sys
+url, = sys.argv[1:]
+shared = imgdl.Downloader.shared()
+shared.set_observer(lambda observation: None)
+def use():
+    hooks = imgdl.Hooks(modify_request=lambda request, next: None, transform_body=lambda body, next: bytes(body))
+    downloader = imgdl.Downloader(hooks=hooks)
+    downloader.set_observer(lambda observation: None)
+    downloader.register_transport("app", type("Loader", (), {"start": lambda self, request, transfer: None})())
+    downloader.download(url).result()
+    shared.download(url, hooks=imgdl.Hooks(modify_request=lambda request, next: None))
+use()
+"""
+        for _ in range(10):
+            self.assertEnds(self.python(program, self.origin.picture("palette.png")), 0)
+
     def test_fork_with_hooks_and_codecs(self):
         program = """
 import gc, imgdl, os, sys

@@ -318,7 +318,7 @@ class TransportTests(OriginTests):
     def test_a_loader_that_is_slow_to_hear_of_the_end(self):
         # Reports from a thread while the library cancels: no report waits for a cancel that waits for it.
         stop = threading.Event()
-        threads = []
+        threads, failures = [], []
 
         class Busy:
             def start(self, request, transfer):
@@ -326,9 +326,12 @@ class TransportTests(OriginTests):
                 threads[-1].start()
 
             def run(self, transfer):
-                transfer.response(200)
-                while not transfer.is_cancelled and not stop.is_set():
-                    transfer.body(b"x")
+                try:
+                    transfer.response(200)
+                    while not transfer.is_cancelled and not stop.is_set():
+                        transfer.body(b"x")
+                except imgdl.Error as error:
+                    failures.append(error)
 
         with self.downloader() as downloader:
             downloader.register_transport("app", Busy())
@@ -343,6 +346,7 @@ class TransportTests(OriginTests):
         for thread in threads:
             thread.join(PATIENCE)
             self.assertFalse(thread.is_alive())
+        self.assertEqual(failures, [])
 
 
 if __name__ == "__main__":
