@@ -39,6 +39,8 @@ PICTURES = [
     "lossless.webp",
     "alpha.webp",
     "animated.webp",
+    "animated.gif",
+    "animated.png",
 ]
 
 

@@ -5,7 +5,8 @@ import imgdl
 from imgdl import Code
 from support import PICTURES, OriginTests, pictures, png
 
-FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp"}
+FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp", "gif": "gif"}
+FRAMES = {"animated.webp": 3, "animated.gif": 3, "animated.png": 2}
 
 
 class DecodeTests(OriginTests):
@@ -40,7 +41,7 @@ class DecodeTests(OriginTests):
                 image = imgdl.decode(self.origin.bytes(name))
                 self.assertEqual(image.format, FORMATS[name.rpartition(".")[2]])
                 self.assertEqual(len(image.pixels), 4 * image.width * image.height)
-                self.assertEqual(image.frame_count, 3 if name == "animated.webp" else 1)
+                self.assertEqual(image.frame_count, FRAMES.get(name, 1))
 
     def test_orientation(self):
         data = self.origin.bytes("oriented-6.jpg")
