@@ -12,6 +12,11 @@
     async with imgdl.Downloader() as downloader:
         image = await downloader.get(url)
 
+    with imgdl.Downloader(retries=3, hooks=imgdl.Hooks(modify_request=sign)) as downloader:
+        thumbnail = downloader.download(url, size=(256, 256)).result()
+        downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished)).wait()
+        print(downloader.stats().total.quantile(0.95))
+
     image = imgdl.decode(open("picture.webp", "rb").read())
 
 The library is found at IMGDL_LIBRARY, in build/lib of the repository, or where the system has libimgdl.so.1.

@@ -1,8 +1,8 @@
 """Functions of the user's that the library calls on threads of its own: hooks, observers, loaders and codecs.
 
-What C gets is always one of a few functions of this package, which live as long as the process, and a number. `Registry`
-has what the number stands for, from before C knows of it until C says, through a destructor, that nothing will be called
-with it any more. So nothing is freed that C may call, and nothing is kept longer.
+What C gets is always one of a few functions of this package, which live as long as the process, and a number.
+`Registry` has what the number stands for, from before C knows of it until C says, through a destructor, that nothing
+will be called with it any more. So nothing is freed that C may call, and nothing is kept longer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Registry(Generic[Kept]):
         return list(self._kept.values())
 
     def wait(self, is_settled: Callable[[list[Kept]], bool], timeout: float) -> None:
-        """At the end of the process, when a thread of the library that calls Python a moment too late would crash it."""
+        """At the end of the process, when a thread of the library that calls Python a moment too late would crash
+        it."""
         self._waiting = threading.Condition()
         with self._waiting:
             self._waiting.wait_for(lambda: is_settled(self.values()), timeout)

@@ -558,8 +558,8 @@ def _find_library() -> str:
 library_path = _find_library()
 # Calls that may take their time let other Python threads run meanwhile. All others keep them waiting: letting go of the
 # interpreter and taking it back costs more than the call itself, up to a whole switch interval when Python is busy.
-# Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same. A call that could wait for a thread of
-# the library lets go, too: that thread may be waiting for the interpreter, to call a hook.
+# Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same. A call that could wait for a thread
+# of the library lets go, too: that thread may be waiting for the interpreter, to call a hook.
 try:
     _waiting = ctypes.CDLL(library_path)
     _quick = ctypes.PyDLL(library_path)

@@ -1,7 +1,7 @@
 """Executors of the library, and who runs their callbacks: a thread here, an event loop in aio.py.
 
-The library's own threads call Python for hooks, observers, loaders and codecs alone (see _callbacks.py). For events they
-write to an executor's descriptor, and a thread of Python dispatches.
+The library's own threads call Python for hooks, observers, loaders and codecs alone (see _callbacks.py). For events
+they write to an executor's descriptor, and a thread of Python dispatches.
 An executor is released by whoever dispatches it, and only when nothing is outstanding on it, because otherwise the
 library would call destructors on threads of its own.
 """

@@ -34,14 +34,18 @@ def _progress_from(native: Any) -> BatchProgress:
 class Batch(Pending):
     """A list of requests that `Downloader.prefetch` made. Letting it go does not cancel.
 
-    May be used from any thread. In a coroutine, `await batch` is `wait()` without blocking the loop; cancelling the task
-    cancels the batch.
+    May be used from any thread. In a coroutine, `await batch` is `wait()` without blocking the loop; cancelling the
+    task cancels the batch.
     """
 
-    __slots__ = ("_downloader", "_handle", "_callback", "_progress", "_is_done", "_is_paused", "_priority", "__weakref__")
+    __slots__ = ("_downloader", "_handle", "_callback", "_progress", "_is_done", "_is_paused", "__weakref__")
 
     def __init__(
-        self, downloader: Downloader, pump: Pump, callback: Optional[Callable[[Batch, BatchProgress], object]], count: int
+        self,
+        downloader: Downloader,
+        pump: Pump,
+        callback: Optional[Callable[[Batch, BatchProgress], object]],
+        count: int,
     ) -> None:
         super().__init__(pump)
         # Until the end, as tokens do.
@@ -52,7 +56,6 @@ class Batch(Pending):
         self._is_done = False
         self._progress = BatchProgress(0, 0, 0, count, False)
         self._is_paused = False
-        self._priority: Optional[str] = None
 
     @property
     def progress(self) -> BatchProgress:
@@ -199,8 +202,8 @@ def submit(
     max_concurrent: int,
     keeps_priority: bool,
 ) -> None:
-    """Asks the library for all of them. One is counted as outstanding on the batch's pump for the batch and for each token;
-    they are taken back here or by `_on_end`, whatever happens."""
+    """Asks the library for all of them. One is counted as outstanding on the batch's pump for the batch and for each
+    token; they are taken back here or by `_on_end`, whatever happens."""
     options = _native.imgdl_batch_options()
     _native.imgdl_batch_options_init(options, ctypes.sizeof(options))
     options.max_concurrent = max_concurrent

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class PictureDecoder(Protocol):
-        """One picture that is being decoded. One thread at a time uses it. `info`, `partial` and `close` may be missing."""
+        """One picture that is being decoded. One thread at a time uses it. `info`, `partial` and `close` may be
+        missing."""
 
         def feed(self, data: bytes) -> None:
             """The next bytes."""
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 
 class DecodeOptions(NamedTuple):
-    """What a codec is asked for. What it does not obey (size, orientation, pixel format) the library does afterwards."""
+    """What a codec is asked for. What it does not obey (size, orientation, pixel format) the library does
+    afterwards."""
 
     pixel_format: str
     ignore_orientation: bool
@@ -111,12 +113,12 @@ _decoders: Registry[Any] = Registry()
 
 
 def register_coder(coder: Any) -> Coder:
-    """Lets all downloads and `decode` of the process use a codec of yours. The newest that can decode something is asked
-    first, and all of them before the library's own.
+    """Lets all downloads and `decode` of the process use a codec of yours. The newest that can decode something is
+    asked first, and all of them before the library's own.
 
     coder  an object with
-               can_decode(prefix)  True, False, or None when more bytes are needed to tell; the first 64 bytes, or fewer,
-                                   must be enough
+               can_decode(prefix)  True, False, or None when more bytes are needed to tell; the first 64 bytes, or
+                                   fewer, must be enough
                decoder(options)    a new decoder for one picture, with
                    feed(data)      the next bytes
                    finish()        the whole picture, an `Image`; see `Image.create`
@@ -127,8 +129,8 @@ def register_coder(coder: Any) -> Coder:
            or a class of such decoders, whose `can_decode` is static, and which is called with the options
 
     All of it is called on threads of the library, `can_decode` and `decoder` on several at the same time. Raising an
-    `Error` fails with its code: BAD_IMAGE_DATA, TRUNCATED. Anything else that is raised is a failure with INTERNAL, and is
-    shown through sys.unraisablehook.
+    `Error` fails with its code: BAD_IMAGE_DATA, TRUNCATED. Anything else that is raised is a failure with INTERNAL,
+    and is shown through sys.unraisablehook.
 
         class Raw:
             def __init__(self, options): self.data = b""
@@ -287,7 +289,8 @@ def _destroy(key: int) -> None:
 
 
 def settle(timeout: float) -> None:
-    """Before the process ends: nothing is decoded on a thread of the library any more. Those that are registered stay."""
+    """Before the process ends: nothing is decoded on a thread of the library any more. Those that are registered
+    stay."""
     _decoders.wait(lambda decoders: not decoders, timeout)
 
 

@@ -65,7 +65,7 @@ def decode(
     ignore_orientation  leave the picture as stored, whatever its EXIF orientation says
     salvage             a cut or broken picture is still an error, but its `image` holds what could be had
     max_pixels          width × height in the file at most, 100 000 000 by default
-    size                (width, height): decode to a size that fits into this box; None for a side is free. Never enlarged
+    size                (width, height): decode to a size that fits into this box, never enlarged; None: a free side
     stretch             exactly `size`, whatever the picture's own proportions
     scale_down          True, or bytes: large pictures come smaller, so that all decoded frames together fit into these,
                         60 MiB by default
@@ -85,8 +85,8 @@ def decode(
 
 
 class Decoder:
-    """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of `decode`,
-    and so are the options.
+    """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
+    `decode`, and so are the options.
 
     May be used from any thread; calls wait for each other.
     """

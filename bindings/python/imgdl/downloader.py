@@ -304,8 +304,8 @@ class Downloader:
     hooks            `Hooks` of requests that name none. They live until the downloader has ended: close one whose hooks
                      know it
 
-    Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was given.
-    A with statement closes it at its end. One that is let go without that finishes what it has accepted.
+    Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was
+    given. A with statement closes it at its end. One that is let go without that finishes what it has accepted.
 
         with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
             images = [token.result() for token in [downloader.download(url) for url in urls]]
@@ -383,8 +383,8 @@ class Downloader:
         scale_factor      for `Image.scale_factor`; as the URL's file name says (photo@2x.png) by default
         user, password    Basic or Digest, as the server asks; only ever for the URL's own origin
         cookies           send and keep cookies, in the downloader's jar
-        connect_timeout, idle_timeout, retries, accepted_statuses, accepted_types, ca_file, client_certificate, client_key,
-        client_key_password, pinned_public_key, hooks
+        connect_timeout, idle_timeout, retries, accepted_statuses, accepted_types, ca_file, client_certificate,
+        client_key, client_key_password, pinned_public_key, hooks
                           in place of the downloader's; retries=0 is never
         allow_invalid_certificates
                           take any server certificate
@@ -533,8 +533,8 @@ class Downloader:
         check(_native.imgdl_downloader_set_suspended(self._state.open(), bool(value)))
 
     def enter_background(self, grace: Optional[float] = None) -> None:
-        """From now on only downloads with `continue_in_background` start and run; the others pause. Those that still run
-        after `grace` seconds (None: no end) end with BACKGROUND_EXPIRED."""
+        """From now on only downloads with `continue_in_background` start and run; the others pause. Those that still
+        run after `grace` seconds (None: no end) end with BACKGROUND_EXPIRED."""
         check(
             _native.imgdl_downloader_enter_background(self._state.open(), _options.milliseconds(grace, "grace"))
         )
@@ -544,8 +544,8 @@ class Downloader:
         check(_native.imgdl_downloader_enter_foreground(self._state.open()))
 
     def invalidate(self, *, cancel: bool = False) -> None:
-        """Takes no more requests (INVALID_OPERATION) until `reconfigure`. `cancel`: cancels what there is; otherwise what
-        runs runs to its end, and what waits ends with INVALID_OPERATION."""
+        """Takes no more requests (INVALID_OPERATION) until `reconfigure`. `cancel`: cancels what there is; otherwise
+        what runs runs to its end, and what waits ends with INVALID_OPERATION."""
         check(_native.imgdl_downloader_invalidate(self._state.open(), bool(cancel)))
 
     def reconfigure(self, **config: Unpack[Config]) -> None:
@@ -560,9 +560,9 @@ class Downloader:
     # Plug-ins and observing
 
     def register_transport(self, scheme: str, loader: Optional[transport.Loader]) -> None:
-        """Lets a loader of yours do the transfers of a scheme: "app" for app://…, or "https" in place of the built-in one.
-        None takes it out; what runs is not touched. Requests share its transfers, and limits, timeouts, retries and
-        validation hold for them, as for any other.
+        """Lets a loader of yours do the transfers of a scheme: "app" for app://…, or "https" in place of the built-in
+        one. None takes it out; what runs is not touched. Requests share its transfers, and limits, timeouts, retries
+        and validation hold for them, as for any other.
 
         loader  an object with
                     start(request, transfer)  begins; request is an `Outgoing`, transfer a `Transfer` to report to, from
@@ -625,8 +625,8 @@ class Downloader:
         self._state.wait_idle(timeout)
 
     def close(self) -> None:
-        """Cancels what is outstanding, and waits until everything has ended: callbacks, threads, connections. Any number
-        of times; inside a callback it does not wait. In a coroutine, prefer `aclose`."""
+        """Cancels what is outstanding, and waits until everything has ended: callbacks, threads, connections. Any
+        number of times; inside a callback it does not wait. In a coroutine, prefer `aclose`."""
         self._close(None)
 
     def _close(self, timeout: Optional[float]) -> None:

@@ -208,12 +208,13 @@ class Hooks:
                                      challenge: `Response`; may return a pair of user and password
 
     What a function returns is its answer; None goes on unchanged. One that cannot answer at once keeps `next`, a
-    `Continuation`, returns `imgdl.LATER`, and answers through `next` later, on any thread. One that has answered through
-    `next` already returns None. Raising refuses: an `Error` with its own code and message; anything else with that message,
-    and it is shown through sys.unraisablehook. A returned value that is no answer is a TypeError, which refuses too.
+    `Continuation`, returns `imgdl.LATER`, and answers through `next` later, on any thread. One that has answered
+    through `next` already returns None. Raising refuses: an `Error` with its own code and message; anything else with
+    that message, and it is shown through sys.unraisablehook. A returned value that is no answer is a TypeError, which
+    refuses too.
 
-    A function is called once for each transfer, on a thread of the library that other downloads wait for: it must be quick
-    and must not wait. Requests with different hooks never share a transfer: make one `Hooks` and use it for many.
+    A function is called once for each transfer, on a thread of the library that other downloads wait for: it must be
+    quick and must not wait. Requests with different hooks never share a transfer: make one `Hooks` and use it for many.
 
         def sign(request, next):
             return request.with_header("Authorization", token())

@@ -181,8 +181,8 @@ class Image:
 
     @property
     def frames(self) -> tuple[Image, ...]:
-        """The frames that were decoded, as the viewer sees them (blended, disposed), each with its `duration_ms`: all of
-        them with `all_frames`, otherwise the first alone.
+        """The frames that were decoded, as the viewer sees them (blended, disposed), each with its `duration_ms`: all
+        of them with `all_frames`, otherwise the first alone.
 
             for frame in imgdl.decode(data, all_frames=True).frames:
                 show(frame.pixels, frame.duration_ms)
@@ -201,7 +201,8 @@ class Image:
 
     @property
     def duration_ms(self) -> int:
-        """How long this frame is shown, in milliseconds; of an animation, how long its first is. 0 for still pictures."""
+        """How long this frame is shown, in milliseconds; of an animation, how long its first is. 0 for still
+        pictures."""
         if self._duration is not None:
             return self._duration
         return int(_native.imgdl_image_frame_duration_ms(self._handle, 0))
@@ -312,7 +313,9 @@ class Body:
         raise TypeError("bodies come from downloads")
 
     @classmethod
-    def _adopt(cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]) -> Body:
+    def _adopt(
+        cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]
+    ) -> Body:
         body = cls.__new__(cls)
         body._reference = _Reference(handle, _native.imgdl_data_release) if handle else None
         body._data = None if handle else b""

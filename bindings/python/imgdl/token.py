@@ -1,8 +1,8 @@
 """One accepted download: `Token`, and the two functions that the library calls.
 
 The way of an event: the library puts it on the executor of the download's pump; the pump's thread dispatches; C calls
-`_on_event` with a number, under which `_outstanding` has the token; the token calls the user. After the terminal event C
-calls `_on_end` once, and the number is forgotten.
+`_on_event` with a number, under which `_outstanding` has the token; the token calls the user. After the terminal event
+C calls `_on_end` once, and the number is forgotten.
 """
 
 from __future__ import annotations

@@ -170,7 +170,8 @@ class DownloadTests(OriginTests):
         gate, rest = self.origin.gate(), self.origin.gate()
         with self.downloader(max_concurrent=4, order="lifo") as downloader:
             held = [
-                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n)) for n in range(4)
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n))
+                for n in range(4)
             ]
             self.assertTrue(gate.is_reached(4))
             tokens = [

@@ -144,7 +144,8 @@ class HookTests(OriginTests):
             token = downloader.download(self.origin.url("/echo"), body=True)
             request, next = asked.wait()
             # Others go on meanwhile.
-            self.assertEqual(downloader.download(self.origin.picture("palette.png"), hooks=PASS).result(PATIENCE).width, 1200)
+            other = downloader.download(self.origin.picture("palette.png"), hooks=PASS)
+            self.assertEqual(other.result(PATIENCE).width, 1200)
             self.assertFalse(token.done() or next.is_answered)
             for code, answer in (
                 (Code.INVALID_ARGUMENT, lambda: next.with_data(b"")),
@@ -291,8 +292,9 @@ class HookTests(OriginTests):
             threading.Thread(target=next.unchanged).start()
             return imgdl.LATER
 
-        with self.downloader(hooks=imgdl.Hooks(modify_request=modify, transform_body=lambda body, next: bytes(body))) as d:
-            tokens = [d.download(self.origin.picture("palette.png", n=n % 10)) for n in range(50)]
+        hooks = imgdl.Hooks(modify_request=modify, transform_body=lambda body, next: bytes(body))
+        with self.downloader(hooks=hooks) as downloader:
+            tokens = [downloader.download(self.origin.picture("palette.png", n=n % 10)) for n in range(50)]
             for token in tokens:
                 self.assertEqual(token.result(PATIENCE).width, 1200)
 

@@ -151,9 +151,8 @@ class RuleTests(OriginTests):
 
     def test_t29_accepted_statuses_and_types(self):
         with self.downloader(accepted_statuses=[range(200, 205), (300, 399)], accepted_types=["image/*"]) as downloader:
-            error = self.assertCode(
-                Code.INVALID_STATUS, downloader.download(self.origin.picture("palette.png", status=205)).result, PATIENCE
-            )
+            token = downloader.download(self.origin.picture("palette.png", status=205))
+            error = self.assertCode(Code.INVALID_STATUS, token.result, PATIENCE)
             self.assertEqual((error.http_status, error.content_type), (205, "image/png"))
             self.assertTrue(error.preview.startswith(b"\x89PNG"))
             self.assertLessEqual(len(error.preview), 512)
@@ -249,7 +248,8 @@ class RuleTests(OriginTests):
             options = {"on_partial": lambda token, image: None} if progressive else {}
             with self.downloader() as downloader:
                 tokens = {
-                    size: downloader.download(url, size=(size, size), stretch=True, **options) for size in range(490, 500)
+                    size: downloader.download(url, size=(size, size), stretch=True, **options)
+                    for size in range(490, 500)
                 }
                 gate.open()
                 for size, token in tokens.items():
@@ -276,7 +276,8 @@ class RuleTests(OriginTests):
         with self.downloader(max_per_host=1) as downloader:
             self.assertEqual(downloader.max_per_host, 1)
             tokens = [
-                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n)) for n in range(3)
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n))
+                for n in range(3)
             ]
             self.assertTrue(gate.is_reached())
             self.assertEqual(self.origin.log["max_in_flight"], 1)

@@ -92,7 +92,9 @@ class CoderTests(OriginTests):
         self.register(Counted)
         with self.downloader() as downloader:
             token = downloader.download(
-                self.origin.picture("picture.raw", hold_after=7, gate=gate.name), on_partial=seen, partial_interval=0.001
+                self.origin.picture("picture.raw", hold_after=7, gate=gate.name),
+                on_partial=seen,
+                partial_interval=0.001,
             )
             self.assertEqual(seen.wait()[1].width, 2)
             gate.open()
@@ -214,7 +216,8 @@ class TransportTests(OriginTests):
                 with self.assertRaises(TypeError):
                     downloader.register_transport("app", wrong)
             for scheme in ("", "a b", "7up", "app:", "a\0"):
-                self.assertIn("scheme", str(self.assertCode(Code.INVALID_ARGUMENT, downloader.register_transport, scheme, loader)))
+                error = self.assertCode(Code.INVALID_ARGUMENT, downloader.register_transport, scheme, loader)
+                self.assertIn("scheme", str(error))
             downloader.register_transport("app", loader)
             token = downloader.download("app://palette?x=1", headers={"X-Mine": "1"}, body=True, decode=True)
             body = token.result(PATIENCE)
