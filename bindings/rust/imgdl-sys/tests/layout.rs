@@ -259,7 +259,7 @@ fn c_type(rust: &str) -> String {
 fn c_pointer(rust: &str, name: &str) -> String {
     let rust = rust.trim().trim_end_matches(',');
     if let Some(function) = rust.strip_prefix("Option<unsafe extern \"C\" fn(") {
-        let (arguments, result) = function.trim_end_matches('>').rsplit_once(')').unwrap();
+        let (arguments, result) = function.trim_end_matches(['>', ',']).rsplit_once(')').unwrap();
         let result = result.trim().strip_prefix("->").map_or("void".to_string(), c_type);
         return format!("{result} (**{name})({})", c_arguments(arguments));
     }
