@@ -1,18 +1,24 @@
 //! The downloader: queue, connections, threads.
 
 use std::fmt;
-use std::mem::{self, size_of, MaybeUninit};
-use std::os::unix::ffi::OsStrExt;
+use std::mem;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use imgdl_sys as sys;
 
-use crate::convert::{c_string, check, milliseconds, wait_milliseconds};
+use crate::batch::{self, Batch, BatchOptions};
+use crate::convert::{c_option, c_path, c_string, check, filled, milliseconds, pointer, wait_milliseconds};
 use crate::error::{Code, Error, Result};
 use crate::executor::Executor;
+use crate::guard;
+use crate::hooks::Hooks;
 use crate::image::Image;
+use crate::loader::{self, Loader};
+use crate::observing::{self, Observation, Observer, Stats};
+use crate::options::{common_options, write_common, CCommon, Common, Retry};
 use crate::request::Request;
 use crate::sink::{self, Done};
 use crate::token::Token;
@@ -53,19 +59,26 @@ pub enum Shutdown {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct Builder {
     max_concurrent: u32,
+    max_per_host: u32,
     order: Order,
     decode_threads: u32,
-    connect_timeout: Duration,
-    idle_timeout: Duration,
     max_redirects: u32,
+    memory_budget: u64,
+    failure_ttl: Duration,
+    progress_interval: f64,
+    flags: sys::imgdl_config_flags,
     user_agent: Option<String>,
-    ca_file: Option<PathBuf>,
+    proxy: Option<String>,
+    cookie_file: Option<PathBuf>,
     executor: Executor,
+    common: Common,
 }
+
+common_options!(Builder);
 
 impl Builder {
     /// How many transfers may run; 6 by default, 10 000 at most.
@@ -83,29 +96,72 @@ impl Builder {
         Builder { decode_threads, ..self }
     }
 
-    /// For name, connection and TLS; 15 seconds by default.
-    pub fn connect_timeout(self, timeout: Duration) -> Builder {
-        Builder { connect_timeout: timeout, ..self }
-    }
-
-    /// Without a byte; 15 seconds by default.
-    pub fn idle_timeout(self, timeout: Duration) -> Builder {
-        Builder { idle_timeout: timeout, ..self }
-    }
-
     /// 10 by default, 100 at most.
     pub fn max_redirects(self, max_redirects: u32) -> Builder {
         Builder { max_redirects, ..self }
     }
 
-    /// "imgdl/1.0.0" by default.
+    /// "imgdl/1.1.0" by default.
     pub fn user_agent(self, user_agent: impl Into<String>) -> Builder {
         Builder { user_agent: Some(user_agent.into()), ..self }
     }
 
-    /// PEM certificates to trust instead of the system's.
-    pub fn ca_file(self, path: impl AsRef<Path>) -> Builder {
-        Builder { ca_file: Some(path.as_ref().to_path_buf()), ..self }
+    /// Running transfers to one host and port; 0 is the default: no limit but `max_concurrent`.
+    pub fn max_per_host(self, max_per_host: u32) -> Builder {
+        Builder { max_per_host, ..self }
+    }
+
+    /// Bytes of bodies and pixels that are in work; 512 MiB by default. When they are reached nothing new starts, and
+    /// HTTP/1.1 transfers pause.
+    pub fn memory_budget(self, bytes: u64) -> Builder {
+        Builder { memory_budget: bytes, ..self }
+    }
+
+    /// A URL that failed in a way that will not pass (bad picture, certificate, protocol) fails at once for so long, with
+    /// [`Code::BLACKLISTED`]; zero is the default: not at all.
+    pub fn failure_ttl(self, ttl: Duration) -> Builder {
+        Builder { failure_ttl: ttl, ..self }
+    }
+
+    /// This part of the whole, 0 to 1, must come between two [`Event::Progress`](crate::Event::Progress); the last is always
+    /// told, and all are where the whole is unknown.
+    pub fn progress_interval(self, part: f64) -> Builder {
+        Builder { progress_interval: part, ..self }
+    }
+
+    /// Refuses to connect to loopback, link-local, private and other such addresses, in whatever form, on every hop:
+    /// [`Code::ADDRESS_REFUSED`]. Not together with a proxy.
+    pub fn deny_private_addresses(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES)
+    }
+
+    /// Allows file: URLs; never as the target of a redirect.
+    pub fn allow_file_urls(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_ALLOW_FILE_URLS)
+    }
+
+    /// Allows data: URLs; never as the target of a redirect.
+    pub fn allow_data_urls(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_ALLOW_DATA_URLS)
+    }
+
+    fn with(self, flags: sys::imgdl_config_flags) -> Builder {
+        Builder { flags: self.flags | flags, ..self }
+    }
+
+    /// Such as "http://user:password@host:3128"; by default what curl's environment variables say.
+    pub fn proxy(self, url: impl Into<String>) -> Builder {
+        Builder { proxy: Some(url.into()), ..self }
+    }
+
+    /// No proxy, whatever the environment says.
+    pub fn no_proxy(self) -> Builder {
+        self.proxy("")
+    }
+
+    /// Where the cookie jar is kept, in Netscape's format: read at the start, written at the end. In memory by default.
+    pub fn cookie_file(self, path: impl AsRef<Path>) -> Builder {
+        Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
     }
 
     /// Where callbacks run of requests that name no executor; by default on a thread of the downloader.
@@ -115,33 +171,46 @@ impl Builder {
 
     /// Makes the downloader.
     pub fn build(self) -> Result<Downloader> {
-        let user_agent = self.user_agent.map(|text| c_string(&text, Code::INVALID_HEADER, "the user agent"));
-        let user_agent = user_agent.transpose()?;
-        let ca_file = self.ca_file.map(|path| std::ffi::CString::new(path.as_os_str().as_bytes()));
-        let ca_file = ca_file
-            .transpose()
-            .map_err(|_| Error::new(Code::INVALID_OPERATION, "the path of ca_file holds a NUL".into()))?;
-        let (executor, _keeps_executor) = self.executor.resolve()?;
+        let executor = self.executor.clone();
+        let mut downloader = ptr::null_mut();
+        // SAFETY: the struct lives until the library returns.
+        self.read(|config| unsafe { sys::imgdl_downloader_create(config, &mut downloader) })?;
+        Ok(Downloader::from_owned(downloader, executor))
+    }
 
-        let mut raw = MaybeUninit::<sys::imgdl_config>::zeroed();
-        // SAFETY: as many bytes as it is told; all zeros is a valid value besides.
-        let mut raw = unsafe {
-            sys::imgdl_config_init(raw.as_mut_ptr(), size_of::<sys::imgdl_config>());
-            raw.assume_init()
-        };
+    /// Lets the library read it as C.
+    fn read(self, reader: impl FnOnce(&sys::imgdl_config) -> sys::imgdl_status) -> Result<()> {
+        let user_agent = c_option(self.user_agent.as_deref(), Code::INVALID_HEADER, "the user agent")?;
+        let proxy = c_option(self.proxy.as_deref(), Code::INVALID_URL, "the proxy")?;
+        let cookie_file = c_path(self.cookie_file.as_deref(), "cookie_file")?;
+        let common = CCommon::new(self.common)?;
+        let (executor, _keeps_executor) = self.executor.resolve()?;
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_config_init) };
         raw.max_concurrent = self.max_concurrent;
         raw.order = self.order.raw();
         raw.decode_threads = self.decode_threads;
-        raw.connect_timeout_ms = milliseconds(self.connect_timeout);
-        raw.idle_timeout_ms = milliseconds(self.idle_timeout);
         raw.max_redirects = self.max_redirects;
-        raw.user_agent = user_agent.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        raw.ca_file = ca_file.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+        raw.user_agent = pointer(&user_agent);
         raw.executor = executor;
-        let mut downloader = ptr::null_mut();
-        // SAFETY: the struct and what it points to live until the library returns.
-        check(unsafe { sys::imgdl_downloader_create(&raw, &mut downloader) })?;
-        Ok(Downloader::from_owned(downloader))
+        raw.flags = self.flags;
+        raw.max_per_host = self.max_per_host;
+        raw.memory_budget = self.memory_budget;
+        raw.proxy = pointer(&proxy);
+        raw.cookie_file = pointer(&cookie_file);
+        raw.failure_ttl_ms = milliseconds(self.failure_ttl);
+        raw.progress_interval = self.progress_interval;
+        write_common!(raw, common);
+        check(reader(&raw))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // No proxy and no credentials: they hold secrets.
+        let mut parts = f.debug_struct("Builder");
+        parts.field("max_concurrent", &self.max_concurrent).field("order", &self.order);
+        parts.field("user_agent", &self.user_agent).finish_non_exhaustive()
     }
 }
 
@@ -160,7 +229,11 @@ impl Builder {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Downloader(NonNull<sys::imgdl_downloader>);
+pub struct Downloader {
+    raw: NonNull<sys::imgdl_downloader>,
+    /// Of requests that name none.
+    executor: Executor,
+}
 
 // SAFETY: "Every function may be called from any thread, also inside callbacks", and nothing is said about downloaders
 // that would be one at a time.
@@ -169,12 +242,12 @@ unsafe impl Send for Downloader {}
 unsafe impl Sync for Downloader {}
 
 impl Downloader {
-    fn from_owned(raw: *mut sys::imgdl_downloader) -> Downloader {
-        Downloader(NonNull::new(raw).expect("a downloader was given"))
+    fn from_owned(raw: *mut sys::imgdl_downloader, executor: Executor) -> Downloader {
+        Downloader { raw: NonNull::new(raw).expect("a downloader was given"), executor }
     }
 
     fn raw(&self) -> *mut sys::imgdl_downloader {
-        self.0.as_ptr()
+        self.raw.as_ptr()
     }
 
     /// One with defaults.
@@ -192,7 +265,7 @@ impl Downloader {
         let mut raw = ptr::null_mut();
         // SAFETY: an out-parameter.
         check(unsafe { sys::imgdl_downloader_shared(&mut raw) })?;
-        Ok(Downloader::from_owned(raw))
+        Ok(Downloader::from_owned(raw, Executor::default()))
     }
 
     /// Asks for one download; does not wait for the network.
@@ -218,6 +291,39 @@ impl Downloader {
         check(unsafe { sys::imgdl_downloader_set_header(self.raw(), name.as_ptr(), value) })
     }
 
+    /// The value that later requests carry: what [`set_header`](Downloader::set_header) set, or the default.
+    pub fn header(&self, name: &str) -> Result<Option<String>> {
+        let name = c_string(name, Code::INVALID_HEADER, "the name of the header")?;
+        let mut buffer = vec![0_u8; 256];
+        loop {
+            let mut length = 0;
+            let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
+            // SAFETY: a living handle, a string that lives until the library returns, as many bytes as it is told.
+            match unsafe { sys::imgdl_downloader_get_header(self.raw(), name.as_ptr(), start, size, &mut length) } {
+                sys::IMGDL_ERROR_NOT_READY => return Ok(None),
+                status => check(status)?,
+            }
+            if length < buffer.len() {
+                buffer.truncate(length);
+                return Ok(Some(String::from_utf8_lossy(&buffer).into_owned()));
+            }
+            // It may change meanwhile: so it is asked for again until it fits.
+            buffer.resize(length + 1, 0);
+        }
+    }
+
+    /// What [`set_max_concurrent`](Downloader::set_max_concurrent) or the builder set.
+    pub fn max_concurrent(&self) -> u32 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_downloader_max_concurrent(self.raw()) }
+    }
+
+    /// Running transfers to one host and port; 0: no limit of its own.
+    pub fn set_max_per_host(&self, max_per_host: u32) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_set_max_per_host(self.raw(), max_per_host) })
+    }
+
     /// How many transfers may run, 1 to 10 000. Fewer than now: the running ones run on.
     pub fn set_max_concurrent(&self, max_concurrent: u32) -> Result<()> {
         // SAFETY: a living handle.
@@ -234,6 +340,116 @@ impl Downloader {
     pub fn set_suspended(&self, suspended: bool) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_downloader_set_suspended(self.raw(), suspended.into()) })
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_downloader_is_suspended(self.raw()) != 0 }
+    }
+
+    /// From now on only requests with [`continue_in_background`](Request::continue_in_background) start and run; the
+    /// transfers of the others pause, and their clocks with them. After `grace` (zero: no end) those that still run end
+    /// with [`Code::BACKGROUND_EXPIRED`].
+    pub fn enter_background(&self, grace: Duration) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_enter_background(self.raw(), milliseconds(grace)) })
+    }
+
+    /// As before [`enter_background`](Downloader::enter_background).
+    pub fn enter_foreground(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_enter_foreground(self.raw()) })
+    }
+
+    /// Takes no more requests, [`Code::INVALID_OPERATION`], until [`reconfigure`](Downloader::reconfigure). What there is
+    /// is cancelled with [`Shutdown::Cancel`]; with [`Shutdown::Finish`] what runs runs to its end, and what waits ends with
+    /// [`Code::INVALID_OPERATION`].
+    pub fn invalidate(&self, mode: Shutdown) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_invalidate(self.raw(), (mode == Shutdown::Cancel).into()) })
+    }
+
+    /// A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in memory,
+    /// and goes on as the builder says; `decode_threads`, `executor` and headers that were set stay. On failure nothing has
+    /// changed.
+    pub fn reconfigure(&self, builder: Builder) -> Result<()> {
+        // SAFETY: a living handle; the struct lives until the library returns.
+        builder.read(|config| unsafe { sys::imgdl_downloader_reconfigure(self.raw(), config) })
+    }
+
+    /// Asks for all of them, few at a time and at low priority: for a list that scrolls, or a set of files. Each request
+    /// has its own callback; without one its result is dropped. One that is not valid refuses the batch as a whole.
+    ///
+    /// ```no_run
+    /// use imgdl::{BatchOptions, Request};
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// # let downloader = imgdl::Downloader::shared()?;
+    /// let requests = (0..100).map(|n| Request::new(format!("https://example.org/{n}.jpg")).body_only());
+    /// let options = BatchOptions::new().on_progress(|now| println!("{} of {}", now.finished, now.total));
+    /// let batch = downloader.prefetch(requests, options)?;
+    /// println!("{} failed", batch.wait()?.failed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prefetch(&self, requests: impl IntoIterator<Item = Request>, options: BatchOptions) -> Result<Batch> {
+        // SAFETY: a living handle.
+        unsafe { batch::submit(self.raw(), &self.executor, requests.into_iter().collect(), options) }
+    }
+
+    /// Calls `observer` for every transfer, in place of the one that was set before. It runs on the library's thread that
+    /// drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a panic it is
+    /// not called again.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let downloader = imgdl::Downloader::new()?;
+    /// downloader.set_observer(|seen| println!("{:?} {}", seen.kind, seen.url))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_observer(&self, observer: impl FnMut(&Observation<'_>) + Send + 'static) -> Result<()> {
+        let user_data = guard::into_user_data(Observer::new(observer));
+        // SAFETY: a living handle; the closure is Send. It is disposed of in any case: "or before the return of an error".
+        check(unsafe {
+            sys::imgdl_downloader_set_observer(
+                self.raw(),
+                Some(observing::observe),
+                user_data,
+                Some(guard::dispose::<Observer>),
+            )
+        })
+    }
+
+    /// Takes the observer out.
+    pub fn remove_observer(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_set_observer(self.raw(), None, ptr::null_mut(), None) })
+    }
+
+    /// Counts and times since the downloader was made.
+    pub fn stats(&self) -> Result<Stats> {
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_stats_init) };
+        // SAFETY: a living handle, an initialised struct.
+        check(unsafe { sys::imgdl_downloader_stats(self.raw(), &mut raw) })?;
+        Ok(Stats::from_raw(&raw))
+    }
+
+    /// Loads URLs of this scheme with a loader of yours: "app" for app://…, or "https" in place of the built-in one.
+    /// Running transfers are not touched. The loader is dropped when it was taken out or the downloader has ended, and no
+    /// transfer uses it.
+    pub fn register_transport(&self, scheme: &str, loader: impl Loader) -> Result<()> {
+        let scheme = c_string(scheme, Code::INVALID_ARGUMENT, "the scheme")?;
+        // SAFETY: a living handle, a string that lives until the library returns.
+        loader::register(loader, |table| unsafe { sys::imgdl_transport_register(self.raw(), scheme.as_ptr(), table) })
+    }
+
+    /// Takes the loader of this scheme out; the built-in one is back.
+    pub fn unregister_transport(&self, scheme: &str) -> Result<()> {
+        let scheme = c_string(scheme, Code::INVALID_ARGUMENT, "the scheme")?;
+        // SAFETY: a living handle, a string that lives until the library returns.
+        check(unsafe { sys::imgdl_transport_register(self.raw(), scheme.as_ptr(), ptr::null()) })
     }
 
     /// Cancels every download accepted so far.
@@ -298,7 +514,7 @@ impl Clone for Downloader {
     fn clone(&self) -> Downloader {
         // SAFETY: a living handle: the same one comes back, with one more reference.
         unsafe { sys::imgdl_downloader_retain(self.raw()) };
-        Downloader(self.0)
+        Downloader { raw: self.raw, executor: self.executor.clone() }
     }
 }
 

@@ -1,12 +1,17 @@
 //! Pixels and bodies: immutable, shared, reference-counted.
 
 use std::fmt;
-use std::mem::ManuallyDrop;
+use std::iter::FusedIterator;
+use std::mem::{self, ManuallyDrop};
 use std::ops::Deref;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::slice;
+use std::time::Duration;
 
 use imgdl_sys as sys;
+
+use crate::convert::check;
+use crate::error::{Code, Error, Result};
 
 /// What a file is, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +27,8 @@ pub enum Format {
     WebP,
     /// GIF.
     Gif,
+    /// Decoded by a [`Coder`](crate::Coder) of yours.
+    Other,
 }
 
 impl Format {
@@ -31,7 +38,19 @@ impl Format {
             sys::IMGDL_FORMAT_PNG => Format::Png,
             sys::IMGDL_FORMAT_WEBP => Format::WebP,
             sys::IMGDL_FORMAT_GIF => Format::Gif,
+            sys::IMGDL_FORMAT_OTHER => Format::Other,
             _ => Format::Unknown,
+        }
+    }
+
+    pub(crate) fn raw(self) -> sys::imgdl_format {
+        match self {
+            Format::Unknown => sys::IMGDL_FORMAT_UNKNOWN,
+            Format::Jpeg => sys::IMGDL_FORMAT_JPEG,
+            Format::Png => sys::IMGDL_FORMAT_PNG,
+            Format::WebP => sys::IMGDL_FORMAT_WEBP,
+            Format::Gif => sys::IMGDL_FORMAT_GIF,
+            Format::Other => sys::IMGDL_FORMAT_OTHER,
         }
     }
 }
@@ -61,7 +80,7 @@ impl PixelFormat {
     }
 
     /// The library gives no image in a format that was not asked for.
-    fn from_raw(raw: sys::imgdl_pixel_format) -> PixelFormat {
+    pub(crate) fn from_raw(raw: sys::imgdl_pixel_format) -> PixelFormat {
         match raw {
             sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED => PixelFormat::Rgba8Premultiplied,
             sys::IMGDL_PIXEL_FORMAT_BGRA8 => PixelFormat::Bgra8,
@@ -105,6 +124,30 @@ pub struct ImageInfo {
 }
 
 impl ImageInfo {
+    /// For a [`Coder`](crate::Coder): upright, of one frame, without transparency, not progressive. The other fields are
+    /// public.
+    pub fn new(width: u32, height: u32) -> ImageInfo {
+        ImageInfo {
+            format: Format::Other,
+            width,
+            height,
+            orientation: 1,
+            frame_count: Some(1),
+            has_alpha: false,
+            is_progressive: false,
+        }
+    }
+
+    /// Leaves the format, which is not read.
+    pub(crate) fn write(&self, raw: &mut sys::imgdl_image_info) {
+        raw.width = self.width;
+        raw.height = self.height;
+        raw.orientation = self.orientation;
+        raw.frame_count = self.frame_count.unwrap_or(0);
+        raw.has_alpha = self.has_alpha.into();
+        raw.is_progressive = self.is_progressive.into();
+    }
+
     pub(crate) fn from_raw(raw: &sys::imgdl_image_info) -> ImageInfo {
         ImageInfo {
             format: Format::from_raw(raw.format),
@@ -152,6 +195,38 @@ impl Image {
         Image::from_owned(unsafe { sys::imgdl_image_retain(raw) })
     }
 
+    /// Gives the one reference away.
+    pub(crate) fn into_raw(self) -> *mut sys::imgdl_image {
+        let raw = self.raw();
+        mem::forget(self);
+        raw
+    }
+
+    /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes, at
+    /// least 4 × `width`.
+    ///
+    /// ```no_run
+    /// use imgdl::{Image, PixelFormat};
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let red = Image::from_pixels(2, 1, PixelFormat::Rgba8, &[255, 0, 0, 255, 255, 0, 0, 255], 8)?;
+    /// assert_eq!(red.rows().len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_pixels(width: u32, height: u32, format: PixelFormat, pixels: &[u8], stride: usize) -> Result<Image> {
+        let needed = stride.checked_mul(height as usize);
+        if needed.map_or(true, |needed| needed > pixels.len()) {
+            let message = format!("{} bytes are fewer than {stride} for each of {height} rows", pixels.len());
+            return Err(Error::new(Code::INVALID_ARGUMENT, message));
+        }
+        let mut image = ptr::null_mut();
+        // SAFETY: "Takes: stride × height bytes, copied": there are as many.
+        check(unsafe {
+            sys::imgdl_image_create(width, height, format.raw(), pixels.as_ptr().cast(), stride, &mut image)
+        })?;
+        Image::from_owned(image).ok_or_else(|| Error::new(Code::INTERNAL, "no image came with success".into()))
+    }
+
     /// To be looked at while somebody else's reference lives.
     pub(crate) fn lend(raw: *mut sys::imgdl_image) -> Option<ManuallyDrop<Image>> {
         NonNull::new(raw).map(|raw| ManuallyDrop::new(Image(raw)))
@@ -191,10 +266,60 @@ impl Image {
         PixelFormat::from_raw(unsafe { sys::imgdl_image_pixel_format(self.raw()) })
     }
 
-    /// Frames in the file; the image holds the first.
+    /// Frames in the file; the image's own pixels are the first's.
     pub fn frame_count(&self) -> u32 {
         // SAFETY: a living handle.
         unsafe { sys::imgdl_image_frame_count(self.raw()) }
+    }
+
+    /// One frame as the viewer sees it (blended, disposed), as an image of its own. Frame 0 is always there; the others with
+    /// [`DecodeOptions::all_frames`](crate::DecodeOptions::all_frames), else [`Code::NOT_READY`].
+    pub fn frame(&self, index: u32) -> Result<Image> {
+        let mut frame = ptr::null_mut();
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_image_frame(self.raw(), index, &mut frame) })?;
+        Image::from_owned(frame).ok_or_else(|| Error::new(Code::INTERNAL, "no frame came with success".into()))
+    }
+
+    /// The frames that were decoded, from the first on.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let options = imgdl::DecodeOptions::new().all_frames();
+    /// let image = imgdl::decode(&std::fs::read("animated.gif").unwrap(), &options)?;
+    /// for frame in image.frames() {
+    ///     println!("{:?} for {:?}", frame.image, frame.duration);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn frames(&self) -> Frames<'_> {
+        Frames { image: self, next: 0, count: self.frame_count() }
+    }
+
+    /// How long a frame is shown; files that say less than 11 ms mean 100. Zero for still pictures and frames that were not
+    /// decoded.
+    pub fn frame_duration(&self, index: u32) -> Duration {
+        // SAFETY: a living handle.
+        Duration::from_millis(unsafe { sys::imgdl_image_frame_duration_ms(self.raw(), index) }.into())
+    }
+
+    /// How long the animation takes to play once, of the frames that were decoded. Zero for still pictures.
+    pub fn duration(&self) -> Duration {
+        (0..self.frame_count()).map(|index| self.frame_duration(index)).sum()
+    }
+
+    /// How often the animation plays; 0 is for ever, 1 for still pictures.
+    pub fn loop_count(&self) -> u32 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_loop_count(self.raw()) }
+    }
+
+    /// Pixels of the picture for each pixel of the layout: what the request said, or its URL's file name (photo@2x.png). 1
+    /// for images that no request made.
+    pub fn scale_factor(&self) -> f64 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_scale_factor(self.raw()) }
     }
 
     /// The EXIF orientation as stored in the file, 1 to 8. The pixels are turned already.
@@ -323,6 +448,48 @@ impl<'a> Iterator for Rows<'a> {
 }
 
 impl ExactSizeIterator for Rows<'_> {}
+
+/// One frame of an animation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Frame {
+    /// As the viewer sees it.
+    pub image: Image,
+    /// How long it is shown.
+    pub duration: Duration,
+}
+
+/// The frames of an image: see [`Image::frames`].
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    image: &'a Image,
+    next: u32,
+    count: u32,
+}
+
+impl Iterator for Frames<'_> {
+    type Item = Frame;
+
+    fn next(&mut self) -> Option<Frame> {
+        if self.next == self.count {
+            return None;
+        }
+        let index = self.next;
+        match self.image.frame(index) {
+            Ok(image) => {
+                self.next += 1;
+                Some(Frame { image, duration: self.image.frame_duration(index) })
+            }
+            // None after it was decoded either.
+            Err(_) => {
+                self.next = self.count;
+                None
+            }
+        }
+    }
+}
+
+impl FusedIterator for Frames<'_> {}
 
 /// The bytes of a response, Content-Encoding undone. Cloning it copies no byte.
 pub struct Body(NonNull<sys::imgdl_data>);

@@ -41,31 +41,48 @@
 //!
 //! A panic in a callback goes no further than the callback. Its download is cancelled, the callback is not called again,
 //! and [`Token::wait`] returns an [`Error`] that [says so](Error::is_panic); [`Token::take_panic`] gives the panic to whoever
-//! wants to resume it.
+//! wants to resume it. The same holds for the progress of a [`Batch`]. A [hook](Hooks) that panics refuses, a [`Loader`]
+//! fails its transfer, a [`Coder`] its picture, and an observer is not called again.
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
+mod batch;
+mod coder;
 mod convert;
 mod decode;
 mod downloader;
 mod error;
 mod event;
 mod executor;
+mod guard;
+mod headers;
+mod hooks;
 mod image;
+mod loader;
+mod observing;
+mod options;
+mod outgoing;
 mod request;
 mod sink;
 mod token;
 
+pub use batch::{Batch, BatchOptions, BatchProgress};
+pub use coder::{register_coder, Coder, CoderOptions, PictureDecoder, RegisteredCoder};
 pub use decode::{decode, DecodeOptions, Decoder};
 pub use downloader::{Builder, Downloader, Order, Shutdown};
 pub use error::{Code, Error, Result};
-pub use event::{Download, Event, Events, Response};
+pub use event::{Download, Event, Events, Hop, Response};
 pub use executor::{Executor, PumpedExecutor};
-pub use image::{Body, Format, Image, ImageInfo, PixelFormat, Rectangle, Rows};
+pub use hooks::{question, Continuation, Hooks, HooksBuilder};
+pub use image::{Body, Format, Frame, Frames, Image, ImageInfo, PixelFormat, Rectangle, Rows};
+pub use loader::{Loader, Transfer};
+pub use observing::{Histogram, Metrics, Observation, Observed, Stats};
+pub use options::Retry;
+pub use outgoing::{Outgoing, Replacement};
 pub use request::{Priority, Request};
 pub use token::Token;
 
-/// The version of the library that is loaded, such as "1.0.0".
+/// The version of the library that is loaded, such as "1.1.0".
 pub fn version() -> &'static str {
     // SAFETY: takes nothing; "static ones forever".
     unsafe { convert::static_text(imgdl_sys::imgdl_version_string()) }
