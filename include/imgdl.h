@@ -545,7 +545,7 @@ typedef struct imgdl_request {
     imgdl_priority priority;
     imgdl_request_flags flags;
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
-    const char *url;                     /* http or https                                                            */
+    const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent */
     size_t header_count;
@@ -713,7 +713,7 @@ typedef struct imgdl_config {
     const char *client_key_password;
     const char *pinned_public_key;
     const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
-                                  /* end; NULL: in memory                                                            */
+                                  /* end, unless it holds something else; NULL: in memory                            */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */

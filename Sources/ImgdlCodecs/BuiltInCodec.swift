@@ -5,6 +5,7 @@ package final class BuiltInCodec: ImageCodec {
     package init() {}
 
     package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { SniffingDecoder(options) }
+    package func makeProbe() -> (any ImageProbe)? { HeaderProbe() }
 }
 
 /// Waits until the content tells the format, then hands everything to that format's decoder. Owned by one worker at a
@@ -27,9 +28,9 @@ final class SniffingDecoder: ImageDecoder {
         guard !bytes.isEmpty else { return }
         do throws(Failure) {
             if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
-            if let stillness { throw stillness }
+            if let stillness = stillness(of: decoder?.header) { throw stillness }
         } catch {
-            let failure = stillness ?? error
+            let failure = stillness(of: decoder?.header) ?? error
             outcome = .failure(failure)
             throw failure
         }
@@ -40,11 +41,11 @@ final class SniffingDecoder: ImageDecoder {
         do throws(Failure) {
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
             let image = try decoder.finish()
-            if let stillness { throw stillness }
+            if let stillness = stillness(of: image.header) { throw stillness }
             outcome = .success(image)
             return image
         } catch {
-            let failure = stillness ?? error
+            let failure = stillness(of: decoder?.header) ?? error
             outcome = .failure(failure)
             throw failure
         }
@@ -52,15 +53,15 @@ final class SniffingDecoder: ImageDecoder {
 
     /// A picture that does not move where one that does was asked for (features O12). It goes before any damage: that is
     /// found sooner or later, depending on the pieces.
-    private var stillness: Failure? {
-        guard options.requiresAnimation, decoder?.header?.frameCount == 1 else { return nil }
+    private func stillness(of header: ImageHeader?) -> Failure? {
+        guard options.requiresAnimation, header?.frameCount == 1 else { return nil }
         return Failure(.badImageData, "the picture has one frame, and an animation was asked for")
     }
 
     func partialImage() -> DecodedImage? { outcome == nil ? decoder?.partialImage() : nil }
 
     func salvagedImage() -> DecodedImage? {
-        guard case .failure = outcome, stillness == nil else { return nil }
+        guard case .failure = outcome, stillness(of: decoder?.header) == nil else { return nil }
         return decoder?.salvagedImage()
     }
 
@@ -91,7 +92,7 @@ final class SniffingDecoder: ImageDecoder {
         case .jpeg: return try JPEGDecoder(options)
         case .png: return try PNGDecoder(options)
         case .webp: return WebPDecoder(options)
-        case .gif: throw Failure(.badImageData, "GIF is not supported yet")
+        case .gif: return GIFDecoder(options)
         case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }

@@ -160,7 +160,7 @@ final class JPEGDecoder: ImageDecoder {
         }
         guard layout.isScaled(width: size.width, height: size.height) else { return }
         scaler = try RowScaler(
-            width: size.width, height: size.height, to: layout, from: CODEC_OPAQUE, options.pixelFormat)
+            width: size.width, height: size.height, to: layout, from: CODEC_ALPHA_OPAQUE, options.pixelFormat)
     }
 
     private func isDone(_ status: codec_status) throws(Failure) -> Bool {

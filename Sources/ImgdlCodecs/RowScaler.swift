@@ -13,7 +13,7 @@ final class RowScaler {
     init(width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat) throws(Failure) {
         let scaling = codec_scaling(
             in_width: width, in_height: height, out_width: layout.storedWidth, out_height: layout.storedHeight,
-            from: from, to: format.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT)
+            from: from, to: format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT)
         guard let session = codec_scaler_create(scaling) else {
             throw Failure(.outOfMemory, "no memory to scale a picture of \(width) × \(height) pixels")
         }
@@ -43,16 +43,17 @@ final class RowScaler {
 extension PixelBuffer {
     /// What the buffer's own alpha is to a scaler.
     func alpha(isOpaque: Bool) -> codec_alpha {
-        isOpaque ? CODEC_OPAQUE : format.isPremultiplied ? CODEC_PREMULTIPLIED : CODEC_STRAIGHT
+        isOpaque ? CODEC_ALPHA_OPAQUE : format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
     }
 
-    /// The whole picture, smaller and turned as `layout` says; itself where neither is asked for.
-    func scaled(to layout: CanvasLayout, isOpaque: Bool) throws(Failure) -> PixelBuffer {
-        if layout.storedWidth == width, layout.storedHeight == height, layout.orientation == .upright { return self }
+    /// The picture, or its first rows, smaller and turned as `layout` says; and how many rows that gives.
+    func scaled(
+        to layout: CanvasLayout, isOpaque: Bool, rows: Int = .max
+    ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let canvas = try layout.makeCanvas(format)
         let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha(isOpaque: isOpaque), format)
         scaler.begin(on: canvas)
-        scaler.push(bytes, rows: height)
-        return canvas
+        scaler.push(bytes, rows: min(rows, height))
+        return (canvas, scaler.rows)
     }
 }

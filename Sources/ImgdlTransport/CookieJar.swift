@@ -6,15 +6,16 @@ import ImgdlCore
 /// and secure (features O5). Requests that do not use them neither send nor store any. On the engine's thread.
 final class CookieJar {
     let share: UnsafeMutableRawPointer
+    /// Written at the end; nil: nowhere.
     private let file: String?
 
-    /// Reads the file, in Netscape's format. One that is missing, unreadable or no cookie file leaves the jar empty: it
-    /// is no reason to download nothing.
+    /// Reads the file, in Netscape's format. One that is missing or empty is written at the end. One that is something
+    /// else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
     init(file: String?) throws(Failure) {
         guard let share = ccurl_share_of_cookies() else { throw Failure(.outOfMemory, "no memory for cookies") }
         self.share = share
-        self.file = file
-        if let file, Self.isRegular(file) { try load(file) }
+        self.file = file.flatMap { Self.mayWrite($0) ? $0 : nil }
+        if let file = self.file { try load(file) }
     }
 
     /// No handle is attached any more: they hold the jar.
@@ -43,10 +44,17 @@ final class CookieJar {
         handle.set(CURLOPT_COOKIELIST, "RELOAD")
     }
 
-    /// Reading a pipe or a terminal would wait.
-    private static func isRegular(_ file: String) -> Bool {
+    /// Missing, empty, or begun as this and other programs begin theirs. A device, a pipe or somebody's letter is not.
+    private static func mayWrite(_ file: String) -> Bool {
+        let descriptor = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno == ENOENT }
+        defer { Glibc.close(descriptor) }
         var status = stat()
-        return stat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+        var start = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &start, start.count)
+        return count == 0
+            || ["# Netscape HTTP Cookie File", "# HTTP Cookie File"].contains { start.starts(with: $0.utf8) }
     }
 
     private static func replace(_ file: String, with bytes: [UInt8]) {

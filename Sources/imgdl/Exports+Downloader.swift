@@ -39,36 +39,6 @@ public func imgdl_downloader_release(_ handle: OpaquePointer?) {
     (HandleTable.shared.release(handle, .downloader) as? Downloader)?.shutDown(cancelling: false, completion: nil)
 }
 
-@_cdecl("imgdl_downloader_set_header") @implementation
-public func imgdl_downloader_set_header(
-    _ handle: OpaquePointer?, _ name: UnsafePointer<CChar>?, _ value: UnsafePointer<CChar>?
-) -> imgdl_status {
-    call { () throws(Failure) in
-        let downloader = try downloader(handle)
-        guard name != nil else { throw Failure(.invalidArgument, "name is NULL") }
-        guard let name = string(name), value == nil || string(value) != nil else {
-            throw Failure(.invalidHeader, "the header is not UTF-8")
-        }
-        try HeaderRules.check(HeaderField(name, string(value) ?? ""))
-        downloader.setField(name, string(value))
-    }
-}
-
-@_cdecl("imgdl_downloader_set_max_concurrent") @implementation
-public func imgdl_downloader_set_max_concurrent(_ handle: OpaquePointer?, _ maximum: UInt32) -> imgdl_status {
-    call { () throws(Failure) in try downloader(handle).setMaximumConcurrent(try ConfigReader.maximumConcurrent(maximum)) }
-}
-
-@_cdecl("imgdl_downloader_set_order") @implementation
-public func imgdl_downloader_set_order(_ handle: OpaquePointer?, _ value: imgdl_order) -> imgdl_status {
-    call { () throws(Failure) in try downloader(handle).setOrder(try ConfigReader.order(value)) }
-}
-
-@_cdecl("imgdl_downloader_set_suspended") @implementation
-public func imgdl_downloader_set_suspended(_ handle: OpaquePointer?, _ suspended: Int32) -> imgdl_status {
-    call { () throws(Failure) in try downloader(handle).setSuspended(suspended != 0) }
-}
-
 @_cdecl("imgdl_downloader_cancel_all") @implementation
 public func imgdl_downloader_cancel_all(_ handle: OpaquePointer?) -> imgdl_status {
     call { () throws(Failure) in try downloader(handle).cancelAll() }
@@ -105,11 +75,5 @@ public func imgdl_downloader_destroy(_ handle: OpaquePointer?) -> imgdl_status {
         if case .success = found { try refuseShared(handle) }
         _ = HandleTable.shared.release(handle, .downloader)
         try found.get().destroy()
-    }
-}
-
-private func refuseShared(_ handle: OpaquePointer?) throws(Failure) {
-    if Process.isShared(handle) {
-        throw Failure(.invalidOperation, "the shared downloader belongs to the whole process: it cannot be shut down")
     }
 }

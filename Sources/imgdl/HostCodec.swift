@@ -124,7 +124,8 @@ private final class HostDecoder: ImageDecoder {
 
     private func adapt(_ image: DecodedImage, isComplete: Bool) throws(Failure) -> DecodedImage {
         let adapted = try image.adapted(
-            to: options, header ?? ImageHeader(format: .other, width: 0, height: 0, hasAlpha: true, isProgressive: false),
+            to: options,
+            header ?? ImageHeader(format: .other, width: 0, height: 0, hasAlpha: true, isProgressive: false),
             isComplete: isComplete)
         if isComplete || header == nil { header = adapted.header }
         return adapted

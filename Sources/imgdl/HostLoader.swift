@@ -5,7 +5,8 @@ import ImgdlCore
 /// The functions of an imgdl_transport_table (features K6, T06, B23). Its end is the table's: when it was taken out, or
 /// the downloader has ended, and no transfer runs on it any more.
 final class HostLoader: SchemeLoader, @unchecked Sendable {
-    private let startFunction: (UnsafePointer<imgdl_outgoing>?, OpaquePointer?, UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
+    private let startFunction:
+        (UnsafePointer<imgdl_outgoing>?, OpaquePointer?, UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
     private let cancelFunction: (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
     private let table: imgdl_transport_table
     private var isOwned = true

@@ -25,12 +25,12 @@ enum Process {
         let loaders = SchemeLoaders()
         let ports = DownloaderPorts(
             codec: codec, store: PassThroughStore(), clock: clock, loaders: loaders
-        ) { (loop, events) throws(Failure) in
+        ) { (configuration, loop, events) throws(Failure) in
             let network = try CurlTransport(
-                configuration: configuration.transport, loop: loop, events: events, clock: clock,
+                configuration: configuration, loop: loop, events: events, clock: clock,
                 resolver: ThreadedResolver(clock: clock))
             return SchemeTransport(
-                configuration: configuration.transport, loaders: loaders, network: network, loop: loop, events: events,
+                configuration: configuration, loaders: loaders, network: network, loop: loop, events: events,
                 clock: clock)
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)

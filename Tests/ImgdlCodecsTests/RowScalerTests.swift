@@ -107,10 +107,26 @@ final class RowScalerTests: XCTestCase {
                 for at in 0..<source.byteCount { source.bytes.storeBytes(of: pixel[at % 4], toByteOffset: at, as: UInt8.self) }
                 let layout = CanvasLayout(
                     storedWidth: width == 31 ? 11 : 1, storedHeight: 1, orientation: .upright)
-                let scaled = try source.scaled(to: layout, isOpaque: alpha == 255)
+                let scaled = try source.scaled(to: layout, isOpaque: alpha == 255).pixels
                 let bytes = UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount)
                 let isFlat = bytes.indices.allSatisfy { bytes[$0] == pixel[$0 % 4] }
                 XCTAssert(isFlat, "\(width) x \(height): \(Array(bytes.prefix(4)))")
+            }
+        }
+    }
+
+    /// Rounding does not add up over thousands of rows and columns.
+    func testRoundingDoesNotAddUp() throws {
+        for (from, to) in [(2232, 1957), (2239, 1754), (4000, 3999), (3001, 17)] {
+            for (width, height, newWidth, newHeight) in [(from, 2, to, 2), (2, from, 2, to)] {
+                let source = try PixelBuffer(width: width, height: height, format: .rgba8)
+                source.bytes.initializeMemory(as: UInt8.self, repeating: 218, count: source.byteCount)
+                let layout = CanvasLayout(storedWidth: newWidth, storedHeight: newHeight, orientation: .upright)
+                for isOpaque in [true, false] {
+                    let scaled = try source.scaled(to: layout, isOpaque: isOpaque).pixels
+                    let bytes = UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount)
+                    XCTAssert(bytes.allSatisfy { $0 == 218 }, "\(from) to \(to)")
+                }
             }
         }
     }
@@ -122,7 +138,7 @@ final class RowScalerTests: XCTestCase {
             source.bytes.storeBytes(of: UInt8(value), toByteOffset: at, as: UInt8.self)
         }
         let layout = CanvasLayout(storedWidth: 1, storedHeight: 1, orientation: .upright)
-        let pixel = try source.scaled(to: layout, isOpaque: false)
+        let pixel = try source.scaled(to: layout, isOpaque: false).pixels
         XCTAssertEqual((0..<4).map { pixel.bytes.load(fromByteOffset: $0, as: UInt8.self) }, [255, 255, 255, 128])
     }
 
@@ -130,7 +146,7 @@ final class RowScalerTests: XCTestCase {
     func testRefusesToEnlarge() {
         for (width, height) in [(11, 10), (10, 11), (0, 1), (1, 0)] {
             let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
-            XCTAssertThrowsError(try RowScaler(width: 10, height: 10, to: layout, from: CODEC_OPAQUE, .rgba8))
+            XCTAssertThrowsError(try RowScaler(width: 10, height: 10, to: layout, from: CODEC_ALPHA_OPAQUE, .rgba8))
         }
     }
 
@@ -138,7 +154,7 @@ final class RowScalerTests: XCTestCase {
         let source = try picture(10, 10, .rgba8, alpha: 255)
         let layout = CanvasLayout(storedWidth: 3, storedHeight: 3, orientation: .turnedRight)
         let canvas = try layout.makeCanvas(.rgba8)
-        let scaler = try RowScaler(width: 10, height: 10, to: layout, from: CODEC_OPAQUE, .rgba8)
+        let scaler = try RowScaler(width: 10, height: 10, to: layout, from: CODEC_ALPHA_OPAQUE, .rgba8)
         for _ in 0..<2 {
             scaler.begin(on: canvas)
             scaler.push(source.bytes, rows: 10)

@@ -21,7 +21,7 @@ final class ScaledDecodingTests: XCTestCase {
         try feed(decoder, bytes, pieces: bytes.count)
         let full = try decoder.finish()
         let layout = CanvasLayout(width: full.pixels.width, height: full.pixels.height, orientation: .upright, options)
-        let scaled = try full.pixels.scaled(to: layout, isOpaque: !full.header.hasAlpha)
+        let scaled = try full.pixels.scaled(to: layout, isOpaque: !full.header.hasAlpha).pixels
         return Array(UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount))
     }
 
@@ -117,11 +117,11 @@ final class ScaledDecodingTests: XCTestCase {
 
     /// D4, T30: partial images and header have the final size; rows that are ready stay, the rest is transparent.
     func testD4_PartialImagesHaveTheFinalSize() throws {
-        for plain in Picture.everyCoding {
+        for (index, plain) in Picture.everyCoding.enumerated() {
             var picture = plain
             picture.spec.exif_before_pixels = 1
-            for orientation in Int32(1)...8 {
-                picture.spec.orientation = orientation
+            for orientation in [1, 2 + index % 7, 2 + (index + 3) % 7] {
+                picture.spec.orientation = Int32(orientation)
                 try checkPartials(picture.encoded(), boxed(80, 90), "\(picture.name), orientation \(orientation)")
             }
         }
@@ -139,7 +139,10 @@ final class ScaledDecodingTests: XCTestCase {
         XCTAssertEqual([final.pixels.width, final.pixels.height], [final.header.width, final.header.height], name)
         for (image, copy) in partials {
             XCTAssertEqual([image.pixels.width, image.pixels.height], [final.pixels.width, final.pixels.height], name)
-            XCTAssertEqual(image.header, final.header, name)
+            // An animation does not say ahead how many frames it has.
+            var header = image.header
+            header.frameCount = final.header.frameCount
+            XCTAssertEqual(header, final.header, name)
             guard !image.header.isProgressive else { continue }
             let ready = image.ready
             for y in 0..<final.pixels.height {

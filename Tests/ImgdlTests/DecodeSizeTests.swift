@@ -113,6 +113,14 @@ final class DecodeSizeTests: DownloaderTestCase {
             assertEnds(download, "IMGDL_OK")
             XCTAssertEqual(Set(factors.read { $0 }), [factor], name)
         }
+        let own = Monitor(0.0)
+        let download = Download()
+        download.onEvent = { event in
+            if let image = event.image { own.change { $0 = imgdl_image_scale_factor(image) } }
+        }
+        download.start(downloader, picture("photo@2x.png")) { $0.scale_factor = 1.5 }
+        assertEnds(download, "IMGDL_OK")
+        XCTAssertEqual(own.read { $0 }, 1.5, "the request's own goes first")
         XCTAssertEqual(imgdl_image_scale_factor(nil), 0)
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import ImgdlCore
 import Origin
+import Foundation
 import XCTest
 
 @testable import ImgdlTransport
@@ -85,10 +86,19 @@ final class CookieTests: TransportTestCase {
         let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         XCTAssertEqual(write(descriptor, bytes, bytes.count), bytes.count)
         close(descriptor)
-        for file in [garbage, "/nonexistent/jar", directory, "/dev/zero"] {
+        let pipe = directory + "/pipe"
+        XCTAssertEqual(mkfifo(pipe, 0o600), 0)
+        for file in [garbage, "/nonexistent/jar", directory, pipe] {
             try keep(file)
             XCTAssertNil(try sent("/echo"))
+            _ = try sent("/cookies/set?a=1&path=/&max_age=1000")
+            transport.close()
         }
+        // None of them is a cookie file, so none becomes one.
+        XCTAssertEqual([UInt8](try XCTUnwrap(FileManager.default.contents(atPath: garbage))), bytes)
+        var status = stat()
+        XCTAssertEqual(stat(pipe, &status), 0)
+        XCTAssertEqual(status.st_mode & S_IFMT, S_IFIFO)
     }
 
     func testValuesWithControlCharactersAreNotStored() throws {

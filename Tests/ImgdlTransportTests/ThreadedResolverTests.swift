@@ -45,6 +45,7 @@ final class ThreadedResolverTests: XCTestCase {
         private var time = Instant(nanoseconds: 1)
 
         func now() -> Instant { lock.withLock { time } }
+        func wallTime() -> Int64 { 0 }
         func advance(milliseconds: Int64) { lock.withLock { time = time.advanced(byMilliseconds: milliseconds) } }
     }
 

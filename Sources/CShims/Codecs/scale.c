@@ -111,7 +111,7 @@ codec_scaler *codec_scaler_create(codec_scaling scaling)
     codec_scaler *scaler = calloc(1, sizeof *scaler);
     if (!scaler)
         return NULL;
-    uint64_t most = scaling.from == CODEC_STRAIGHT ? 255 * 255 : 255;
+    uint64_t most = scaling.from == CODEC_ALPHA_STRAIGHT ? 255 * 255 : 255;
     scaler->scaling = scaling;
     scaler->down = make_axis(scaling.in_height, scaling.out_height, most);
     scaler->across = make_axis(in, out, UINT16_MAX);
@@ -179,7 +179,7 @@ static void add_row(codec_scaler *scaler, const uint8_t *row, uint32_t weight)
     if (weight == 0)
         return;
     size_t count = 4 * scaler->scaling.in_width;
-    if (scaler->scaling.from == CODEC_STRAIGHT) {
+    if (scaler->scaling.from == CODEC_ALPHA_STRAIGHT) {
         multiply_by_alpha(scaler->values, row, scaler->scaling.in_width);
         add_values(scaler->sums, scaler->values, count, (uint16_t)weight);
     } else {
@@ -253,7 +253,7 @@ static void put_out_row(codec_scaler *scaler)
     scaler->weight = 0;
     int in_place = placement->step_x == 4;
     uint8_t *to = in_place ? placement->origin + (ptrdiff_t)scaler->rows_out * placement->step_y : scaler->line;
-    int divides = scaling->from != CODEC_OPAQUE && scaling->to == CODEC_STRAIGHT;
+    int divides = scaling->from != CODEC_ALPHA_OPAQUE && scaling->to == CODEC_ALPHA_STRAIGHT;
     const struct span *spans = scaler->spans;
     const uint32_t factor = scaler->factor, full = scaler->full;
     const unsigned shift = scaler->factor_shift, bits = scaler->across.bits;
@@ -286,6 +286,7 @@ void codec_scaler_push(codec_scaler *scaler, const uint8_t *row)
     uint32_t rest = rest_of(axis, scaler->weight), here = rest < whole ? rest : whole;
     add_row(scaler, row, here);
     put_out_row(scaler);
-    if (end > edge)
-        add_row(scaler, row, whole - here);
+    /* Measured anew: what the last one lacked by rounding must not add up from row to row. */
+    if (end > edge && whole > 0)
+        add_row(scaler, row, part_of(axis, end - edge));
 }

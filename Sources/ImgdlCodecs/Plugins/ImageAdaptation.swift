@@ -13,7 +13,8 @@ extension DecodedImage {
             canvas = try PixelBuffer(width: pixels.width, height: pixels.height, format: options.pixelFormat)
             codec_convert_pixels(
                 pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.format.layoutValue,
-                canvas.bytes.assumingMemoryBound(to: UInt8.self), canvas.format.layoutValue, pixels.width * pixels.height)
+                canvas.bytes.assumingMemoryBound(to: UInt8.self), canvas.format.layoutValue,
+                pixels.width * pixels.height)
         }
         let upright = DecodedImage(
             header: described, pixels: canvas,

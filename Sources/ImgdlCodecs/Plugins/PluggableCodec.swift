@@ -15,6 +15,9 @@ package final class PluggableCodec: ImageCodec {
         if plugins.isEmpty { return builtIn.makeDecoder(options) }
         return ChoosingDecoder(options, plugins, builtIn: builtIn, chosen: nil)
     }
+
+    /// Of formats that the library knows, whoever decodes them.
+    package func makeProbe() -> (any ImageProbe)? { builtIn.makeProbe() }
 }
 
 /// Shows the first bytes to one codec after the other until one takes them. It also keeps, for the host's codecs, what

@@ -27,11 +27,16 @@ package final class Subscription: @unchecked Sendable {
     /// The engine's thread alone.
     var subscriberID: SubscriberID = 0
     var transferID = TransferID(rawValue: 0)
+    /// Memory that the terminal carries: set before it is posted, let go when its callback has returned.
+    var pictureCharge: MemoryCharge?
+    var bodyCharge: MemoryCharge?
     /// Guarded by the executor's queue.
     var pending = PendingEvents()
     var isScheduled = false
     /// Guarded by `outstanding`; set by the engine.
     var measurement: TransferMeasurement?
+    /// Of the terminal, once it is told.
+    var finalMetrics: Metrics?
     var isShared = false
     /// Guarded by `outstanding`.
     var isAccepted = false
@@ -94,7 +99,7 @@ package final class Subscription: @unchecked Sendable {
             if !isCancelled { sink?.deliver(event) }
             return
         }
-        outstanding.beginTerminal(self)
+        outstanding.beginTerminal(self, result.metrics)
         if isCancelled, result.code != .cancelled {
             let metrics = result.metrics
             result = DownloadResult(
@@ -108,7 +113,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// Ends it without a callback: its executor is gone.
     func discard() {
-        outstanding.beginTerminal(self)
+        outstanding.beginTerminal(self, Metrics())
         complete(DownloadResult(failure: Failure(.cancelled, "its executor is gone"), message: "its executor is gone"))
     }
 
@@ -122,6 +127,8 @@ package final class Subscription: @unchecked Sendable {
             kept.response = nil
         }
         outstanding.complete(self, kept)
+        pictureCharge = nil
+        bodyCharge = nil
         whenComplete?(kept.code)
     }
 }

@@ -1,27 +1,109 @@
 /// What the engine holds of a transfer that has left the queue: its bytes, its decoders, and what they gave.
 final class ActiveTransfer {
     let request: TransferRequest
+    /// What this attempt's first hop is sent, when a hook has changed it.
+    var outgoing: OutgoingRequest?
+    /// That led to the hop that runs; nil for the first.
+    var redirect: Redirect?
+    /// What a hook gave for a challenge, and of where.
+    var authentication: (origin: ParsedURL, credential: Credential)?
     /// Of the hop that runs.
     var url: ParsedURL
     var hops: [Hop] = []
     var response: Response?
     var expected: Int64 = -1
+    private(set) var received: Int64 = 0
     private(set) var body: Body?
+    /// The first bytes of a body that is not kept.
+    private(set) var preview: [UInt8] = []
+    /// Which attempt this is: reports of an earlier one's decoders are void.
+    private(set) var attempt = 0
     /// In the order of the rules' variants.
     var variants: [ActiveVariant] = []
+    var bodyCharge: MemoryCharge?
     private var wholeBody: BodySlice?
+    private var probing = Probing.notBegun
+
+    private enum Probing {
+        case notBegun
+        case looks(any ImageProbe)
+        case decided
+    }
 
     init(_ request: TransferRequest) {
         self.request = request
         url = request.url
     }
 
-    var progress: Progress { Progress(received: Int64(body?.count ?? 0), expected: expected) }
+    var progress: Progress { Progress(received: received, expected: expected) }
+
+    /// Another attempt begins with nothing of the last one but a credential that was asked for.
+    func reset() {
+        outgoing = nil
+        startHop(request.url, redirect: nil)
+        hops = []
+        response = nil
+        expected = -1
+        received = 0
+        body = nil
+        wholeBody = nil
+        variants = []
+        probing = .notBegun
+        attempt += 1
+    }
+
+    func startHop(_ url: ParsedURL, redirect: Redirect?) {
+        self.url = url
+        self.redirect = redirect
+        preview = []
+    }
+
+    func addVariants(upTo index: Int) {
+        while variants.count <= index { variants.append(ActiveVariant()) }
+    }
+
+    /// What these next bytes of the body say of the picture; nil when that is known, or nobody can tell.
+    func probe(_ bytes: UnsafeRawBufferPointer, _ codec: any ImageCodec) -> PictureSize? {
+        let begun: (any ImageProbe)?
+        switch probing {
+        case .notBegun: begun = codec.makeProbe()
+        case .looks(let probe): begun = probe
+        case .decided: return nil
+        }
+        probing = .decided
+        guard var probe = begun else { return nil }
+        let size = probe.feed(bytes)
+        if size == .undecided { probing = .looks(probe) }
+        return size
+    }
 
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if body == nil { body = Body(expected: expected) }
+        received += Int64(bytes.count)
         return body?.append(bytes) ?? false
+    }
+
+    func appendPreview(_ bytes: UnsafeRawBufferPointer) {
+        preview += bytes.prefix(BodyDisposition.previewBytes - preview.count)
+    }
+
+    /// The first bytes of what came, kept or not.
+    func firstBytes() -> [UInt8] {
+        guard preview.isEmpty else { return preview }
+        var bytes: [UInt8] = []
+        for slice in body?.slices(from: 0) ?? [] where bytes.count < BodyDisposition.previewBytes {
+            slice.withBytes { bytes += $0.prefix(BodyDisposition.previewBytes - bytes.count) }
+        }
+        return bytes
+    }
+
+    /// A hook's bytes in place of those that came. False when there is no memory.
+    func replaceBody(_ bytes: [UInt8]) -> Bool {
+        wholeBody = nil
+        let replacement = Body(expected: Int64(bytes.count))
+        body = replacement
+        return bytes.withUnsafeBytes { replacement.append($0) }
     }
 
     /// What the decoder has not had yet.
@@ -47,4 +129,6 @@ struct ActiveVariant {
     var header: ImageHeader?
     /// The latest partial image, then the picture, or what could be salvaged.
     var image: DecodedImage?
+    /// The memory that the rules have counted for it.
+    var charge: MemoryCharge?
 }

@@ -1,18 +1,24 @@
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
+    /// What the decoder needs is in use while it is there.
+    private let charge: MemoryCharge?
     private let clock: any Clock
     /// Bytes of the body that the decoder has had. The engine's thread alone.
     var position = 0
+    /// Of its transfer.
+    private let attempt: Int
 
-    init(_ decoder: any ImageDecoder, clock: any Clock) {
+    init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?, attempt: Int, clock: any Clock) {
         self.decoder = decoder
+        self.charge = charge
+        self.attempt = attempt
         self.clock = clock
     }
 
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
-        var report = DecodeReport(transfer: transfer, variant: variant)
+        var report = DecodeReport(transfer: transfer, variant: variant, attempt: attempt)
         let start = clock.now()
         do throws(Failure) {
             for slice in slices {
@@ -39,6 +45,7 @@ final class DecodeSession: @unchecked Sendable {
 struct DecodeReport: Sendable {
     let transfer: TransferID
     let variant: Int
+    let attempt: Int
     var verdict = DecodeVerdict.fed
     var header: ImageHeader?
     var image: DecodedImage?

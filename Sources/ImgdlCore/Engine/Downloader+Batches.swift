@@ -27,13 +27,12 @@ extension Downloader {
         batch.start()
     }
 
-    /// Accepts one that was held. Throws `shutDown`.
+    /// Accepts one that was held. Throws `shutDown`, `invalidOperation`.
     func accept(_ held: Subscription) throws(Failure) {
-        let isAccepted = mailbox.submit(held) {
+        try mailbox.submit(held) {
             outstanding.accept(held)
             engine.statistics.update { $0.submit() }
         }
-        guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
     }
 
     /// Ends some that were never accepted, on the engine's thread as long as there is one.
@@ -43,6 +42,15 @@ extension Downloader {
     }
 
     func forget(_ batch: Batch) { lock.withLock { batches[ObjectIdentifier(batch)] = nil } }
+
+    func cancelBatches() {
+        for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
+    }
+
+    /// What they have not begun is not begun any more.
+    func cancelWaitingBatches() {
+        for batch in lock.withLock({ Array(batches.values) }) { batch.cancelWaiting() }
+    }
 
     /// The downloader ends: what a batch has not begun is not begun any more.
     func closeBatches() {

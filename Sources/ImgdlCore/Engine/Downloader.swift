@@ -3,7 +3,10 @@ import Synchronization
 
 /// The ports a downloader is put together from.
 package struct DownloaderPorts {
-    package var makeTransport: (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+    package typealias MakeTransport =
+        (TransportConfiguration, any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+
+    package var makeTransport: MakeTransport
     package var codec: any ImageCodec
     package var store: any Store
     package var clock: any Clock
@@ -12,7 +15,7 @@ package struct DownloaderPorts {
 
     package init(
         codec: any ImageCodec, store: any Store, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
-        makeTransport: @escaping (any TransportLoop, any TransportEvents) throws(Failure) -> any Transport
+        makeTransport: @escaping MakeTransport
     ) {
         self.codec = codec
         self.store = store
@@ -32,11 +35,11 @@ package final class Downloader: @unchecked Sendable {
     let engine: Engine
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
-    private let transport: any Transport
     private let workers: WorkerPool
     let outstanding = Outstanding()
     let clock: any Clock
-    private let urls = ParsedURLCache()
+    private let ports: DownloaderPorts
+    let ledger: MemoryLedger
     private let loaders: SchemeLoaders
     /// What requests use that name no executor.
     let defaultExecutor: any Executor
@@ -46,6 +49,8 @@ package final class Downloader: @unchecked Sendable {
 
     let lock = Lock()
     private let ended: Condition
+    private var session: Session
+    private var current: Settings
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
     private var ending = Ending.running
@@ -55,6 +60,12 @@ package final class Downloader: @unchecked Sendable {
     var acceptsBatches = true
     /// The thread that waits for the end, where there is one.
     private var reaper: Thread?
+
+    /// What can be asked for and changed. The engine is told, and goes by copies of its own.
+    struct Settings {
+        var limits: Limits
+        var isSuspended = false
+    }
 
     private enum Ending {
         case running
@@ -71,14 +82,17 @@ package final class Downloader: @unchecked Sendable {
         mailbox = Mailbox { [loop] in loop.wake() }
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         workers = WorkerPool(width: configuration.decodeThreads > 0 ? configuration.decodeThreads : cores)
+        ledger = MemoryLedger { [mailbox] in mailbox.post(.memoryReleased) }
         engine = Engine(
             limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
-            store: ports.store, workers: workers)
+            store: ports.store, workers: workers, ledger: ledger)
         engineLoop = EngineLoop(loop, mailbox)
-        let transport = try ports.makeTransport(engineLoop, engine)
-        self.transport = transport
+        let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        session = Session(transport)
         engine.attach(transport)
         clock = ports.clock
+        self.ports = ports
+        current = Settings(limits: configuration.limits)
         loaders = ports.loaders
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
@@ -97,13 +111,13 @@ package final class Downloader: @unchecked Sendable {
 
     /// Throws `invalidURL`, `unsupportedScheme`.
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
-        try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+        try lock.withLock { session }.parse(url)
     }
 
     /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
     package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
         try loaders.set(loader, for: scheme)
-        urls.forgetAll()
+        lock.withLock { session }.forgetURLs()
     }
 
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
@@ -113,7 +127,8 @@ package final class Downloader: @unchecked Sendable {
         lock.withLock { fields }.merged(with: own)
     }
 
-    /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`.
+    /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
+    /// `invalidOperation` after `invalidate`.
     package func download(
         _ request: TransferRequest, _ options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?,
         willAccept: (Subscription) -> Void
@@ -121,12 +136,11 @@ package final class Downloader: @unchecked Sendable {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
             executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink, submitted: clock.now())
-        let isAccepted = mailbox.submit(subscription) {
+        try mailbox.submit(subscription) {
             outstanding.accept(subscription)
             engine.statistics.update { $0.submit() }
             willAccept(subscription)
         }
-        guard isAccepted else { throw Failure(.shutDown, "the downloader is shut down") }
     }
 
     package func cancel(_ subscription: Subscription) {
@@ -148,11 +162,11 @@ package final class Downloader: @unchecked Sendable {
     // MARK: The downloader
 
     package func setField(_ name: String, _ value: String?) { lock.withLock { fields.set(name, value) } }
-    package func setMaximumConcurrent(_ maximum: Int) { mailbox.post(.setMaximumConcurrent(maximum)) }
-    package func setOrder(_ order: ExecutionOrder) { mailbox.post(.setOrder(order)) }
-    package func setSuspended(_ suspended: Bool) { mailbox.post(.setSuspended(suspended)) }
+    /// What later requests carry under this name; nil: nothing.
+    package func field(named name: String) -> String? { lock.withLock { fields }.fields.first(named: name) }
+
     package func cancelAll() {
-        for batch in lock.withLock({ Array(batches.values) }) { batch.cancel() }
+        cancelBatches()
         mailbox.post(.cancelAll)
     }
 
@@ -160,6 +174,32 @@ package final class Downloader: @unchecked Sendable {
 
     package func waitUntilIdle(milliseconds: Int64?) throws(Failure) {
         try outstanding.waitUntilNone(until: milliseconds.map { clock.now().advanced(byMilliseconds: $0) })
+    }
+
+    // MARK: Settings and session
+
+    var settings: Settings { lock.withLock { current } }
+
+    /// The setting and the command that tells of it, together: of two threads the later one holds for both.
+    func change(_ body: (inout Settings) -> Command) {
+        lock.withLock { _ = mailbox.post(body(&current)) }
+    }
+
+    func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
+        let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        cancelBatches()
+        do throws(Failure) {
+            try lock.withLock { () throws(Failure) in
+                try mailbox.reconfigure(transport, configuration.limits)
+                session = Session(transport)
+                current.limits = configuration.limits
+                requestDefaults = configuration.defaults
+                fields.setDefaultUserAgent(configuration.userAgent)
+            }
+        } catch {
+            transport.close()
+            throw error
+        }
     }
 
     // MARK: The end

@@ -7,9 +7,18 @@ enum Command {
     case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
+    case setMaximumPerHost(Int)
     case setOrder(ExecutionOrder)
     case setSuspended(Bool)
+    /// Milliseconds; nil: without end.
+    case enterBackground(grace: Int64?)
+    case enterForeground
+    case invalidate(cancelling: Bool)
+    /// Cancel everything and go on with this.
+    case reconfigure(any Transport, Limits)
     case decodeStepped(DecodeReport)
+    case memoryReleased
+    case answered(TransferID, UInt32, HookReply)
     case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
@@ -21,8 +30,14 @@ final class Mailbox: @unchecked Sendable {
     private let lock = Lock()
     private let wake: () -> Void
     private var commands: [Command] = []
-    private var acceptsSubmits = true
+    private var intake = Intake.open
     private var isClosed = false
+
+    private enum Intake {
+        case open
+        case invalidated
+        case shutDown
+    }
 
     init(wake: @escaping () -> Void) { self.wake = wake }
 
@@ -36,18 +51,42 @@ final class Mailbox: @unchecked Sendable {
         }
     }
 
-    /// False once the downloader takes no more requests. `accepted` runs before the engine can see the command.
-    func submit(_ subscription: Subscription, accepted: () -> Void) -> Bool {
-        lock.withLock {
-            guard acceptsSubmits, !isClosed else { return false }
+    /// `accepted` runs before the engine can see the command. Throws `shutDown`, `invalidOperation` once the downloader
+    /// takes no more requests.
+    func submit(_ subscription: Subscription, accepted: () -> Void) throws(Failure) {
+        try lock.withLock { () throws(Failure) in
+            try checkIntake()
+            if intake == .invalidated {
+                throw Failure(.invalidOperation, "the downloader's session is invalidated")
+            }
             accepted()
             append(.submit(subscription))
-            return true
         }
     }
 
+    func invalidate(cancelling: Bool) {
+        lock.withLock {
+            guard intake != .shutDown, !isClosed else { return }
+            intake = .invalidated
+            append(.invalidate(cancelling: cancelling))
+        }
+    }
+
+    /// Takes requests again, which go to this transport. Throws `shutDown`.
+    func reconfigure(_ transport: any Transport, _ limits: Limits) throws(Failure) {
+        try lock.withLock { () throws(Failure) in
+            try checkIntake()
+            intake = .open
+            append(.reconfigure(transport, limits))
+        }
+    }
+
+    private func checkIntake() throws(Failure) {
+        if intake == .shutDown || isClosed { throw Failure(.shutDown, "the downloader is shut down") }
+    }
+
     func shutDown(cancelling: Bool) {
-        lock.withLock { acceptsSubmits = false }
+        lock.withLock { intake = .shutDown }
         post(.shutDown(cancelling: cancelling))
     }
 
@@ -63,7 +102,7 @@ final class Mailbox: @unchecked Sendable {
     func close() -> [Command] {
         lock.withLock {
             isClosed = true
-            acceptsSubmits = false
+            intake = .shutDown
             defer { commands = [] }
             return commands
         }

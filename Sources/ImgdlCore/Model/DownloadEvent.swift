@@ -48,6 +48,10 @@ package struct DownloadResult: Sendable {
     package var metrics = Metrics()
     /// Of the last response, 0 when there was none.
     package let status: Int32
+    /// Of the last response: its media type in lower case, without parameters; empty when it said none.
+    package var contentType = ""
+    /// With a failure: the first bytes of the body that was refused (features B19).
+    package var preview: [UInt8] = []
 
     package init(
         failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil,

@@ -26,6 +26,11 @@ package struct ParsedURL: Hashable, Sendable {
         self.redacted = redacted
     }
 
+    /// RFC 6454 section 5.
+    package func isSameOrigin(as other: ParsedURL) -> Bool {
+        scheme == other.scheme && host == other.host && port == other.port
+    }
+
     /// Of the URL's user information.
     package var credential: Credential? {
         user == nil && password == nil ? nil : Credential(user: user ?? "", password: password ?? "")

@@ -20,9 +20,21 @@ package struct ResponseHead: Sendable {
     }
 
     /// Of Content-Type, in lower case and without parameters (RFC 9110 section 8.3.1); empty where there is none.
-    package var mediaType: String {
-        let value = fields.first(named: "Content-Type") ?? ""
+    package var mediaType: String { Self.mediaType(of: fields.first(named: "Content-Type") ?? "") }
+
+    package static func mediaType(of value: String) -> String {
         let type = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
         return String(decoding: type, as: UTF8.self).lowercased()
+    }
+
+    /// With the status and the fields that a hook wants it to have. What was done about Content-Encoding stays done; the
+    /// length is the new fields' (features R2, T24).
+    package func replaced(by replacement: ModifiedResponse) -> ResponseHead {
+        let length = replacement.fields.first(named: "Content-Length").flatMap { text in
+            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+        }
+        return ResponseHead(
+            status: replacement.status, httpVersion: httpVersion, fields: replacement.fields, contentLength: length,
+            isEncoded: isEncoded)
     }
 }

@@ -13,4 +13,11 @@ package struct TLSOptions: Hashable, Sendable {
     package var allowsInvalidCertificates = false
 
     package init() {}
+
+    /// As whom it appears is for one origin alone.
+    package mutating func forgetClient() {
+        clientCertificate = nil
+        clientKey = nil
+        clientKeyPassword = nil
+    }
 }

@@ -20,6 +20,8 @@ package struct Instant: Hashable, Comparable, Sendable {
 /// Port: what time it is.
 package protocol Clock: Sendable {
     func now() -> Instant
+    /// Seconds since 1970, as the host's calendar has it: for dates that servers send.
+    func wallTime() -> Int64
 }
 
 package struct MonotonicClock: Clock {
@@ -29,5 +31,11 @@ package struct MonotonicClock: Clock {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    package func wallTime() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
     }
 }

@@ -2,6 +2,8 @@
 package protocol ImageCodec: AnyObject, Sendable {
     /// A decoder that finds out by content what the bytes are.
     func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder
+    /// Tells the size of a picture from its first bytes; nil where no codec can.
+    func makeProbe() -> (any ImageProbe)?
 }
 
 /// One picture being decoded from pieces, whatever their size. Used by one thread at a time; never blocks.

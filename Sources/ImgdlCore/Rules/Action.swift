@@ -7,10 +7,23 @@ package enum Action: Equatable {
     case start(TransferID)
     /// The response was a redirect that is followed: send the next hop's request.
     case follow(TransferID, Redirect)
+    /// The server wants a credential, and a hook has given one: send the hop's request again with it.
+    case authenticate(TransferID, Credential)
+    /// Ask the host's hook; answered with `answered`, inside the call or later.
+    case ask(TransferID, Question)
+    /// Have the transport go on with less or more hurry than the others: of one that runs.
+    case setPriority(TransferID, Priority)
+    /// Have it come to a standstill at the transport, or go on.
+    case setPaused(TransferID, Bool)
+    /// The attempt is over, and there will be another one: let go of its body, its decoders and their images. Steps of
+    /// decoders that are under way are not reported.
+    case restart(TransferID)
     /// Nobody waits for it any more, or its time is over: end it at the transport.
     case stop(TransferID)
     /// It is over: let go of its body, its decoders and its number.
     case forget(TransferID)
+    /// So many bytes are counted for one of its decoders, until `memoryReleased` says that nobody holds them any more.
+    case reserve(TransferID, variant: Int, bytes: Int64)
     /// Have one of its decoders do something; answered with `decodeStepped`.
     case decode(TransferID, variant: Int, DecodeStep)
     /// Tell one subscriber something, then, once and last, how it ended.

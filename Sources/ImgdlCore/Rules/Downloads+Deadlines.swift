@@ -13,6 +13,8 @@ extension Downloads {
             case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
+            case .grace(let number): expireGrace(number, now)
+            case .rest(let id): wake(id, now)
             }
         }
         startWaiting(now)
@@ -25,7 +27,7 @@ extension Downloads {
     }
 
     /// A reminder stands that is not too late for the transfer's deadline.
-    private mutating func watch(_ id: TransferID) {
+    mutating func watch(_ id: TransferID) {
         guard let deadline = transfers[id].deadline(limits) else { return }
         if let reminder = transfers[id].reminder, reminder <= deadline { return }
         transfers[id].reminder = deadline
@@ -36,7 +38,8 @@ extension Downloads {
         deadlines.insert(instant, owner) { [subscribers, transfers] owner in
             switch owner {
             case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
-            case .transfer(let id), .partial(let id, _): transfers.contains(id)
+            case .transfer(let id), .partial(let id, _), .rest(let id): transfers.contains(id)
+            case .grace: true
             }
         }
     }
@@ -46,20 +49,61 @@ extension Downloads {
         guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return }
         transfers[id].reminder = nil
         guard let deadline = transfers[id].deadline(limits), deadline <= now else { return watch(id) }
-        let failure = transfers[id].phase == .connecting
-            ? Failure(.connectTimeout, "no connection within \(limits.connectTimeout) ms")
-            : Failure(.idleTimeout, "the server sent nothing for \(limits.idleTimeout) ms")
-        actions.append(.stop(id))
-        failed(id, failure, now)
+        if transfers[id].isDraining {
+            actions.append(.stop(id))
+            return finished(id, now)
+        }
+        expireEach(id, now)
+    }
+
+    /// Each subscriber at its own connect or idle timeout, the transfer with its last.
+    private mutating func expireEach(_ id: TransferID, _ now: Instant) {
+        let isConnecting = transfers[id].phase == .connecting
+        var next: Instant?
+        var connectTimeout = Int64.max
+        var idleTimeout = Int64.max
+        forEachSubscriber(id) { downloads, subscriber in
+            let waiting = downloads.subscribers[subscriber]
+            let (limits, start) = (downloads.limits, downloads.transfers[id].lastActivity)
+            let timeout = isConnecting ? waiting.options.connectTimeout(limits) : waiting.options.idleTimeout(limits)
+            let deadline = max(start, waiting.since ?? start).advanced(byMilliseconds: timeout)
+            if deadline <= now {
+                downloads.subscribers[subscriber].doom =
+                    isConnecting
+                    ? Failure(.connectTimeout, "no connection within \(timeout) ms")
+                    : Failure(.idleTimeout, "the server sent nothing for \(timeout) ms")
+            } else {
+                next = min(next ?? deadline, deadline)
+                connectTimeout = min(connectTimeout, waiting.options.connectTimeout(limits))
+                idleTimeout = min(idleTimeout, waiting.options.idleTimeout(limits))
+            }
+        }
+        guard let next else {
+            let failure = subscribers[transfers[id].firstSubscriber].doom
+            actions.append(.stop(id))
+            return failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing"), now)
+        }
+        forEachSubscriber(id) { downloads, subscriber in
+            if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
+        }
+        transfers[id].connectTimeout = connectTimeout
+        transfers[id].idleTimeout = idleTimeout
+        transfers[id].reminder = next
+        remind(next, .transfer(id))
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
-        guard subscribers.contains(subscriber) else { return }
+        // Of a clock that has stood still since there is a later reminder.
+        guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now else {
+            return
+        }
         let id = subscribers[subscriber].transfer
         let timeout = subscribers[subscriber].options.totalTimeout
         let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")
         // What it was to fail with anyway says more.
-        end(subscriber, .failure(transfers[id].doom ?? transfers[id].failure ?? failure), now)
+        let known = subscribers[subscriber].doom ?? transfers[id].doom ?? transfers[id].failure
+        if let known, !mayRetry(subscriber, known) { return end(subscriber, .failure(known), now) }
+        end(subscriber, .failure(failure), now)
     }
 
     private mutating func showPartial(_ id: TransferID, _ variant: Int, _ now: Instant) {

@@ -37,21 +37,27 @@ extension Downloads {
     /// Has the decoder do what is due, unless a worker has it.
     mutating func stepDecoder(_ id: TransferID, _ variant: Int, _ now: Instant) {
         let state = transfers[id].variants[variant]
-        guard state.isIdle, state.subscriberCount > 0 else { return }
+        guard state.isIdle, state.subscriberCount > 0, transfers[id].phase != .transforming else { return }
         if transfers[id].phase == .decoding {
+            guard state.phase == .open || reserveForEnd(id, variant) else { return }
             transfers[id].variants[variant].phase = .finishing
             actions.append(.decode(id, variant: variant, transfers[id].hasWholeBody ? .finish : .salvage))
             return
         }
         let isEarly = state.phase == .open || state.wantsEarly || transfers[id].received >= limits.earlyDecodeBytes
         guard isEarly, state.hasNewBytes || state.hasUnshown else { return }
-        let shows = state.mayShow(now)
+        // Not what an earlier attempt has shown, and not more often than progress is told.
+        let unshown = transfers[id].received - state.shownBytes
+        let isEnough = unshown > 0 && limits.hasPassed(unshown, of: transfers[id].expected)
+        let shows = isEnough && state.mayShow(now)
         if state.hasNewBytes || shows {
+            guard state.phase == .open || reserveEarly(id, variant) else { return }
             transfers[id].variants[variant].phase = .busy
             transfers[id].variants[variant].hasNewBytes = false
             transfers[id].variants[variant].hasUnshown = !shows
+            if shows { transfers[id].variants[variant].shownBytes = transfers[id].received }
             actions.append(.decode(id, variant: variant, .feed(showing: shows)))
-        } else if state.partialCount > 0, !state.isTimerSet, let next = state.nextPartial {
+        } else if isEnough, state.partialCount > 0, !state.isTimerSet, let next = state.nextPartial {
             transfers[id].variants[variant].isTimerSet = true
             remind(next, .partial(id, variant: variant))
         }
@@ -59,7 +65,7 @@ extension Downloads {
 
     // MARK: Telling
 
-    private mutating func releaseProgress(of variant: Int, _ id: TransferID) {
+    mutating func releaseProgress(of variant: Int, _ id: TransferID) {
         guard transfers[id].progressCount > 0 else { return }
         forEachSubscriber(of: variant, id) { downloads, subscriber in
             if downloads.subscribers[subscriber].isProgressHeld { downloads.emitProgress(subscriber) }
@@ -95,6 +101,7 @@ extension Downloads {
 
     private mutating func endVariant(_ id: TransferID, _ variant: Int, _ outcome: Outcome, _ now: Instant) {
         transfers[id].variants[variant].phase = .done
+        hasRoom = true
         // The final progress comes also to who waited for a header that there is none of.
         if transfers[id].hasWholeBody { releaseProgress(of: variant, id) }
         // Other bytes may make a better picture.

@@ -7,7 +7,7 @@ extension Downloads {
         let new = subscribers.insert(Subscriber(options: options, transfer: id, variant: variant, previous: last))
         if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }
         transfers[id].lastSubscriber = new
-        transfers[id].join(options, variant)
+        transfers[id].join(options, variant, limits)
         if last != 0 { requeue(id, before) }
         return new
     }
@@ -15,11 +15,13 @@ extension Downloads {
     /// One that joined a running transfer learns at once what it has missed (features K14, B15).
     mutating func catchUp(_ subscriber: SubscriberID, _ now: Instant) {
         let id = subscribers[subscriber].transfer
-        startClock(subscriber, now)
-        emit(subscriber, .started, needs: .started)
+        subscribers[subscriber].since = now
+        start(subscriber, now)
+        watch(id)
         guard transfers[id].hasHead else { return }
         emit(subscriber, .response, needs: .response)
 
+        if let refusal = refusal(subscriber) { return end(subscriber, .failure(refusal), now) }
         let limit = subscribers[subscriber].options.maximumBodyBytes
         if let announced = transfers[id].announcedBody, announced > limit {
             return end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: announced)), now)
@@ -41,16 +43,22 @@ extension Downloads {
         stepDecoder(id, variant, now)
     }
 
-    /// The clock of a total timeout starts with the transfer, not in the queue (features I32).
-    mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
-        let timeout = subscribers[subscriber].options.totalTimeout
-        if timeout > 0 { remind(now.advanced(byMilliseconds: timeout), .totalTimeout(subscriber)) }
+    /// The transfer has left the queue: with its first attempt, not with each.
+    mutating func start(_ subscriber: SubscriberID, _ now: Instant) {
+        guard !subscribers[subscriber].hasStarted else { return }
+        subscribers[subscriber].hasStarted = true
+        emit(subscriber, .started, needs: .started)
+        startClock(subscriber, now)
     }
 
     // MARK: Telling
 
+    /// STARTED, RESPONSE and HEADER are told once, whatever is tried again.
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
-        if subscribers[subscriber].options.events.contains(event) { actions.append(.emit(subscriber, notice)) }
+        guard subscribers[subscriber].options.events.contains(event), !subscribers[subscriber].told.contains(event)
+        else { return }
+        subscribers[subscriber].told.insert(event.intersection([.response, .header]))
+        actions.append(.emit(subscriber, notice))
     }
 
     /// One that wants the header too learns of it first (DESIGN section 2, promise 2): its progress waits while the
@@ -66,7 +74,17 @@ extension Downloads {
         subscribers[subscriber].isProgressHeld = false
         let received = transfers[id].received
         let expected = transfers[id].hasWholeBody ? received : transfers[id].expected
+        guard isProgress(subscriber, received, expected) else { return }
+        subscribers[subscriber].toldReceived = received
+        subscribers[subscriber].toldExpected = expected
         emit(subscriber, .progress(received: received, expected: expected), needs: .progress)
+    }
+
+    /// The numbers never go back, and come no closer than the interval says, but for the last ones (features C3).
+    private func isProgress(_ subscriber: SubscriberID, _ received: Int64, _ expected: Int64) -> Bool {
+        let told = subscribers[subscriber].toldReceived
+        if received <= told { return received == told && expected != subscribers[subscriber].toldExpected }
+        return received == expected || limits.hasPassed(received - max(told, 0), of: expected)
     }
 
     /// In the order in which they came; `body` may end the one it is given.
@@ -91,6 +109,7 @@ extension Downloads {
             outcome = .failure(failure, salvaged: salvaged)
         }
         if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
+        remember(id, ended.options, outcome, now)
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority
@@ -105,7 +124,15 @@ extension Downloads {
             subscribers[ended.next].previous = ended.previous
         }
         transfers[id].leave(ended.options, ended.variant)
-        if transfers[id].firstSubscriber == 0 { endTransfer(id) } else { requeue(id, before) }
+        hasRoom = true
+        guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
+        requeue(id, before)
+        if ended.options.continuesInBackground { reconsider(id, now) }
+    }
+
+    /// The final head is there, as the server sent it or a hook has made it.
+    mutating func observeAnswer(_ id: TransferID) {
+        actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
     }
 
     /// Once for each transfer that was started.
@@ -120,15 +147,27 @@ extension Downloads {
         switch transfers[id].phase {
         case .waiting:
             waiting.remove(SlotTable<Transfer>.slot(id))
-        case .connecting, .receiving:
-            runningCount -= 1
-            actions.append(.stop(id))
-        case .decoding:
+        case .asking, .connecting, .receiving:
+            releasePlace(id)
+            // One whose end waits for a hook's answer is not at the transport any more.
+            if transfers[id].isAtTransport, transfers[id].heldEnd == nil { actions.append(.stop(id)) }
+        case .resting:
+            restingCount -= 1
+        case .transforming, .decoding:
             break
         }
+        forgetBody(id)
         transfers.remove(id.rawValue)
         actions.append(.forget(id))
-        if transfers.count == 0 { deadlines.removeAll() }
+        guard transfers.count == 0 else { return }
+        deadlines.removeAll()
+        remindOfGrace()
+    }
+
+    /// Later requests for the same bytes join it, unless they have another one.
+    mutating func share(_ id: TransferID) {
+        let request = transfers[id].request
+        if transfers[id].isShareable, joinable[request] == nil { joinable[request] = id }
     }
 
     /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).

@@ -1,97 +1,128 @@
 /// What the transport reports, and what follows from it. Reports of transfers that are over are ignored.
 extension Downloads {
     package mutating func connected(_ id: TransferID, _ now: Instant) {
-        guard isRunning(id), transfers[id].phase == .connecting else { return }
+        guard isAtTransport(id), transfers[id].phase == .connecting else { return }
         transfers[id].phase = .receiving
         touch(id, now)
     }
 
     /// A slow upload is not idle.
     package mutating func sent(_ id: TransferID, _ now: Instant) {
-        guard isRunning(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
+        guard isAtTransport(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
         touch(id, now)
     }
 
-    /// `location`: the Location field resolved, or why it could not be; nil when there is none.
+    /// `location`: the Location field resolved, or why it could not be; nil when there is none. `retryAfter`: the field of
+    /// that name in milliseconds from now, nil when there is none. A hook may have to be asked: what becomes of the body
+    /// is then known later.
     package mutating func headReceived(
-        _ id: TransferID, _ head: ResponseHead, location: Result<ParsedURL, Failure>?, _ now: Instant
+        _ id: TransferID, _ head: ResponseHead, location: Result<ParsedURL, Failure>?, retryAfter: Int64? = nil,
+        _ now: Instant
     ) -> BodyDisposition {
-        guard isRunning(id) else { return .discard }
+        guard isAtTransport(id) else { return .discard }
         transfers[id].phase = .receiving
         transfers[id].status = head.status
+        transfers[id].httpVersion = head.httpVersion
         switch redirect(id, head.status, location) {
-        case .none: break
+        case .none:
+            if !asksAbout(id, head, retryAfter, challenge: true, now) {
+                observeAnswer(id)
+                judge(id, head, retryAfter, now)
+            }
         case .follow(let redirect): transfers[id].redirect = redirect
-        case .refuse(let failure): condemn(id, failure)
+        case .refuse(let failure):
+            observeAnswer(id)
+            condemn(id, failure)
         }
-        if transfers[id].redirect == nil {
-            actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
-        }
-        if !transfers[id].isDraining { answered(id, head, now) }
         // A drain has less time than a body.
         if transfers.contains(id) { touch(id, now) }
+        press(id, now)
         startWaiting(now)
-        return transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
+        return disposition(id)
     }
 
-    /// Whether its bytes are a subscriber's, and not the rest of a redirect's or a refused response's.
-    package func takesBody(_ id: TransferID) -> Bool { isRunning(id) && !transfers[id].isDraining }
+    /// What the transport is to do with the body, as far as is known.
+    package func disposition(_ id: TransferID) -> BodyDisposition {
+        transfers.contains(id) && !transfers[id].isDraining ? .receive : .discard
+    }
 
     /// `count` more bytes; they are in the engine's hands already.
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
+        guard isAtTransport(id) else { return }
         // A drip of bytes does not prolong a drain.
-        guard isRunning(id), !transfers[id].isDraining else { return }
-        touch(id, now)
+        guard !transfers[id].isDraining else { return drained(id, count, now) }
         transfers[id].received += Int64(count)
+        countBody(id, count, now)
+        // They were on their way when it was paused: nobody has been told of a response.
+        guard transfers[id].question == nil else { return }
+        touch(id, now)
         if transfers[id].received > transfers[id].bodyLimit {
             enforceBodyLimits(id, now)
-            guard transfers.contains(id) else { return startWaiting(now) }
+            startWaiting(now)
+            guard transfers.contains(id) else { return }
         }
-        for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
+        if !transfers[id].transformsBody {
+            for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
+        }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
         stepDecoders(id, now)
+        relieve(now)
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
-        guard isRunning(id) else { return }
-        if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
-        if let doom = transfers[id].doom { return failed(id, doom, now) }
-        runningCount -= 1
-        transfers[id].phase = .decoding
+        guard isAtTransport(id) else { return }
+        guard transfers[id].question == nil else { return transfers[id].heldEnd = .success(()) }
+        transfers[id].isAtTransport = false
+        if hasFollowed(id, now) { return }
+        if let doom = transfers[id].doom { return fail(id, doom, now) }
+        leaveTransport(id, now)
+        transfers[id].phase = .transforming
         observeStop(id, nil)
         if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
             forEachSubscriber(id) { $0.emitProgress($1) }
         }
-        forEachSubscriber(id) { downloads, subscriber in
-            if downloads.subscribers[subscriber].variant == nil {
-                downloads.end(subscriber, .success(variant: nil), now)
-            }
-        }
-        stepDecoders(id, now)
+        completed(id, now)
         startWaiting(now)
     }
 
     package mutating func failed(_ id: TransferID, _ failure: Failure, _ now: Instant) {
-        guard isRunning(id) else { return }
+        guard isAtTransport(id) else { return }
+        guard transfers[id].question == nil else { return transfers[id].heldEnd = .failure(failure) }
+        transfers[id].isAtTransport = false
         // What the body of a redirect or of an error page comes to does not matter.
-        if let redirect = transfers[id].redirect { return follow(id, redirect, now) }
-        let failure = transfers[id].doom ?? failure
+        if hasFollowed(id, now) { return }
+        fail(id, transfers[id].doom ?? failure, now)
+    }
+
+    /// It has its place and nothing at the transport any more: it is tried again, or ends once decoders have salvaged
+    /// what there is.
+    mutating func fail(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        if retry(id, failure, now) { return startWaiting(now) }
         unshare(id)
-        runningCount -= 1
+        leaveTransport(id, now)
         transfers[id].phase = .decoding
         transfers[id].failure = failure
         observeStop(id, failure)
-        let hasPixels = transfers[id].received > 0
+        // What a hook was to change is not what it seems, and what nobody takes is not looked at.
+        let hasPixels = transfers[id].received > 0 && !transfers[id].transformsBody && transfers[id].doom == nil
         forEachSubscriber(id) { downloads, subscriber in
-            let isSalvaging = downloads.subscribers[subscriber].options.salvages
-                && downloads.subscribers[subscriber].variant != nil && hasPixels
-            if !isSalvaging { downloads.end(subscriber, .failure(failure), now) }
+            let failed = downloads.subscribers[subscriber]
+            let isSalvaging = failed.options.salvages && failed.variant != nil && hasPixels
+            if !isSalvaging { downloads.end(subscriber, .failure(failed.doom ?? failure), now) }
         }
         stepDecoders(id, now)
         startWaiting(now)
     }
 
-    private func isRunning(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].isRunning }
+    private func isAtTransport(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].isAtTransport }
+
+    private mutating func drained(_ id: TransferID, _ count: Int, _ now: Instant) {
+        transfers[id].drained += Int64(count)
+        // The transport sees to that, but for a body that it was told to receive before a hook refused it.
+        guard transfers[id].drained > limits.drainBytes else { return }
+        actions.append(.stop(id))
+        finished(id, now)
+    }
 
     // MARK: Redirects
 
@@ -99,32 +130,62 @@ extension Downloads {
         _ id: TransferID, _ status: Int32, _ location: Result<ParsedURL, Failure>?
     ) -> RedirectRules.Decision {
         guard RedirectRules.isRedirect(status), transfers[id].request.followsRedirects else { return .none }
-        return RedirectRules.decide(
+        return decideRedirect(id, status, location)
+    }
+
+    func decideRedirect(
+        _ id: TransferID, _ status: Int32, _ location: Result<ParsedURL, Failure>?
+    ) -> RedirectRules.Decision {
+        RedirectRules.decide(
             status: status, location: location, hops: transfers[id].hops, method: transfers[id].method,
             sendsBody: transfers[id].sendsBody, maximum: limits.maximumRedirects,
             allowsDowngrade: transfers[id].request.allowsDowngrade)
     }
 
-    private mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {
+    /// The rest of a body that nobody wants has been read: what it stood in the way of.
+    private mutating func hasFollowed(_ id: TransferID, _ now: Instant) -> Bool {
+        if let redirect = transfers[id].redirect {
+            redirected(id, redirect, now)
+        } else if let credential = transfers[id].credential.take() {
+            actions.append(.authenticate(id, credential))
+            connect(id, now)
+        } else {
+            return false
+        }
+        return true
+    }
+
+    mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {
         transfers[id].laterHops.append(redirect.url)
         transfers[id].method = redirect.method
         transfers[id].sendsBody = redirect.sendsBody
-        transfers[id].redirect = nil
-        transfers[id].phase = .connecting
         actions.append(.follow(id, redirect))
-        touch(id, now)
+        connect(id, now)
     }
 
     // MARK: Refusals
 
-    /// The final response is there: who does not want it, or not so much of it, ends.
-    private mutating func answered(_ id: TransferID, _ head: ResponseHead, _ now: Instant) {
+    /// The final response is there: who does not want it, or not so much of it, ends (features B19, C9, C10, K9).
+    mutating func judge(_ id: TransferID, _ head: ResponseHead, _ retryAfter: Int64?, _ now: Instant) {
         transfers[id].hasHead = true
         transfers[id].expected = ResponseRules.expectedBytes(head)
+        transfers[id].mediaType = head.mediaType
+        transfers[id].retryAfter = retryAfter
+        var doom: Failure?
+        var isAccepted = false
+        forEachSubscriber(id) { downloads, subscriber in
+            let refusal = downloads.refusal(subscriber)
+            downloads.subscribers[subscriber].doom = refusal
+            if let refusal { doom = doom ?? refusal } else { isAccepted = true }
+        }
+        if let doom, !isAccepted { return refuse(id, doom) }
+        // Whoever joins a good response is asked what it accepts; an error page is not shared any further.
+        if !ResponseRules.isSuccess(head.status) { unshare(id) }
         forEachSubscriber(id) { $0.emit($1, .response, needs: .response) }
-        if let failure = ResponseRules.failure(status: head.status, request: transfers[id].request) {
-            refuseStatus(id, failure, now)
-            if transfers[id].isDraining { return }
+        if doom != nil {
+            forEachSubscriber(id) { downloads, subscriber in
+                if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
+            }
         }
         guard let announced = transfers[id].announcedBody, announced > transfers[id].bodyLimit else { return }
         forEachSubscriber(id) { downloads, subscriber in
@@ -135,24 +196,26 @@ extension Downloads {
         }
     }
 
-    /// The body of such a response is never decoded for those who did not ask for it (features T10).
-    private mutating func refuseStatus(_ id: TransferID, _ failure: Failure, _ now: Instant) {
-        let accepts = { (downloads: borrowing Downloads, subscriber: SubscriberID) in
-            ResponseRules.accepts(
-                failure.status, downloads.subscribers[subscriber].options, request: downloads.transfers[id].request)
-        }
-        var isAccepted = false
-        forEachSubscriber(id) { if accepts($0, $1) { isAccepted = true } }
-        guard isAccepted else { return condemn(id, failure) }
-        unshare(id)
+    /// Why this subscriber does not take the response that is there.
+    func refusal(_ subscriber: SubscriberID) -> Failure? {
+        let id = subscribers[subscriber].transfer
+        return ResponseRules.refusal(
+            status: transfers[id].status, mediaType: transfers[id].mediaType, subscribers[subscriber].options,
+            request: transfers[id].request)
+    }
+
+    /// Nobody takes it. The response is told to those alone who do not wait for a better one. The body of such a response
+    /// is never decoded (features T10).
+    private mutating func refuse(_ id: TransferID, _ doom: Failure) {
+        condemn(id, doom)
         forEachSubscriber(id) { downloads, subscriber in
-            if !accepts(downloads, subscriber) { downloads.end(subscriber, .failure(failure), now) }
+            if !downloads.mayRetry(subscriber, doom) { downloads.emit(subscriber, .response, needs: .response) }
         }
     }
 
     /// It will end in this failure, once a short rest of the body has been read: the connection can be used again.
     /// Later requests do not join it.
-    private mutating func condemn(_ id: TransferID, _ failure: Failure) {
+    mutating func condemn(_ id: TransferID, _ failure: Failure) {
         transfers[id].doom = failure
         unshare(id)
     }

@@ -3,22 +3,51 @@
 /// An event goes in, with the time where it matters; actions come out, to be performed in order. No input, no clock
 /// and no lock inside; the engine's thread owns it. What holds, whatever the order of events (Tests/ImgdlCoreTests):
 /// - each subscriber gets exactly one `end`, and nothing after it;
-/// - never more transfers run than the limit, and none without a subscriber;
+/// - never more transfers run than the limits, in all and to one host, and none without a subscriber;
+/// - whoever waits comes in the end, whatever else comes, and what is paused goes on;
 /// - `forget` is the last action of each transfer.
 ///
 ///     waiting ──start──▶ connecting ──▶ receiving ──▶ decoding ──▶ gone
-///        │                   ▲   redirect   │            │
-///        └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      ▲ │                   ▲   redirect   │            │
+///      │ └───────────────────┴─── last subscriber leaves ┴──▶ gone
+///      └──── resting ◀──── a failure that may pass
+///
+/// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding.
 package struct Downloads {
     package internal(set) var limits: Limits
     package internal(set) var isSuspended = false
-    package internal(set) var runningCount = 0
     var transfers = SlotTable<Transfer>()
     var subscribers = SlotTable<Subscriber>()
     /// Which transfer a new request for the same bytes joins. One that failed or was cancelled is not here any more.
     var joinable: [TransferRequest: TransferID] = [:]
-    var waiting = WaitingQueue()
+    var waiting: WaitingQueue
+    /// Those that have a place, in no order.
+    var running: [TransferID] = []
+    var starts: UInt32 = 0
+    var background: Background?
+    var backgroundStays: UInt32 = 0
+    /// Transfers that wait for their next attempt.
+    var restingCount = 0
+    /// Paused in the background, without a place.
+    var parked: [TransferID] = []
+    var memory: MemoryRules
+    /// HTTP/1.1 transfers are paused for memory, all but the leader.
+    var isPressing = false
+    var leader: TransferID?
+    /// It has ended, or is paused, and there may be another.
+    var needsLeader = false
+    var pressed: [TransferID] = []
+    /// Decoders and pictures whose canvas is reserved; leftovers are thrown out when it is looked at.
+    var openVariants: [OpenVariant] = []
+    var leftoversLookedAt = 64
+    /// Decoders that have all their bytes and wait for room.
+    var heldDecodes: [OpenVariant] = []
+    /// Something has changed that they wait for since they were looked at.
+    var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    var failedURLs = FailedURLs()
+    /// For the waits between attempts.
+    var random: SmallGenerator
     var actions: [Action] = []
 
     enum DeadlineOwner: Equatable {
@@ -29,9 +58,19 @@ package struct Downloads {
         case partial(TransferID, variant: Int)
         /// The subscriber may see a partial image that was too early for it.
         case heldPartial(SubscriberID)
+        /// Of a stay in the background.
+        case grace(UInt32)
+        /// It is time for the next attempt.
+        case rest(TransferID)
     }
 
-    package init(_ limits: Limits = Limits()) { self.limits = limits }
+    /// `seed`: of the waits between attempts, which are at random.
+    package init(_ limits: Limits = Limits(), seed: UInt64 = 0) {
+        self.limits = limits
+        waiting = WaitingQueue(maximumPerHost: limits.maximumPerHost)
+        memory = MemoryRules(budget: limits.memoryBudget)
+        random = SmallGenerator(seed: seed)
+    }
 
     package var transferCount: Int { transfers.count }
     package var subscriberCount: Int { subscribers.count }
@@ -52,13 +91,16 @@ package struct Downloads {
     ) -> (subscriber: SubscriberID, transfer: TransferID) {
         if let id = joinable[request] {
             let subscriber = join(id, options)
-            if transfers[id].phase != .waiting { catchUp(subscriber, now) }
+            if options.continuesInBackground { reconsider(id, now) }
+            if !transfers[id].isWaiting { catchUp(subscriber, now) }
+            if background != nil { startWaiting(now) }
             return (subscriber, id)
         }
+        if let failure = blacklisted(request, options, now) { return refuse(request, options, failure, now) }
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
         if transfers[id].isShareable { joinable[request] = id }
         let subscriber = join(id, options)
-        waiting.insert(SlotTable<Transfer>.slot(id), priority: options.priority, order: limits.order)
+        enqueue(id, now)
         startWaiting(now)
         return (subscriber, id)
     }
@@ -84,19 +126,7 @@ package struct Downloads {
         requeue(id, before)
     }
 
-    // MARK: The downloader
-
-    package mutating func setMaximumConcurrent(_ maximum: Int, _ now: Instant) {
-        limits.maximumConcurrent = maximum
-        startWaiting(now)
-    }
-
-    package mutating func setOrder(_ order: ExecutionOrder) { limits.order = order }
-
-    package mutating func setSuspended(_ suspended: Bool, _ now: Instant) {
-        isSuspended = suspended
-        startWaiting(now)
-    }
+    // MARK: Questions
 
     package func request(_ id: TransferID) -> TransferRequest? {
         transfers.contains(id) ? transfers[id].request : nil
@@ -111,33 +141,12 @@ package struct Downloads {
     }
 
     /// Transfers that have ended at the network and are not over.
-    package var decodingCount: Int { transfers.count - waiting.count - runningCount }
+    package var decodingCount: Int {
+        transfers.count - waiting.count - running.count - parked.count - restingCount
+    }
+
+    /// Those that stand still in the background or for want of memory.
+    package var pausedCount: Int { parked.count + pressed.count }
 
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
-
-    // MARK: The queue
-
-    /// The transfer's subscribers have changed: it moves if its priority has (features K13, I18).
-    mutating func requeue(_ id: TransferID, _ before: Priority) {
-        let priority = transfers[id].priority
-        guard transfers[id].phase == .waiting, priority != before else { return }
-        let slot = SlotTable<Transfer>.slot(id)
-        waiting.remove(slot)
-        waiting.insert(slot, priority: priority, order: limits.order)
-    }
-
-    mutating func startWaiting(_ now: Instant) {
-        while !isSuspended, runningCount < limits.maximumConcurrent, let slot = waiting.popFirst() {
-            let id = TransferID(rawValue: transfers.key(of: slot))
-            runningCount += 1
-            transfers[id].phase = .connecting
-            transfers[id].isObserved = true
-            actions.append(.start(id))
-            touch(id, now)
-            forEachSubscriber(id) { downloads, subscriber in
-                downloads.startClock(subscriber, now)
-                downloads.emit(subscriber, .started, needs: .started)
-            }
-        }
-    }
 }

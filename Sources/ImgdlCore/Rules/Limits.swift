@@ -8,6 +8,8 @@ package struct Limits: Equatable, Sendable {
     package var idleTimeout: Int64 = 15_000
     /// Milliseconds for what is left of the body of a redirect or an error page.
     package var drainTimeout: Int64 = 1_000
+    /// Of that rest, at most.
+    package var drainBytes: Int64 = 64 << 10
     package var maximumRedirects = 10
     /// Of all header fields of one response.
     package var maximumHeaderBytes = 256 << 10
@@ -26,4 +28,9 @@ package struct Limits: Equatable, Sendable {
     package var progressInterval = 0.0
 
     package init() {}
+
+    /// Whether so many bytes are enough for another PROGRESS; always where the whole is unknown.
+    func hasPassed(_ bytes: Int64, of whole: Int64) -> Bool {
+        progressInterval <= 0 || whole <= 0 || Double(bytes) >= progressInterval * Double(whole)
+    }
 }

@@ -45,7 +45,7 @@ package enum RedirectRules {
         if nextMethod == method, hops.contains(target) {
             return refuse(.tooManyRedirects, "a redirect loop: \(target.redacted) leads back to itself")
         }
-        let leavesOrigin = target.scheme != first.scheme || target.host != first.host || target.port != first.port
+        let leavesOrigin = !target.isSameOrigin(as: first)
         let keepsBody = sendsBody && nextMethod == method
         return .follow(Redirect(url: target, method: nextMethod, sendsBody: keepsBody, leavesOrigin: leavesOrigin))
     }
@@ -59,18 +59,18 @@ package enum RedirectRules {
         }
     }
 
-    /// What is sent to the next hop. Another origin does not see what was meant for the first (features I24), and a
-    /// request without body says nothing about one.
-    package static func request(
-        for redirect: Redirect, of first: TransferRequest, maximumHeaderBytes: Int
-    ) -> TransportRequest {
+    /// What is sent to the next hop, by what was sent to the first. Another origin does not see what was meant for that
+    /// one (features I24), and a request without body says nothing about one.
+    package static func request(for redirect: Redirect, of first: TransportRequest) -> TransportRequest {
         let dropped = (redirect.leavesOrigin ? secretFields : []) + (redirect.sendsBody ? [] : bodyFields)
-        let fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
-        return TransportRequest(
-            url: redirect.url, method: redirect.method, fields: fields, body: redirect.sendsBody ? first.body : nil,
-            maximumHeaderBytes: maximumHeaderBytes,
-            credential: redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential),
-            usesCookies: first.usesCookies, tls: first.tls)
+        var next = first
+        next.url = redirect.url
+        next.method = redirect.method
+        next.fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
+        next.body = redirect.sendsBody ? first.body : nil
+        next.credential = redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential)
+        if redirect.leavesOrigin { next.tls.forgetClient() }
+        return next
     }
 
     private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]

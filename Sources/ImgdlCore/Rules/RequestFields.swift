@@ -1,10 +1,18 @@
 /// The header fields that every request of a downloader carries (features M6), and how a request's own go over them.
 package struct RequestFields: Sendable {
     package private(set) var fields: [HeaderField]
+    private var defaultUserAgent: String
 
     /// SDWebImage's Accept since 5.1: servers answered 406 to narrower ones (features T02).
     package init(userAgent: String) {
+        defaultUserAgent = userAgent
         fields = [HeaderField("Accept", "image/*,*/*;q=0.8"), HeaderField("User-Agent", userAgent)]
+    }
+
+    /// Where none has been set in its place.
+    package mutating func setDefaultUserAgent(_ userAgent: String) {
+        if fields.first(named: "User-Agent") == defaultUserAgent { set("User-Agent", userAgent) }
+        defaultUserAgent = userAgent
     }
 
     /// nil takes the field out. Names are compared without regard to case.

@@ -1,20 +1,42 @@
 /// Which responses are an answer to the question for a picture.
 package enum ResponseRules {
-    /// nil for 200 to 299. A 304 to a request that carried a validator
-    /// is `notModified` (features B18, D8).
-    package static func failure(status: Int32, request: TransferRequest) -> Failure? {
-        if (200...299).contains(status) { return nil }
+    package static func isSuccess(_ status: Int32) -> Bool { (200...299).contains(status) }
+
+    /// Why a subscriber does not take this response for an answer, by its status first, then by its type; nil when it
+    /// does (features B19, C9, C10). `mediaType`: as of `ResponseHead`.
+    package static func refusal(
+        status: Int32, mediaType: String, _ options: SubscriberOptions, request: TransferRequest
+    ) -> Failure? {
+        if !accepts(status, options, request: request) { return failure(status: status, request: request) }
+        guard let types = options.validation.contentTypes, !ContentTypeRules.accepts(mediaType, types) else { return nil }
+        let shown = String(mediaType.prefix(80))
+        return Failure(
+            .invalidContentType, "the server sent \(shown), accepted is \(types.joined(separator: ", "))", status: status)
+    }
+
+    /// A 304 to a request that carried a validator is `notModified` (features B18, D8).
+    package static func failure(status: Int32, request: TransferRequest) -> Failure {
         if status == 304, isConditional(request.fields) {
             return Failure(.notModified, "not modified since the caller's copy (304)", status: status)
         }
         return Failure(.invalidStatus, "the server answered \(status)\(reason(status))", status: status)
     }
 
-    /// Whether this subscriber takes a status that is a failure to others: any, or a redirect that it wants to see and
-    /// not to decode.
+    /// Any status, those of its ranges (200 to 299 where it has none), or a redirect that it wants to see and not to
+    /// decode.
     package static func accepts(_ status: Int32, _ options: SubscriberOptions, request: TransferRequest) -> Bool {
-        let wantsRedirect = !request.followsRedirects && options.decode == nil
-        return options.acceptsAnyStatus || (wantsRedirect && RedirectRules.isRedirect(status))
+        if options.acceptsAnyStatus { return true }
+        if let ranges = options.validation.statuses, ranges.contains(where: { $0.contains(status) }) { return true }
+        if options.validation.statuses == nil, isSuccess(status) { return true }
+        return !request.followsRedirects && options.decode == nil && RedirectRules.isRedirect(status)
+    }
+
+    /// Whether the first bytes of the body that was refused go with the failure (features B19).
+    package static func showsBody(_ code: ErrorCode) -> Bool {
+        switch code {
+        case .invalidStatus, .invalidContentType, .invalidResponse, .badImageData: true
+        default: false
+        }
     }
 
     /// Body bytes to expect, -1 when unknown: the length of an encoded body says nothing about the decoded one

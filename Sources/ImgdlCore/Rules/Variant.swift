@@ -18,6 +18,12 @@ struct Variant {
     private(set) var subscriberCount = 0
     private(set) var headerCount = 0
     private(set) var partialCount = 0
+    /// Bytes of memory counted for its decoder.
+    var reserved: Int64 = 0
+    /// Its decoder is not opened for want of memory, or of bytes that tell the size.
+    var isHeldBack = false
+    /// In the line of decoders that wait for room.
+    var isInLine = false
     /// Bytes have come that the decoder has not had.
     var hasNewBytes: Bool
     /// The decoder has had bytes since it last showed a picture.
@@ -25,6 +31,8 @@ struct Variant {
     var hasHeader = false
     var hasPartial = false
     var lastPartial: Instant?
+    /// Bytes of the body when it last showed a picture, of any attempt: what has been seen is not shown again.
+    var shownBytes: Int64 = 0
     /// Milliseconds, the least that anybody asked for since there was nobody.
     private var partialInterval: Int64 = 0
     var isTimerSet = false
@@ -40,7 +48,7 @@ struct Variant {
     /// There are bytes that it has not read, and its header may be in them.
     var owesHeader: Bool {
         switch phase {
-        case .unopened, .open: !hasHeader && hasNewBytes
+        case .unopened, .open: !hasHeader && hasNewBytes && !isHeldBack
         case .busy, .finishing: !hasHeader
         case .done: false
         }
@@ -52,6 +60,16 @@ struct Variant {
     var nextPartial: Instant? { lastPartial?.advanced(byMilliseconds: partialInterval) }
 
     func mayShow(_ now: Instant) -> Bool { partialCount > 0 && nextPartial.map { $0 <= now } ?? true }
+
+    /// Its decoder is gone, with all that it gave.
+    mutating func reset() {
+        phase = .unopened
+        hasNewBytes = false
+        hasUnshown = false
+        hasHeader = false
+        hasPartial = false
+        isHeldBack = false
+    }
 
     mutating func join(_ options: SubscriberOptions) {
         subscriberCount += 1

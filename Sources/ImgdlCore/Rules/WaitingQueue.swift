@@ -4,61 +4,280 @@ package enum ExecutionOrder: UInt32, Sendable {
     case lifo = 1
 }
 
-/// Transfers that wait for their turn: one list for each priority, each a real queue or stack (features B13, I22).
-/// Every operation is O(1); a transfer is known by its slot.
+/// Whom a limit for each host counts together.
+package struct HostAndPort: Hashable, Sendable {
+    package let host: String
+    package let port: UInt16
+
+    package init(_ url: ParsedURL) {
+        host = url.host
+        port = url.port
+    }
+}
+
+/// Transfers that wait for their turn (features B12, B13, C6, I22), known by their slots, and the places that running
+/// ones take at their hosts.
+///
+/// Who goes next: the highest priority, within it a real queue or stack; but when three have gone so, the one that has
+/// waited longest, whatever its priority, if that is longer than the aging interval. Hosts whose places are taken are
+/// passed over, and in the background those that do not go on there.
+///
+/// Waiting transfers stand in heaps of their host, one for each lane; hosts with a free place stand in heaps of their
+/// own, by the first of each lane. So each operation is O(log n), and a full host costs nothing.
 package struct WaitingQueue {
-    private struct Link {
-        var previous: Int32 = -1
-        var next: Int32 = -1
+    /// A place at a host, to be given back once.
+    package typealias Place = Int32
+
+    private struct Entry {
+        var since = Instant(nanoseconds: 0)
         /// -1: not waiting.
-        var list: Int8 = -1
+        var host: Int32 = -1
+        var lane: Int8 = 0
     }
 
-    private var links: [Link] = []
-    private var heads: [Int32] = [-1, -1, -1]
-    private var tails: [Int32] = [-1, -1, -1]
+    /// A host that somebody waits for or runs at; the only one, when there is no limit for each.
+    private struct Host {
+        var name: HostAndPort?
+        var roots = SIMD8<Int32>(repeating: -1)
+        var waiting: Int32 = 0
+        var running: Int32 = 0
+        var isOpen = true
+    }
+
+    /// Lanes of a host: three priorities and one by age, and the same once more for those that go on in the background.
+    private static let laneCount = 8
+    private static let ageLane = 3
+    private static let backgroundLanes = 4
+    /// One start in so many is for age.
+    private static let agingTurn = 4
+
+    private var entries: [Entry] = []
+    private var hosts: [Host] = []
+    private var freeHosts: [Int32] = []
+    private var hostsByName: [HostAndPort: Int32] = [:]
+    private var ranks = PairingHeaps()
+    private var ages = PairingHeaps()
+    /// Nodes are a host and a lane.
+    private var openHosts = PairingHeaps()
+    private var roots = SIMD8<Int32>(repeating: -1)
+    private var lastRank: Int64 = 0
+    private var firstRank: Int64 = 0
+    private var arrivals: Int64 = 0
+    private var startsSinceAged = 0
     package private(set) var count = 0
+    package private(set) var maximumPerHost: Int
 
-    package init() {}
+    package init(maximumPerHost: Int = 0) { self.maximumPerHost = maximumPerHost }
 
-    package mutating func insert(_ slot: Int, priority: Priority, order: ExecutionOrder) {
-        while links.count <= slot { links.append(Link()) }
-        let list = priority.index
-        let slot32 = Int32(slot)
-        count += 1
-        links[slot].list = Int8(list)
-        switch order {
-        case .fifo:
-            links[slot].previous = tails[list]
-            links[slot].next = -1
-            if tails[list] >= 0 { links[Int(tails[list])].next = slot32 } else { heads[list] = slot32 }
-            tails[list] = slot32
-        case .lifo:
-            links[slot].next = heads[list]
-            links[slot].previous = -1
-            if heads[list] >= 0 { links[Int(heads[list])].previous = slot32 } else { tails[list] = slot32 }
-            heads[list] = slot32
-        }
+    // MARK: Coming and going
+
+    /// The slot must not wait already.
+    package mutating func insert(
+        _ slot: Int, _ host: HostAndPort, priority: Priority, continuesInBackground: Bool = false,
+        order: ExecutionOrder, _ now: Instant
+    ) {
+        while entries.count <= slot { entries.append(Entry()) }
+        arrivals += 1
+        entries[slot] = Entry(since: now, lane: Self.lane(priority, continuesInBackground))
+        attach(slot, self.host(host), rank: nextRank(order), age: arrivals)
     }
 
     /// Does nothing for a slot that does not wait.
     package mutating func remove(_ slot: Int) {
-        guard slot < links.count, links[slot].list >= 0 else { return }
-        let link = links[slot]
-        let list = Int(link.list)
-        if link.previous >= 0 { links[Int(link.previous)].next = link.next } else { heads[list] = link.next }
-        if link.next >= 0 { links[Int(link.next)].previous = link.previous } else { tails[list] = link.previous }
-        links[slot] = Link()
-        count -= 1
+        guard slot < entries.count, entries[slot].host >= 0 else { return }
+        let host = Int(entries[slot].host)
+        detach(slot)
+        dropIfUnused(host)
     }
 
-    /// Who goes next: the first of the highest priority.
-    package mutating func popFirst() -> Int? {
-        for list in [2, 1, 0] where heads[list] >= 0 {
-            let slot = Int(heads[list])
-            remove(slot)
-            return slot
+    /// As the order says among those of the new priority; how long it has waited stays.
+    package mutating func setPriority(_ slot: Int, _ priority: Priority, order: ExecutionOrder) {
+        let background = entries[slot].lane & Int8(Self.backgroundLanes)
+        move(slot, to: Int8(priority.index) + background, rank: nextRank(order))
+    }
+
+    /// Its turn stays. Does nothing for a slot that does not wait.
+    package mutating func setContinuesInBackground(_ slot: Int, _ continues: Bool) {
+        guard slot < entries.count, entries[slot].host >= 0 else { return }
+        let lane = entries[slot].lane & ~Int8(Self.backgroundLanes) + (continues ? Int8(Self.backgroundLanes) : 0)
+        if lane != entries[slot].lane { move(slot, to: lane, rank: ranks.key(slot)) }
+    }
+
+    /// Who goes next, with a place at its host.
+    package mutating func popFirst(
+        _ now: Instant, agingInterval: Int64, inBackground: Bool = false
+    ) -> (slot: Int, place: Place)? {
+        var next: Int?
+        if startsSinceAged >= Self.agingTurn - 1, let oldest = first(Self.ageLane, ages, inBackground),
+            entries[oldest].since.advanced(byMilliseconds: agingInterval) <= now
+        {
+            next = oldest
+            startsSinceAged = 0
+        } else {
+            for lane in [2, 1, 0] where next == nil { next = first(lane, ranks, inBackground) }
+            if next != nil { startsSinceAged = min(startsSinceAged + 1, Self.agingTurn) }
         }
-        return nil
+        guard let slot = next else { return nil }
+        let host = Int(entries[slot].host)
+        detach(slot)
+        occupy(host)
+        return (slot, Place(host))
+    }
+
+    // MARK: Places
+
+    /// For one that runs without having waited; nil when the host has none, unless `always`.
+    package mutating func takePlace(_ host: HostAndPort, always: Bool = false) -> Place? {
+        let index = self.host(host)
+        guard always || hosts[index].isOpen else { return nil }
+        occupy(index)
+        return Place(index)
+    }
+
+    package mutating func leave(_ place: Place) {
+        let host = Int(place)
+        hosts[host].running -= 1
+        updateOpen(host)
+        dropIfUnused(host)
+    }
+
+    /// 0: no limit. True when all places have to be taken anew, since hosts are counted otherwise than before;
+    /// `host` tells that of a waiting slot. O(n) then, else O(hosts).
+    package mutating func setMaximumPerHost(_ maximum: Int, host: (Int) -> HostAndPort) -> Bool {
+        let isKept = (maximum == 0) == (maximumPerHost == 0)
+        maximumPerHost = maximum
+        guard !isKept else {
+            for index in hosts.indices { updateOpen(index) }
+            return false
+        }
+        let slots = entries.indices.filter { entries[$0].host >= 0 }
+        let keys = slots.map { (rank: ranks.key($0), age: ages.key($0)) }
+        (hosts, freeHosts, hostsByName, count) = ([], [], [:], 0)
+        (ranks, ages, openHosts) = (PairingHeaps(), PairingHeaps(), PairingHeaps())
+        roots = SIMD8(repeating: -1)
+        for (slot, key) in zip(slots, keys) { attach(slot, self.host(host(slot)), rank: key.rank, age: key.age) }
+        return true
+    }
+
+    // MARK: Heaps
+
+    private static func lane(_ priority: Priority, _ continuesInBackground: Bool) -> Int8 {
+        Int8(priority.index + (continuesInBackground ? backgroundLanes : 0))
+    }
+
+    private mutating func nextRank(_ order: ExecutionOrder) -> Int64 {
+        switch order {
+        case .fifo:
+            lastRank += 1
+            return lastRank
+        case .lifo:
+            firstRank -= 1
+            return firstRank
+        }
+    }
+
+    private func first(_ lane: Int, _ heaps: PairingHeaps, _ inBackground: Bool) -> Int? {
+        let other = lane + Self.backgroundLanes
+        let chosen: Int
+        if inBackground || roots[lane] < 0 {
+            chosen = other
+        } else if roots[other] < 0 || openHosts.key(Int(roots[lane])) <= openHosts.key(Int(roots[other])) {
+            chosen = lane
+        } else {
+            chosen = other
+        }
+        guard roots[chosen] >= 0 else { return nil }
+        return Int(hosts[Int(roots[chosen]) / Self.laneCount].roots[chosen])
+    }
+
+    private mutating func attach(_ slot: Int, _ host: Int, rank: Int64, age: Int64) {
+        entries[slot].host = Int32(host)
+        let (lane, ageLane) = lanes(slot)
+        ranks.insert(slot, key: rank, &hosts[host].roots[lane])
+        ages.insert(slot, key: age, &hosts[host].roots[ageLane])
+        hosts[host].waiting += 1
+        count += 1
+        show(host, lane)
+        show(host, ageLane)
+    }
+
+    private mutating func detach(_ slot: Int) {
+        let host = Int(entries[slot].host)
+        let (lane, ageLane) = lanes(slot)
+        ranks.remove(slot, &hosts[host].roots[lane])
+        ages.remove(slot, &hosts[host].roots[ageLane])
+        entries[slot].host = -1
+        hosts[host].waiting -= 1
+        count -= 1
+        show(host, lane)
+        show(host, ageLane)
+    }
+
+    private mutating func move(_ slot: Int, to lane: Int8, rank: Int64) {
+        let host = Int(entries[slot].host)
+        let (before, ageBefore) = lanes(slot)
+        entries[slot].lane = lane
+        let (after, ageAfter) = lanes(slot)
+        ranks.remove(slot, &hosts[host].roots[before])
+        ranks.insert(slot, key: rank, &hosts[host].roots[after])
+        show(host, before)
+        show(host, after)
+        guard ageBefore != ageAfter else { return }
+        let age = ages.key(slot)
+        ages.remove(slot, &hosts[host].roots[ageBefore])
+        ages.insert(slot, key: age, &hosts[host].roots[ageAfter])
+        show(host, ageBefore)
+        show(host, ageAfter)
+    }
+
+    private func lanes(_ slot: Int) -> (Int, Int) {
+        let lane = Int(entries[slot].lane)
+        return (lane, lane & Self.backgroundLanes + Self.ageLane)
+    }
+
+    /// Has the host stand where its first of the lane puts it.
+    private mutating func show(_ host: Int, _ lane: Int) {
+        let node = host * Self.laneCount + lane
+        let first = Int(hosts[host].roots[lane])
+        let isShown = first >= 0 && hosts[host].isOpen
+        let key = !isShown ? 0 : lane % Self.backgroundLanes == Self.ageLane ? ages.key(first) : ranks.key(first)
+        if openHosts.contains(node) {
+            if isShown, openHosts.key(node) == key { return }
+            openHosts.remove(node, &roots[lane])
+        }
+        if isShown { openHosts.insert(node, key: key, &roots[lane]) }
+    }
+
+    // MARK: Hosts
+
+    private mutating func host(_ name: HostAndPort) -> Int {
+        if maximumPerHost == 0 {
+            if hosts.isEmpty { hosts.append(Host()) }
+            return 0
+        }
+        if let known = hostsByName[name] { return Int(known) }
+        let new = Int(freeHosts.popLast() ?? Int32(hosts.count))
+        if new == hosts.count { hosts.append(Host(name: name)) } else { hosts[new] = Host(name: name) }
+        hostsByName[name] = Int32(new)
+        return new
+    }
+
+    private mutating func occupy(_ host: Int) {
+        hosts[host].running += 1
+        updateOpen(host)
+    }
+
+    private mutating func updateOpen(_ host: Int) {
+        let isOpen = maximumPerHost == 0 || hosts[host].running < maximumPerHost
+        guard isOpen != hosts[host].isOpen else { return }
+        hosts[host].isOpen = isOpen
+        for lane in 0..<Self.laneCount { show(host, lane) }
+    }
+
+    private mutating func dropIfUnused(_ host: Int) {
+        guard let name = hosts[host].name, hosts[host].waiting == 0, hosts[host].running == 0 else { return }
+        hosts[host].name = nil
+        hostsByName[name] = nil
+        freeHosts.append(Int32(host))
     }
 }

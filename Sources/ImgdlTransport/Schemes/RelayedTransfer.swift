@@ -85,7 +85,8 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     }
 
     func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure) {
-        try report(.body(body, taken: taken), at: .body, next: .body, "a body comes after the response and before the end")
+        try report(
+            .body(body, taken: taken), at: .body, next: .body, "a body comes after the response and before the end")
     }
 
     func end(_ failure: Failure?) throws(Failure) {

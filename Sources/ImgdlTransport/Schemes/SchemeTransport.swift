@@ -31,7 +31,8 @@ package final class SchemeTransport: Transport {
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
         try URLParser.parse(
             url,
-            URLSchemes(allowsFiles: files != nil, allowsData: data != nil) { [loaders] in loaders.loader(for: $0) != nil })
+            URLSchemes(allowsFiles: files != nil, allowsData: data != nil) { [loaders] in loaders.loader(for: $0) != nil
+            })
     }
 
     package func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {

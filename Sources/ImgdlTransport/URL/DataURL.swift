@@ -26,7 +26,9 @@ struct DataURL {
             throw Failure(.invalidURL, "the data of the data: URL has a broken percent-encoding in it")
         }
         var type = text[..<comma]
-        if let semicolon = type.lastIndex(of: ";"), URLText.lowercased(type[semicolon...].filter { $0 != " " }) == ";base64" {
+        if let semicolon = type.lastIndex(of: ";"),
+            URLText.lowercased(type[semicolon...].filter { $0 != " " }) == ";base64"
+        {
             type = type[..<semicolon]
             guard let decoded = Base64.decoded(data) else {
                 throw Failure(.invalidURL, "the data of the data: URL is not base64")
@@ -34,6 +36,7 @@ struct DataURL {
             data = decoded
         }
         bytes = data
-        mediaType = type.isEmpty ? "text/plain;charset=US-ASCII" : type.hasPrefix(";") ? "text/plain\(type)" : String(type)
+        mediaType =
+            type.isEmpty ? "text/plain;charset=US-ASCII" : type.hasPrefix(";") ? "text/plain\(type)" : String(type)
     }
 }

@@ -14,7 +14,9 @@ enum FileURL {
             }
             rest = rest.dropFirst(host.count)
         }
-        guard rest.first == UInt8(ascii: "/") else { throw Failure(.invalidURL, "the path of a file: URL begins with /") }
+        guard rest.first == UInt8(ascii: "/") else {
+            throw Failure(.invalidURL, "the path of a file: URL begins with /")
+        }
         let canonical = "file://" + URLText.percentEncoded(rest)
         let url = ParsedURL(
             canonical: canonical, scheme: "file", host: "", port: 0, user: nil, password: nil, redacted: canonical)

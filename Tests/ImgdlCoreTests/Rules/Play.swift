@@ -45,11 +45,16 @@ struct Play {
     @discardableResult
     mutating func head(
         _ id: TransferID, _ status: Int32 = 200, length: Int64? = nil, isEncoded: Bool = false,
-        location: Result<ParsedURL, Failure>? = nil
+        location: Result<ParsedURL, Failure>? = nil, type: String? = nil, retryAfter: Int64? = nil
     ) -> BodyDisposition {
         let head = ResponseHead(
-            status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: isEncoded)
-        return downloads.headReceived(id, head, location: location, now)
+            status: status, httpVersion: 11, fields: type.map { [HeaderField("Content-Type", $0)] } ?? [],
+            contentLength: length, isEncoded: isEncoded)
+        return downloads.headReceived(id, head, location: location, retryAfter: retryAfter, now)
+    }
+
+    mutating func answer(_ id: TransferID, _ number: UInt32, _ answer: Answer) {
+        downloads.answered(id, number, answer, now)
     }
 
     mutating func body(_ id: TransferID, _ count: Int) { downloads.bodyReceived(id, count, now) }
@@ -85,8 +90,12 @@ struct Play {
         _ expected: [Action], _ message: String = "", file: StaticString = #filePath, line: UInt = #line
     ) {
         // What an observer is told has tests of its own.
-        let actions = downloads.takeActions().filter { if case .observe = $0 { false } else { true } }
+        let actions = take()
         XCTAssertEqual(actions, expected, message, file: file, line: line)
+    }
+
+    mutating func take() -> [Action] {
+        downloads.takeActions().filter { if case .observe = $0 { false } else { true } }
     }
 
     /// What an observer is told, between the starts, stops and ends.

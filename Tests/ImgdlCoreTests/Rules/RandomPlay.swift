@@ -10,6 +10,8 @@ struct RandomPlay {
     private var everybody: [SubscriberID] = []
     private var everyTransfer: [TransferID] = []
     private var latest: [TransferRequest: TransferID] = [:]
+    private let hooks: [SilentHooks]
+    private var heldFailures: [TransferID: Bool] = [:]
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
@@ -21,8 +23,13 @@ struct RandomPlay {
         limits.drainTimeout = [100, 1_000].randomElement(using: &random)!
         limits.maximumRedirects = Int.random(in: 0...3, using: &random)
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
+        limits.failureLifetime = [0, 0, 2_000].randomElement(using: &random)!
+        limits.progressInterval = [0, 0, 0.3].randomElement(using: &random)!
+        limits.drainBytes = [50, 1_000].randomElement(using: &random)!
+        let kinds = UInt8.random(in: 1..<32, using: &random)
+        hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
         paths = Int.random(in: 1...8, using: &random)
-        downloads = Downloads(limits)
+        downloads = Downloads(limits, seed: seed)
         witness = Witness(limits)
     }
 
@@ -49,6 +56,8 @@ struct RandomPlay {
             if let id = witness.running.randomElement(using: &random) {
                 try report(id)
             }
+            if let id = witness.asked.randomElement(using: &random) { try answer(id) }
+            if !witness.resting.isEmpty, witness.running.isEmpty { try pass() }
             try stepDecoder()
         }
     }
@@ -61,8 +70,9 @@ struct RandomPlay {
         case 21..<24: try setPriority()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
-        case 76..<90: try stepDecoder()
-        case 90..<97: try pass()
+        case 76..<87: try stepDecoder()
+        case 87..<91: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
+        case 91..<97: try pass()
         default: try reportStale()
         }
     }
@@ -79,18 +89,26 @@ struct RandomPlay {
         options.partialInterval = [0, 50, 300].randomElement(using: &random)!
         if random.oneIn(4) { options.totalTimeout = [50, 500].randomElement(using: &random)! }
         if random.oneIn(4) { options.maximumBodyBytes = [0, 20, 200].randomElement(using: &random)! }
+        if random.oneIn(4) { options.connectTimeout = [100, 400].randomElement(using: &random)! }
+        if random.oneIn(4) { options.idleTimeout = [100, 400].randomElement(using: &random)! }
+        options.retry.count = [0, 0, 1, 3].randomElement(using: &random)!
+        options.retry.base = [0, 1, 100].randomElement(using: &random)!
+        options.retry.maximum = [50, 2_000].randomElement(using: &random)!
+        options.validation.statuses = [nil, nil, [200...200, 404...404], [300...599]].randomElement(using: &random)!
+        options.validation.contentTypes = [nil, nil, ["image/*"]].randomElement(using: &random)!
+        options.retriesFailed = random.oneIn(4)
         let path = Int.random(in: 0..<paths, using: &random)
         let request = TransferRequest(
             url: testURL("https://a.example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",
-            followsRedirects: !random.oneIn(8))
+            followsRedirects: !random.oneIn(8), hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let (subscriber, id) = downloads.submit(request, options, witness.now)
         if let joined = witness.transfers[id] {
-            if !joined.isJoinable || request.method == "POST" {
+            if !joined.mayBeJoined || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined")
             }
         } else {
-            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.isJoinable {
+            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined {
                 throw Witness.Violation(text: "a second transfer of the same bytes")
             }
             latest[request] = id
@@ -98,7 +116,7 @@ struct RandomPlay {
         }
         var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
         record.variant = downloads.subscribers.get(subscriber)?.variant
-        witness.accept(subscriber, record)
+        witness.accept(subscriber, record, request)
         everybody.append(subscriber)
         try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
     }
@@ -145,7 +163,9 @@ struct RandomPlay {
     /// What may come next of a transfer.
     private mutating func report(_ id: TransferID) throws {
         let transfer = witness.transfers[id]!
-        if random.oneIn(12) {
+        if transfer.question != nil {
+            try reportWhileAsked(id)
+        } else if random.oneIn(12) {
             ended(id, failed: true)
             downloads.failed(id, .lost, witness.now)
             try settle("\(name(id)) is lost")
@@ -171,13 +191,107 @@ struct RandomPlay {
         }
     }
 
+    /// A pause does not hold up what is on its way.
+    private mutating func reportWhileAsked(_ id: TransferID) throws {
+        let transfer = witness.transfers[id]!
+        guard transfer.transport == .receiving, !transfer.hasHeldEnd, random.oneIn(3) else { return try answer(id) }
+        if random.oneIn(2) {
+            let count = Int.random(in: 1...40, using: &random)
+            witness.transfers[id]!.received += Int64(count)
+            downloads.bodyReceived(id, count, witness.now)
+            return try settle("\(name(id)) receives \(count) while a hook is asked")
+        }
+        witness.transfers[id]!.hasHeldEnd = true
+        witness.transfers[id]!.failed = random.oneIn(2)
+        let failed = witness.transfers[id]!.failed
+        if failed { downloads.failed(id, .lost, witness.now) } else { downloads.finished(id, witness.now) }
+        // It is an end once the hook has answered.
+        heldFailures[id] = failed
+        witness.transfers[id]!.failed = false
+        try settle("\(name(id)) ends while a hook is asked, failed \(failed)")
+    }
+
+    // MARK: Hooks
+
+    private mutating func answer(_ id: TransferID) throws {
+        guard let question = witness.transfers[id]!.question else { return }
+        let before = downloads.actions.count
+        downloads.answered(id, question.number &- 1, .refused(.lost), witness.now)
+        guard downloads.actions.count == before else { throw Witness.Violation(text: "took an answer of long ago") }
+        let answer = self.answer(to: question)
+        witness.transfers[id]!.question = nil
+        witness.transfers[id]!.since = witness.now
+        let isAboutHead = [.response, .challenge].contains(question.kind)
+        if isAboutHead, !asksOn(id, question, answer) { prepare(id, answer) }
+        downloads.answered(id, question.number, answer, witness.now)
+        if isAboutHead, downloads.request(id) != nil { settleHead(id) }
+        try settle("\(name(id)) is answered \(question): \(answer)")
+    }
+
+    private mutating func answer(to question: Question) -> Answer {
+        if random.oneIn(3) { return .unchanged }
+        if random.oneIn(5) { return .refused(Failure(.invalidOperation, "the hook refuses")) }
+        switch question.kind {
+        case .request:
+            let url = testURL("https://c.example/\(Int.random(in: 0..<4, using: &random))")
+            let method = random.oneIn(4) ? "POST" : "GET"
+            return .request(OutgoingRequest(url: url, method: method, fields: [], body: nil))
+        case .response:
+            let (head, retryAfter) = randomHead()
+            return .response(head, retryAfter: retryAfter)
+        case .challenge: return .credential(Credential(user: "u", password: "p"))
+        case .redirect:
+            return random.oneIn(4)
+                ? .redirect(.failure(Failure(.invalidURL, "no host")))
+                : .redirect(.success(testURL("https://d.example/\(Int.random(in: 0..<9, using: &random))")))
+        case .body: return .body
+        }
+    }
+
+    /// The challenge is the answer: the hook is asked about it as about any response.
+    private func asksOn(_ id: TransferID, _ question: Question, _ answer: Answer) -> Bool {
+        guard question.kind == .challenge, case .unchanged = answer else { return false }
+        return witness.transfers[id]!.request.hooks!.kinds.contains(.modifyResponse)
+    }
+
+    /// What the answer makes of the response, before the rules hear it.
+    private mutating func prepare(_ id: TransferID, _ answer: Answer) {
+        witness.transfers[id]!.hasHead = true
+        switch answer {
+        case .response(let head, let retryAfter):
+            witness.transfers[id]!.lastStatus = head.status
+            witness.transfers[id]!.mediaType = head.mediaType
+            witness.transfers[id]!.retryAfter = retryAfter
+        case .credential, .refused: witness.transfers[id]!.isDraining = true
+        case .unchanged, .request, .body, .redirect: break
+        }
+        if witness.transfers[id]!.hasHeldEnd {
+            witness.transfers[id]!.hasHeldEnd = false
+            ended(id, failed: heldFailures.removeValue(forKey: id) ?? false)
+        }
+    }
+
+    /// What has become of it.
+    private mutating func settleHead(_ id: TransferID) {
+        let transfer = downloads.transfers[id]
+        let isDraining = downloads.disposition(id) == .discard
+        switch transfer.phase {
+        case .receiving where transfer.question == nil:
+            witness.transfers[id]!.isDraining = isDraining
+            let isRefused = !ResponseRules.isSuccess(witness.transfers[id]!.lastStatus) || isDraining
+            witness.transfers[id]!.isClosed = isRefused && transfer.credential == nil
+        case .transforming, .decoding:
+            witness.transfers[id]!.isClosed = !ResponseRules.isSuccess(witness.transfers[id]!.lastStatus)
+        case .waiting, .asking, .connecting, .receiving, .resting: break
+        }
+    }
+
     private mutating func ended(_ id: TransferID, failed: Bool) {
         witness.transfers[id]!.transport = .ended
         if failed { witness.transfers[id]!.failed = true } else { witness.transfers[id]!.finished = true }
     }
 
     private mutating func head(_ id: TransferID) throws {
-        let status = ([200, 200, 200, 302, 302, 303, 307, 404, 304] as [Int32]).randomElement(using: &random)!
         let location: Result<ParsedURL, Failure>? =
             switch Int.random(in: 0..<8, using: &random) {
             case 0: nil
@@ -185,24 +299,41 @@ struct RandomPlay {
             case 2: .success(testURL("http://a.example/down"))
             default: .success(testURL("https://b.example/\(Int.random(in: 0..<20, using: &random))"))
             }
-        let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
-        let head = ResponseHead(
-            status: status, httpVersion: 11, fields: [], contentLength: length, isEncoded: random.oneIn(9))
+        let (head, retryAfter) = randomHead()
+        let status = head.status
+        witness.transfers[id]!.mediaType = head.mediaType
+        witness.transfers[id]!.retryAfter = retryAfter
         witness.transfers[id]!.transport = .receiving
         witness.transfers[id]!.lastStatus = status
         witness.transfers[id]!.since = witness.now
         // Where it turns out to be a redirect, nobody is told of a response.
         witness.transfers[id]!.hasHead = true
-        let disposition = downloads.headReceived(id, head, location: location, witness.now)
+        let disposition = downloads.headReceived(
+            id, head, location: location, retryAfter: retryAfter, witness.now)
+        if downloads.request(id) != nil, downloads.transfers[id].question != nil {
+            witness.transfers[id]!.hasHead = false
+        }
         if disposition == .discard, downloads.request(id) != nil {
             witness.transfers[id]!.isDraining = true
             if downloads.transfers[id].redirect != nil { witness.transfers[id]!.hasHead = false }
         }
-        if witness.transfers[id]!.hasHead, let request = downloads.request(id) {
-            let isRefused = ResponseRules.failure(status: status, request: request) != nil
+        if witness.transfers[id]!.hasHead {
+            let isRefused = !ResponseRules.isSuccess(status)
             witness.transfers[id]!.isClosed = isRefused || witness.transfers[id]!.isDraining
         }
         try settle("\(name(id)) answers \(status): \(disposition)")
+    }
+
+    private mutating func randomHead() -> (ResponseHead, retryAfter: Int64?) {
+        let statuses: [Int32] = [200, 200, 200, 200, 302, 302, 303, 307, 404, 304, 401, 503, 429]
+        let status = statuses.randomElement(using: &random)!
+        let type = ["", "image/png", "text/html"].randomElement(using: &random)!
+        let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
+        let head = ResponseHead(
+            status: status, httpVersion: 11, fields: type.isEmpty ? [] : [HeaderField("Content-Type", type)],
+            contentLength: length, isEncoded: random.oneIn(9))
+        let after: Int64? = random.oneIn(2) ? [0, 30, 500].randomElement(using: &random) : nil
+        return (head, RetryRules.isTransient(status: status) ? after : nil)
     }
 
     /// Reports that come too late, of transfers and decoders that are over.
@@ -217,6 +348,7 @@ struct RandomPlay {
         downloads.bodyReceived(id, 3, witness.now)
         downloads.finished(id, witness.now)
         downloads.failed(id, .lost, witness.now)
+        downloads.answered(id, witness.transfers[id]!.lastQuestion, .unchanged, witness.now)
         downloads.decodeStepped(id, variant: 0, .finished, hasHeader: true, hasPartial: true, witness.now)
         guard downloads.actions.isEmpty else { throw Witness.Violation(text: "acts for what is over") }
         try settle("reports of \(name(id)), which is over")
@@ -277,6 +409,12 @@ struct RandomPlay {
         switch action {
         case .start(let id): "start \(name(id))"
         case .follow(let id, let redirect): "follow \(name(id)) \(redirect.method) \(redirect.url.canonical)"
+        case .authenticate(let id, _): "authenticate \(name(id))"
+        case .ask(let id, let question): "ask \(name(id)) \(question)"
+        case .setPaused(let id, let isPaused): "pause \(name(id)) \(isPaused)"
+        case .restart(let id): "restart \(name(id))"
+        case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"
+        case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"
         case .stop(let id): "stop \(name(id))"
         case .forget(let id): "forget \(name(id))"
         case .decode(let id, let variant, let step): "decode \(name(id)) variant \(variant) \(step)"
@@ -287,4 +425,17 @@ struct RandomPlay {
             "end \(name(subscriber)) \(failure.code) \(failure.status) salvaged \(salvaged as Any)"
         }
     }
+}
+
+/// Hooks that are asked by the tests' transcripts, never themselves.
+final class SilentHooks: Hooks {
+    let kinds: HookKinds
+
+    init(_ kinds: HookKinds) { self.kinds = kinds }
+
+    func modifyRequest(_: OutgoingRequest, answer: @escaping @Sendable (HookAnswer<OutgoingRequest>) -> Void) {}
+    func modifyResponse(_: Response, answer: @escaping @Sendable (HookAnswer<ModifiedResponse>) -> Void) {}
+    func transformBody(_: BodySlice, answer: @escaping @Sendable (HookAnswer<[UInt8]>) -> Void) {}
+    func redirect(_: Response, to: ParsedURL, answer: @escaping @Sendable (HookAnswer<String>) -> Void) {}
+    func authenticate(_: Response, answer: @escaping @Sendable (HookAnswer<Credential>) -> Void) {}
 }

@@ -151,9 +151,10 @@ final class RedirectRequestTests: XCTestCase {
     ]
 
     private func next(_ redirect: Redirect, user: String? = nil) -> TransportRequest {
-        let url = testURL("https://a.example/1", user: user)
-        let first = TransferRequest(url: url, method: "POST", fields: fields, body: [1, 2, 3])
-        return RedirectRules.request(for: redirect, of: first, maximumHeaderBytes: 77)
+        let first = TransportRequest(
+            url: testURL("https://a.example/1"), method: "POST", fields: fields, body: [1, 2, 3],
+            maximumHeaderBytes: 77, credential: user.map { Credential(user: $0, password: "") }, usesCookies: true)
+        return RedirectRules.request(for: redirect, of: first)
     }
 
     func testTheSameOriginSeesEverything() {
@@ -163,7 +164,8 @@ final class RedirectRequestTests: XCTestCase {
         XCTAssertEqual(request.body, [1, 2, 3])
         XCTAssertEqual(request.method, "POST")
         XCTAssertEqual(request.url.canonical, target.canonical)
-        XCTAssertEqual(request.url.user, "u", "the user of the first URL goes along")
+        XCTAssertEqual(request.credential?.user, "u", "the credential of the first goes along")
+        XCTAssertTrue(request.usesCookies)
         XCTAssertEqual(request.maximumHeaderBytes, 77)
     }
 
@@ -171,7 +173,7 @@ final class RedirectRequestTests: XCTestCase {
         let target = testURL("https://b.example/2")
         let request = next(Redirect(url: target, method: "POST", sendsBody: true, leavesOrigin: true), user: "u")
         XCTAssertEqual(request.fields.map(\.name), ["Accept", "Content-Type"])
-        XCTAssertNil(request.url.user)
+        XCTAssertNil(request.credential)
     }
 
     func testWithoutABodyNothingIsSaidAboutOne() {
@@ -179,6 +181,6 @@ final class RedirectRequestTests: XCTestCase {
         let request = next(Redirect(url: target, method: "GET", sendsBody: false, leavesOrigin: false), user: "u")
         XCTAssertNil(request.body)
         XCTAssertFalse(request.fields.contains { $0.name == "Content-Type" })
-        XCTAssertEqual(request.url.user, "v", "the Location's own user wins")
+        XCTAssertEqual(request.credential?.user, "v", "the Location's own user wins")
     }
 }

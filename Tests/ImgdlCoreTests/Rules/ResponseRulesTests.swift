@@ -8,7 +8,7 @@ final class ResponseRulesTests: XCTestCase {
     ) -> Failure? {
         let request = TransferRequest(
             url: testURL("https://a.example/1"), fields: fields)
-        return ResponseRules.failure(status: status, request: request)
+        return ResponseRules.refusal(status: status, mediaType: "", SubscriberOptions(), request: request)
     }
 
     func testSuccess() {

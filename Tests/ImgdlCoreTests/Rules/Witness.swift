@@ -17,11 +17,18 @@ struct Witness {
         var received: Int64 = 0
         var hasFinalProgress = false
         var clockStart: Instant?
+        /// It joined an attempt that was under way.
+        var joined: Instant?
+        var retries = 0
         var lastPartial: Instant?
     }
 
     enum Transport: Equatable {
         case waiting, connecting, receiving, ended
+        /// In its place, with nothing at the transport: a hook is asked.
+        case asking
+        /// Between two attempts.
+        case resting
     }
 
     struct TransferRecord {
@@ -29,8 +36,22 @@ struct Witness {
         var isForgotten = false
         /// Its observer has been told that it has stopped.
         var isObservedStopped = false
+        /// It has left the queue once.
+        var hasStarted = false
         var hasHead = false
         var isDraining = false
+        var request: TransferRequest
+        var question: Question?
+        var lastQuestion: UInt32 = 0
+        /// Its end has been reported, and waits for an answer.
+        var hasHeldEnd = false
+        var isPaused = false
+        var retryAfter: Int64?
+        /// Between which moments it may be tried again.
+        var rest: ClosedRange<Instant>?
+        /// When it is back in the queue at the latest.
+        var wakes: Instant?
+        var mediaType = ""
         var lastStatus: Int32 = 0
         var received: Int64 = 0
         /// nil while it may still come to a good end.
@@ -43,7 +64,10 @@ struct Witness {
         var endedVariants: Set<Int> = []
         /// Refused, or with a broken picture: nobody may join.
         var isClosed = false
-        var isJoinable: Bool { !isForgotten && !failed && !isClosed }
+        /// When it rested there was another transfer of the same bytes, and that one may have been joined instead.
+        var mayBeAlone = false
+        var mayBeJoined: Bool { !isForgotten && !failed && !isClosed }
+        var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
     }
 
     var limits: Limits
@@ -58,19 +82,30 @@ struct Witness {
     private(set) var liveSubscribers: [SubscriberID] = []
     private(set) var liveTransfers: [TransferID] = []
     var running: [TransferID] { liveTransfers.filter { isRunning($0) } }
-    func isRunning(_ id: TransferID) -> Bool { [.connecting, .receiving].contains(transfers[id]?.transport) }
+    func isRunning(_ id: TransferID) -> Bool {
+        [.asking, .connecting, .receiving].contains(transfers[id]?.transport)
+    }
+    private func isAtTransport(_ id: TransferID) -> Bool {
+        [.connecting, .receiving].contains(transfers[id]!.transport) && !transfers[id]!.hasHeldEnd
+    }
+    /// Those of whom a hook is asked something.
+    var asked: [TransferID] { liveTransfers.filter { transfers[$0]!.question != nil } }
+    var resting: [TransferID] { liveTransfers.filter { transfers[$0]!.transport == .resting } }
 
     func priority(_ id: TransferID) -> Priority {
         liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.priority).max() ?? .low
     }
 
-    mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord) {
+    mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord, _ request: TransferRequest) {
         if transfers[record.transfer] == nil {
-            transfers[record.transfer] = TransferRecord()
+            transfers[record.transfer] = TransferRecord(request: request)
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
-        if transfers[record.transfer]!.transport != .waiting { subscribers[subscriber]!.clockStart = now }
+        if ![.waiting, .resting].contains(transfers[record.transfer]!.transport) {
+            subscribers[subscriber]!.clockStart = now
+            subscribers[subscriber]!.joined = now
+        }
         liveSubscribers.append(subscriber)
     }
 
@@ -83,33 +118,41 @@ struct Witness {
     mutating func see(_ action: Action) throws {
         switch action {
         case .start(let id):
-            try require(transfers[id]?.transport == .waiting, "started what did not wait")
-            try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
-            let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
-            try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
-            transfers[id]!.transport = .connecting
-            transfers[id]!.since = now
-            for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
-                subscribers[subscriber]!.clockStart = now
+            if transfers[id]?.transport == .asking {
+                try require(transfers[id]!.question == nil, "sent before the hook has answered")
+            } else {
+                try leaveQueue(id)
             }
+            connect(id)
         case .follow(let id, _):
             try live(id)
-            try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "followed no redirect")
-            transfers[id]!.transport = .connecting
-            transfers[id]!.isDraining = false
-            transfers[id]!.finished = false
-            transfers[id]!.failed = false
-            transfers[id]!.since = now
+            let transfer = transfers[id]!
+            try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
+            try require(transfer.question == nil, "followed before the hook has answered")
+            connect(id)
+        case .authenticate(let id, _):
+            try live(id)
+            try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
+            connect(id)
+        case .ask(let id, let question): try see(id, question)
+        case .setPaused(let id, let isPaused):
+            try live(id)
+            let transfer = transfers[id]!
+            try require([.connecting, .receiving].contains(transfer.transport), "paused what is not at the transport")
+            try require(!transfer.hasHeldEnd && transfer.isPaused != isPaused, "paused for nothing")
+            transfers[id]!.isPaused = isPaused
+        case .restart(let id): try restart(id)
+        case .setPriority, .reserve: break
         case .stop(let id):
             try live(id)
-            try require(isRunning(id), "stopped what is not at the transport")
+            try require(isAtTransport(id), "stopped what is not at the transport")
             transfers[id]!.transport = .ended
             transfers[id]!.failed = true
         case .forget(let id):
             try live(id)
-            try require(!isRunning(id), "forgotten at the transport")
+            try require(!isAtTransport(id), "forgotten at the transport")
             try require(
-                transfers[id]!.isObservedStopped == (transfers[id]!.transport != .waiting), "an observer is told of no end")
+                transfers[id]!.isObservedStopped == transfers[id]!.hasStarted, "an observer is told of no end")
             try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
             transfers[id]!.isForgotten = true
             liveTransfers.removeAll { $0 == id }
@@ -119,11 +162,14 @@ struct Witness {
             try require(transfer.stepsInFlight[variant] == nil, "a second step in flight")
             try require(!transfer.endedVariants.contains(variant), "a step after the last")
             try require(!transfer.isDraining && transfer.hasHead, "a decode of no answer")
+            try require(transfer.question == nil, "a decode before the hook has answered")
             switch step {
             case .feed(let isShowing):
                 let isWatched = liveSubscribers.map { subscribers[$0]! }.contains {
                     $0.transfer == id && $0.options.decode != nil && $0.options.events.contains(.partial)
                 }
+                let transforms = transfer.request.hooks?.kinds.contains(.transformBody) ?? false
+                try require(!transforms, "decoded early what a hook is to change")
                 try require(isWatched || !isShowing, "a picture shown to nobody")
                 try require(transfer.transport == .receiving && transfer.received > 0, "a feed without bytes")
             case .finish: try require(transfer.finished && !transfer.failed, "finish without an end")
@@ -137,12 +183,96 @@ struct Witness {
             let count = liveSubscribers.filter { self.subscribers[$0]!.transfer == id }.count
             guard case .stopped(let failure) = milestone else { break }
             try require(subscribers == count, "observed after the end of a subscriber")
-            try require(transfers[id]!.transport != .waiting, "an observer is told of one that never left the queue")
+            try require(transfers[id]!.hasStarted, "an observer is told of one that never left the queue")
             try require(!transfers[id]!.isObservedStopped, "stopped a second time")
             let isWell = transfers[id]!.finished && !transfers[id]!.failed
             try require(failure != nil || isWell, "well for the observer, though it failed")
             transfers[id]!.isObservedStopped = true
         }
+    }
+
+    private mutating func leaveQueue(_ id: TransferID) throws {
+        try require([.waiting, .resting].contains(transfers[id]?.transport), "started what did not wait")
+        if let rest = transfers[id]!.rest { try require(rest.contains(now), "did not wait as it was told to") }
+        transfers[id]!.rest = nil
+        transfers[id]!.hasStarted = true
+        try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
+        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
+        try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+        for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+            if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
+        }
+    }
+
+    /// A request goes to the transport.
+    private mutating func connect(_ id: TransferID) {
+        transfers[id]!.transport = .connecting
+        transfers[id]!.isPaused = false
+        transfers[id]!.hasHead = false
+        transfers[id]!.isDraining = false
+        transfers[id]!.finished = false
+        transfers[id]!.failed = false
+        transfers[id]!.since = now
+    }
+
+    private mutating func see(_ id: TransferID, _ question: Question) throws {
+        try live(id)
+        let transfer = transfers[id]!
+        let kind: HookKinds =
+            switch question.kind {
+            case .request: .modifyRequest
+            case .response: .modifyResponse
+            case .body: .transformBody
+            case .redirect: .redirect
+            case .challenge: .authenticate
+            }
+        try require(transfer.request.hooks?.kinds.contains(kind) ?? false, "asked what nobody wants to be asked")
+        try require(transfer.question == nil && question.number > transfer.lastQuestion, "asked twice at a time")
+        switch question.kind {
+        case .request:
+            try leaveQueue(id)
+            transfers[id]!.transport = .asking
+        case .redirect:
+            try require(transfer.transport == .ended && transfer.isDraining, "asked about no redirect")
+            transfers[id]!.transport = .asking
+            transfers[id]!.failed = false
+            transfers[id]!.finished = false
+        case .body: try require(transfer.transport == .ended && transfer.finished, "asked about half a body")
+        case .response, .challenge: try require(transfer.transport == .receiving, "asked about no response")
+        }
+        transfers[id]!.question = question
+        transfers[id]!.lastQuestion = question.number
+    }
+
+    private mutating func restart(_ id: TransferID) throws {
+        try live(id)
+        let transfer = transfers[id]!
+        try require(transfer.transport == .ended && transfer.question == nil, "tried again while it goes on")
+        var longest = Int64.max
+        var shortest = Int64.max
+        for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+            subscribers[subscriber]!.retries += 1
+            subscribers[subscriber]!.joined = nil
+            let policy = subscribers[subscriber]!.options.retry
+            try require(subscribers[subscriber]!.retries <= policy.count, "more attempts than asked for")
+            longest = min(longest, policy.maximum)
+            shortest = min(shortest, RetryRules.longestWait(policy, attempt: subscribers[subscriber]!.retries))
+        }
+        let after = transfer.retryAfter ?? 0
+        try require(longest < .max && after <= longest, "tried again for nobody, or against Retry-After")
+        var fresh = TransferRecord(request: transfer.request)
+        fresh.transport = .resting
+        fresh.hasStarted = true
+        fresh.lastQuestion = transfer.lastQuestion
+        fresh.lastStatus = transfer.lastStatus
+        // Requests made meanwhile may have a transfer of their own: later ones join that.
+        fresh.mayBeAlone = liveTransfers.contains { other in
+            other != id && transfers[other]!.mayBeJoined && transfers[other]!.request == transfer.request
+        }
+        // It may have to wait for a place when its rest is over.
+        fresh.rest = now.advanced(byMilliseconds: after)...Instant(nanoseconds: .max)
+        fresh.wakes = now.advanced(byMilliseconds: max(after, shortest))
+        transfers[id] = fresh
     }
 
     private func live(_ id: TransferID) throws {
@@ -167,7 +297,7 @@ struct Witness {
         try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
         subscriber.lastRank = rank
         switch notice {
-        case .started: try require(transfer.transport != .waiting, "started in the queue")
+        case .started: try require(![.waiting, .resting].contains(transfer.transport), "started in the queue")
         case .response: try require(transfer.hasHead, "a response before its head")
         case .header(let variant): try require(transfer.headers.contains(variant), "a header nobody has read")
         case .progress(let received, let expected):
@@ -199,10 +329,14 @@ struct Witness {
         switch outcome {
         case .success(let variant):
             try require(transfer.finished && !transfer.failed && !transfer.isDraining, "success of a failure")
+            let refusal = ResponseRules.refusal(
+                status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options, request: transfer.request)
+            try require(refusal == nil, "success of a response it does not take")
             try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
             if let variant { try require(transfer.endedVariants.contains(variant), "a picture that is not there") }
             if subscriber.options.events.contains(.progress) {
-                try require(subscriber.received == transfer.received, "success without the final progress")
+                // An earlier attempt may have told of more.
+                try require(subscriber.received >= transfer.received, "success without the final progress")
             }
         case .failure(let failure, let salvaged):
             try require(failure.status == transfer.lastStatus, "status \(failure.status) of \(transfer.lastStatus)")
@@ -211,6 +345,8 @@ struct Witness {
             case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
             case .totalTimeout: try require(isLate(subscriber), "timed out too early")
             case .bodyLimit: break
+            case .connectTimeout, .idleTimeout:
+                try require(ownDeadline(subscriber, transfer, failure.code) <= now, "its own timeout came too early")
             default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
             }
         }
@@ -224,7 +360,12 @@ struct Witness {
     // MARK: States
 
     /// What holds whenever an event has been dealt with.
-    func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+    mutating func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+        for id in resting where downloads.transfers[id].phase == .waiting {
+            try require(transfers[id]!.rest!.contains(now), "woken too early")
+            transfers[id]!.transport = .waiting
+        }
+        for id in resting where afterDeadlines { try require(transfers[id]!.wakes! > now, "rests too long") }
         let live = liveTransfers
         try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
         try require(downloads.transferCount == live.count, "transfers not counted right")
@@ -249,12 +390,22 @@ struct Witness {
         }
     }
 
+    /// nil while a hook is asked: the clocks stand still.
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
-        let milliseconds =
-            transfer.transport == .connecting
-            ? limits.connectTimeout
-            : transfer.isDraining ? min(limits.drainTimeout, limits.idleTimeout) : limits.idleTimeout
-        return transfer.since.advanced(byMilliseconds: milliseconds)
+        guard transfer.question == nil, transfer.transport != .asking else { return nil }
+        let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
+        if transfer.isDraining {
+            let idle = own.map { $0.options.idleTimeout(limits) }.min() ?? limits.idleTimeout
+            return transfer.since.advanced(byMilliseconds: min(limits.drainTimeout, idle))
+        }
+        let code = transfer.transport == .connecting ? ErrorCode.connectTimeout : .idleTimeout
+        return own.map { ownDeadline($0, transfer, code) }.min()
+    }
+
+    private func ownDeadline(_ subscriber: SubscriberRecord, _ transfer: TransferRecord, _ code: ErrorCode) -> Instant {
+        let options = subscriber.options
+        let timeout = code == .connectTimeout ? options.connectTimeout(limits) : options.idleTimeout(limits)
+        return max(transfer.since, subscriber.joined ?? transfer.since).advanced(byMilliseconds: timeout)
     }
 }

@@ -1,0 +1,148 @@
+import ImgdlCore
+
+/// Reads the size of a picture out of its first bytes, whatever pieces they come in, and keeps a few of them at most.
+/// It believes what it reads: the decoders judge later. What it cannot make sense of is `unknown`.
+struct HeaderProbe: ImageProbe {
+    private enum State {
+        case signature
+        case png
+        case gif
+        case webp
+        case jpegMarker
+        case jpegLength(marker: UInt8)
+        case jpegFrame(marker: UInt8)
+        case decided(PictureSize)
+    }
+
+    private var state = State.signature
+    /// The bytes of the piece that is being read, as many as `wanted`.
+    private var bytes = SIMD32<UInt8>()
+    private var have = 0
+    private var wanted = 3
+    private var skips = 0
+
+    mutating func feed(_ piece: UnsafeRawBufferPointer) -> PictureSize {
+        var position = 0
+        while true {
+            if case .decided(let size) = state { return size }
+            let skipped = min(skips, piece.count - position)
+            skips -= skipped
+            position += skipped
+            let taken = min(wanted - have, piece.count - position)
+            guard taken > 0 else { return .undecided }
+            for index in 0..<taken { bytes[have + index] = piece[position + index] }
+            have += taken
+            position += taken
+            if have == wanted { read() }
+        }
+    }
+
+    // MARK: Pieces
+
+    private mutating func decide(_ size: PictureSize) { state = .decided(size) }
+
+    private mutating func decide(width: Int, height: Int, isProgressive: Bool = false) {
+        decide(width > 0 && height > 0 ? .known(width: width, height: height, isProgressive: isProgressive) : .unknown)
+    }
+
+    /// The next piece, of so many bytes; `keeping`: together with those that are there.
+    private mutating func expect(_ count: Int, _ next: State, skipping: Int = 0, keeping: Bool = false) {
+        state = next
+        skips = skipping
+        if !keeping { have = 0 }
+        wanted = have + count
+    }
+
+    private mutating func read() {
+        switch state {
+        case .signature: readSignature()
+        case .png: readPNG()
+        case .gif: decide(width: little(6, 2), height: little(8, 2))
+        case .webp: readWebP()
+        case .jpegMarker: readMarker()
+        case .jpegLength(let marker): readLength(marker)
+        case .jpegFrame(let marker): decide(width: big(5, 2), height: big(3, 2), isProgressive: marker & 3 == 2)
+        case .decided: break
+        }
+    }
+
+    private mutating func readSignature() {
+        switch (bytes[0], bytes[1], bytes[2]) {
+        // Here the marker of the next segment begins already.
+        case (0xFF, 0xD8, 0xFF):
+            have = 1
+            expect(1, .jpegMarker, keeping: true)
+        case (0x89, 0x50, 0x4E): expect(26, .png, keeping: true)
+        case (0x47, 0x49, 0x46): expect(7, .gif, keeping: true)
+        case (0x52, 0x49, 0x46): expect(27, .webp, keeping: true)
+        default: decide(.unknown)
+        }
+    }
+
+    private func big(_ offset: Int, _ count: Int) -> Int {
+        (0..<count).reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    }
+
+    private func little(_ offset: Int, _ count: Int) -> Int {
+        (0..<count).reversed().reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    }
+
+    private func holds(_ text: StaticString, at offset: Int) -> Bool {
+        text.withUTF8Buffer { text in text.indices.allSatisfy { bytes[offset + $0] == text[$0] } }
+    }
+
+    // MARK: PNG and WebP
+
+    private mutating func readPNG() {
+        guard big(0, 4) == 0x8950_4E47, big(4, 4) == 0x0D0A_1A0A, holds("IHDR", at: 12) else { return decide(.unknown) }
+        decide(width: big(16, 4), height: big(20, 4), isProgressive: bytes[28] != 0)
+    }
+
+    private mutating func readWebP() {
+        guard holds("RIFF", at: 0), holds("WEBP", at: 8) else { return decide(.unknown) }
+        if holds("VP8X", at: 12) {
+            decide(width: little(24, 3) + 1, height: little(27, 3) + 1)
+        } else if holds("VP8L", at: 12), bytes[20] == 0x2F {
+            let bits = little(21, 4)
+            decide(width: bits & 0x3FFF + 1, height: bits >> 14 & 0x3FFF + 1)
+        } else if holds("VP8 ", at: 12), bytes[23] == 0x9D, bytes[24] == 0x01, bytes[25] == 0x2A {
+            decide(width: little(26, 2) & 0x3FFF, height: little(28, 2) & 0x3FFF)
+        } else {
+            decide(.unknown)
+        }
+    }
+
+    // MARK: JPEG
+
+    /// 0xFF and the marker; more 0xFF may stand between them (ITU-T T.81 B.1.1.2). Junk before it is passed over, as
+    /// libjpeg does.
+    private mutating func readMarker() {
+        let marker = bytes[1]
+        if bytes[0] != 0xFF {
+            bytes[0] = marker
+            have = marker == 0xFF ? 1 : 0
+            return expect(2 - have, .jpegMarker, keeping: true)
+        }
+        switch marker {
+        case 0xFF:
+            have = 1
+            expect(1, .jpegMarker, keeping: true)
+        // Markers that stand alone, and junk.
+        case 0x00, 0x01, 0xD0...0xD8: expect(2, .jpegMarker)
+        // The scan or the end before any frame.
+        case 0xD9, 0xDA: decide(.unknown)
+        default: expect(2, .jpegLength(marker: marker))
+        }
+    }
+
+    private mutating func readLength(_ marker: UInt8) {
+        let length = big(0, 2)
+        guard length >= 2 else { return decide(.unknown) }
+        // Frames: all from 0xC0 on but the tables (0xC4, 0xCC) and what is reserved (0xC8).
+        if (0xC0...0xCF).contains(marker), ![0xC4, 0xC8, 0xCC].contains(marker) {
+            expect(5, .jpegFrame(marker: marker), keeping: true)
+        } else {
+            expect(2, .jpegMarker, skipping: length - 2)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+/// Asking the host's hooks, and what they answer: inside the call, or later from any thread through the mailbox.
+extension Engine {
+    func ask(_ id: TransferID, _ question: Question) {
+        guard let transfer = open(id), let hooks = transfer.request.hooks else { return }
+        let pending = PendingReply(id, question.number, mailbox)
+        switch question.kind {
+        case .request:
+            let request = transfer.request
+            let outgoing = OutgoingRequest(
+                url: request.url, method: request.method, fields: request.fields, body: request.body)
+            hooks.modifyRequest(outgoing) { pending.give(.request($0)) }
+        case .response:
+            if let response = transfer.response { hooks.modifyResponse(response) { pending.give(.response($0)) } }
+        case .challenge:
+            if let response = transfer.response { hooks.authenticate(response) { pending.give(.credential($0)) } }
+        case .redirect(let url):
+            if let response = transfer.response { hooks.redirect(response, to: url) { pending.give(.redirect($0)) } }
+        case .body:
+            if let body = transfer.contiguousBody() {
+                hooks.transformBody(body) { pending.give(.body($0)) }
+            } else {
+                pending.give(.body(.refused(Failure(.outOfMemory, "no memory for the body in one piece"))))
+            }
+        }
+        if let reply = pending.takePrompt() { promptReplies.append((id, question.number, reply)) }
+    }
+
+    func answered(_ id: TransferID, _ number: UInt32, _ reply: HookReply, _ now: Instant) {
+        guard downloads.isAsking(id, number), let transfer = transfer(id) else { return }
+        downloads.answered(id, number, answer(reply, transfer), now)
+    }
+
+    private func answer(_ reply: HookReply, _ transfer: ActiveTransfer) -> Answer {
+        switch reply {
+        case .request(.refused(let failure)), .response(.refused(let failure)), .body(.refused(let failure)),
+            .redirect(.refused(let failure)), .credential(.refused(let failure)):
+            return .refused(failure)
+        case .request(.replaced(let outgoing)):
+            transfer.outgoing = outgoing
+            return .request(outgoing)
+        case .response(.replaced(let replacement)):
+            guard let head = transfer.response?.head.replaced(by: replacement) else { return .unchanged }
+            receive(head, of: transfer)
+            return .response(head, retryAfter: retryAfter(head))
+        case .body(.replaced(let bytes)):
+            guard transfer.replaceBody(bytes) else {
+                return .refused(Failure(.outOfMemory, "no memory for the body"))
+            }
+            return .body
+        case .redirect(.replaced(let url)):
+            guard let transport else { return .unchanged }
+            let base = transfer.url
+            return .redirect(Result { () throws(Failure) in try transport.resolveReference(url, against: base) })
+        case .credential(.replaced(let credential)): return .credential(credential)
+        case .request(.unchanged), .response(.unchanged), .body(.unchanged), .redirect(.unchanged),
+            .credential(.unchanged):
+            return .unchanged
+        }
+    }
+}
+
+/// What a hook answered to one of its questions.
+enum HookReply: Sendable {
+    case request(HookAnswer<OutgoingRequest>)
+    case response(HookAnswer<ModifiedResponse>)
+    case body(HookAnswer<[UInt8]>)
+    case redirect(HookAnswer<String>)
+    case credential(HookAnswer<Credential>)
+}
+
+/// Where one answer arrives: inside the call that asks it waits to be taken, later it goes through the mailbox.
+private final class PendingReply: @unchecked Sendable {
+    private let id: TransferID
+    private let number: UInt32
+    private let mailbox: Mailbox
+    private let lock = Lock()
+    private var isInside = true
+    private var isGiven = false
+    private var prompt: HookReply?
+
+    init(_ id: TransferID, _ number: UInt32, _ mailbox: Mailbox) {
+        self.id = id
+        self.number = number
+        self.mailbox = mailbox
+    }
+
+    /// Threads: any. The first answer counts.
+    func give(_ reply: HookReply) {
+        let isLate = lock.withLock { () -> Bool in
+            guard !isGiven else { return false }
+            isGiven = true
+            if isInside { prompt = reply }
+            return !isInside
+        }
+        if isLate { mailbox.post(.answered(id, number, reply)) }
+    }
+
+    /// The call is over.
+    func takePrompt() -> HookReply? {
+        lock.withLock {
+            isInside = false
+            return prompt.take()
+        }
+    }
+}

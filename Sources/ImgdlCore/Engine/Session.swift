@@ -1,0 +1,16 @@
+/// One transport of a downloader and the URLs that it has parsed. `reconfigure` replaces both: another transport may
+/// know other schemes.
+final class Session: @unchecked Sendable {
+    let transport: any Transport
+    private let urls = ParsedURLCache()
+
+    init(_ transport: any Transport) { self.transport = transport }
+
+    /// Threads: any. Throws `invalidURL`, `unsupportedScheme`.
+    func parse(_ url: String) throws(Failure) -> ParsedURL {
+        try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+    }
+
+    /// Another scheme is known from now on.
+    func forgetURLs() { urls.forgetAll() }
+}

@@ -1,0 +1,168 @@
+/// The application is in the background (features O4): only what asked to go on there starts and runs, for as long as
+/// the grace is. The rest of what runs is paused, without a place, and goes on when there is one in the foreground.
+extension Downloads {
+    struct Background {
+        /// Counts stays in the background: a grace of an earlier one ends nothing.
+        var number: UInt32
+        var graceEnd: Instant?
+        /// The grace has ended; nothing starts.
+        var isOver = false
+    }
+
+    package var isInBackground: Bool { background != nil }
+
+    /// Milliseconds of grace; nil: without end. Called again it begins a new grace.
+    package mutating func enterBackground(grace: Int64?, _ now: Instant) {
+        backgroundStays += 1
+        let end = grace.map { now.advanced(byMilliseconds: $0) }
+        background = Background(number: backgroundStays, graceEnd: end)
+        remindOfGrace()
+        for id in running { reconsider(id, now) }
+        startWaiting(now)
+    }
+
+    package mutating func enterForeground(_ now: Instant) {
+        background = nil
+        if transfers.count == 0 { deadlines.removeAll() }
+        startWaiting(now)
+    }
+
+    /// Whether it goes on in the background may have changed with its subscribers.
+    mutating func reconsider(_ id: TransferID, _ now: Instant) {
+        let continues = transfers[id].continuesInBackground
+        switch transfers[id].phase {
+        case .waiting: waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
+        case .asking, .connecting, .receiving:
+            guard background != nil, !continues, !transfers[id].pauses.contains(.background) else { return }
+            releasePlace(id)
+            pause(id, .background, now)
+            parked.append(id)
+        default: break
+        }
+    }
+
+    /// Before anything new starts, in the order in which they were paused.
+    mutating func resumeParked(_ now: Instant) {
+        guard !parked.isEmpty else { return }
+        var stay: [TransferID] = []
+        for id in parked where transfers.contains(id) && transfers[id].pauses.contains(.background) {
+            if running.count < limits.maximumConcurrent, background == nil || transfers[id].continuesInBackground,
+                let place = waiting.takePlace(HostAndPort(transfers[id].request.url))
+            {
+                occupy(id, place)
+                resume(id, .background, now)
+            } else {
+                stay.append(id)
+            }
+        }
+        parked = stay
+    }
+
+    mutating func remindOfGrace() {
+        guard let background, !background.isOver, let end = background.graceEnd else { return }
+        remind(end, .grace(background.number))
+    }
+
+    /// Who went on in the background does so no longer; the others wait for the foreground.
+    mutating func expireGrace(_ number: UInt32, _ now: Instant) {
+        guard background?.number == number, background?.isOver == false else { return }
+        background?.isOver = true
+        let failure = Failure(.backgroundExpired, "the time that it may go on in the background is over")
+        for subscriber in subscribers.keys {
+            if subscribers.get(subscriber)?.options.continuesInBackground == true {
+                end(subscriber, .failure(failure), now)
+            }
+        }
+    }
+
+    // MARK: Pauses
+
+    /// Paused, its connect and idle clocks stand still; in the background the total ones of its subscribers do, too.
+    mutating func pause(_ id: TransferID, _ reason: Pauses, _ now: Instant) {
+        if transfers[id].pauses.isEmpty {
+            transfers[id].pausedAt = now
+            if hasExchange(id) { actions.append(.setPaused(id, true)) }
+        }
+        transfers[id].pauses.insert(reason)
+        hasRoom = true
+        if reason == .background { forEachSubscriber(id) { $0.stopClock($1, now) } }
+    }
+
+    mutating func resume(_ id: TransferID, _ reason: Pauses, _ now: Instant) {
+        guard transfers[id].pauses.contains(reason) else { return }
+        takeOut(reason, id, now)
+        guard transfers[id].pauses.isEmpty else { return }
+        if hasExchange(id) { actions.append(.setPaused(id, false)) }
+        // What it had left before the pause it has left now.
+        let last = transfers[id].lastActivity.nanoseconds
+        let pause = now.nanoseconds - transfers[id].pausedAt.nanoseconds
+        transfers[id].lastActivity = Instant(nanoseconds: min(now.nanoseconds, last + pause))
+        watch(id)
+    }
+
+    /// There is something to pause at the transport: it has begun, and its end has not come.
+    private func hasExchange(_ id: TransferID) -> Bool {
+        transfers[id].isAtTransport && transfers[id].heldEnd == nil
+    }
+
+    /// The transport has nothing more of it to pause.
+    mutating func unpause(_ id: TransferID, _ now: Instant) {
+        takeOut(.background, id, now)
+        takeOut(.memory, id, now)
+    }
+
+    private mutating func takeOut(_ reason: Pauses, _ id: TransferID, _ now: Instant) {
+        guard transfers[id].pauses.remove(reason) != nil else { return }
+        if reason == .background { forEachSubscriber(id) { $0.continueClock($1, now) } }
+    }
+
+    /// A new exchange knows nothing of the old one's pause. HTTP/1.1 or not, its memory counts from its head on.
+    mutating func hopBegan(_ id: TransferID, _ now: Instant) {
+        guard !transfers[id].pauses.isEmpty else { return }
+        takeOut(.memory, id, now)
+        transfers[id].pausedAt = now
+        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
+    }
+}
+
+/// Why a running transfer is paused.
+struct Pauses: OptionSet {
+    let rawValue: UInt8
+
+    static let background = Pauses(rawValue: 1 << 0)
+    static let memory = Pauses(rawValue: 1 << 1)
+    /// A hook is asked about its response.
+    static let question = Pauses(rawValue: 1 << 2)
+}
+
+/// The clock of a subscriber's total timeout.
+enum TotalClock: Equatable {
+    case off
+    case runs(until: Instant)
+    /// Nanoseconds are left.
+    case stopped(left: Int64)
+}
+
+extension Downloads {
+    /// The clock of a total timeout starts with the transfer, not in the queue (features I32).
+    mutating func startClock(_ subscriber: SubscriberID, _ now: Instant) {
+        let timeout = subscribers[subscriber].options.totalTimeout
+        guard timeout > 0, subscribers[subscriber].clock == .off else { return }
+        let end = now.advanced(byMilliseconds: timeout)
+        subscribers[subscriber].clock = .stopped(left: end.nanoseconds - now.nanoseconds)
+        if !transfers[subscribers[subscriber].transfer].pauses.contains(.background) { continueClock(subscriber, now) }
+    }
+
+    mutating func stopClock(_ subscriber: SubscriberID, _ now: Instant) {
+        guard case .runs(let end) = subscribers[subscriber].clock else { return }
+        subscribers[subscriber].clock = .stopped(left: end.nanoseconds - now.nanoseconds)
+    }
+
+    mutating func continueClock(_ subscriber: SubscriberID, _ now: Instant) {
+        guard case .stopped(let left) = subscribers[subscriber].clock else { return }
+        let (end, overflow) = now.nanoseconds.addingReportingOverflow(left)
+        let until = Instant(nanoseconds: overflow ? .max : end)
+        subscribers[subscriber].clock = .runs(until: until)
+        remind(until, .totalTimeout(subscriber))
+    }
+}

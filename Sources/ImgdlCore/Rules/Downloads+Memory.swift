@@ -1,0 +1,199 @@
+/// The budget of bytes at work (features B20). When it is reached nothing new starts, no decoder is opened early, and
+/// HTTP/1.1 transfers are paused: all of them while decoders are at their end or pictures on their way, which gives
+/// memory back; else all but a leader, so that something always ends. Decoders that are to finish wait until their
+/// canvas fits, or until there is no other whose end would make room.
+extension Downloads {
+    struct OpenVariant: Equatable {
+        let transfer: TransferID
+        let variant: Int
+    }
+
+    package var memoryInUse: Int64 { memory.inUse }
+    package var memoryPeak: Int64 { memory.peak }
+    /// Somebody waits for memory: `memoryReleased` should come soon.
+    package var isHeldBack: Bool {
+        isPressing || !heldDecodes.isEmpty || memory.isFull && waiting.count > 0
+    }
+
+    /// What the first bytes say of the picture; before `bodyReceived` of the bytes that say it.
+    package mutating func probed(_ id: TransferID, _ size: PictureSize) {
+        guard transfers.contains(id) else { return }
+        transfers[id].picture = size
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].isHeldBack = false }
+    }
+
+    /// Bytes that live on outside of the rules, such as a body that is handed over, until they are released.
+    package mutating func holdMemory(_ bytes: Int64) { memory.changeCanvases(bytes) }
+
+    /// Nobody holds so much of what was reserved or held any more.
+    package mutating func memoryReleased(_ bytes: Int64, _ now: Instant) {
+        memory.changeCanvases(-bytes)
+        hasRoom = true
+        startWaiting(now)
+    }
+
+    // MARK: Bodies
+
+    mutating func countBody(_ id: TransferID, _ bytes: Int, _ now: Instant) {
+        transfers[id].countedBytes += Int64(bytes)
+        memory.changeBodies(Int64(bytes))
+    }
+
+    /// The body is let go: the transfer is over, or begins anew.
+    mutating func forgetBody(_ id: TransferID) {
+        guard transfers[id].countedBytes > 0 else { return }
+        hasRoom = true
+        memory.changeBodies(-transfers[id].countedBytes)
+        transfers[id].countedBytes = 0
+    }
+
+    // MARK: Canvases
+
+    /// Whether a decoder that is to begin before the last byte may be opened; then its canvas is reserved.
+    mutating func reserveEarly(_ id: TransferID, _ variant: Int) -> Bool {
+        let bytes = MemoryRules.canvas(transfers[id].picture, transfers[id].variants[variant].options)
+        guard transfers[id].picture != .undecided, bytes == 0 || !memory.isFull && memory.fits(bytes) else {
+            transfers[id].variants[variant].isHeldBack = true
+            releaseProgress(of: variant, id)
+            return false
+        }
+        reserve(id, variant, bytes)
+        return true
+    }
+
+    /// The same for one that has all its bytes. It is asked again when there is room.
+    mutating func reserveForEnd(_ id: TransferID, _ variant: Int) -> Bool {
+        let bytes = MemoryRules.canvas(transfers[id].picture, transfers[id].variants[variant].options)
+        guard bytes == 0 || fits(bytes) else {
+            if !transfers[id].variants[variant].isInLine {
+                transfers[id].variants[variant].isInLine = true
+                heldDecodes.append(OpenVariant(transfer: id, variant: variant))
+            }
+            transfers[id].variants[variant].isHeldBack = true
+            releaseProgress(of: variant, id)
+            return false
+        }
+        reserve(id, variant, bytes)
+        return true
+    }
+
+    private mutating func reserve(_ id: TransferID, _ variant: Int, _ bytes: Int64) {
+        transfers[id].variants[variant].isHeldBack = false
+        guard bytes > 0 else { return }
+        transfers[id].variants[variant].reserved = bytes
+        memory.changeCanvases(bytes)
+        if openVariants.count >= leftoversLookedAt { dropLeftovers() }
+        openVariants.append(OpenVariant(transfer: id, variant: variant))
+        actions.append(.reserve(id, variant: variant, bytes: bytes))
+    }
+
+    /// Room for it, or nothing whose end would make room.
+    private mutating func fits(_ bytes: Int64) -> Bool {
+        if memory.fits(bytes) || memory.canvases == 0 { return true }
+        dropLeftovers()
+        // A picture that is done, or that nobody wants any more, stays as long as its transfer, which may live only for
+        // the one that asks here.
+        var stuck: Int64 = 0
+        for open in openVariants {
+            let variant = transfers[open.transfer].variants[open.variant]
+            let isWanted = variant.phase != .done && variant.subscriberCount > 0
+            if isWanted, transfers[open.transfer].pauses.isEmpty { return false }
+            stuck += variant.reserved
+        }
+        return memory.canvases <= stuck
+    }
+
+    /// Its decoders are let go with what they hold, which `memoryReleased` will tell.
+    mutating func forgetCanvases(_ id: TransferID) {
+        openVariants.removeAll { $0.transfer == id }
+        for variant in transfers[id].variants.indices { transfers[id].variants[variant].reserved = 0 }
+    }
+
+    private mutating func dropLeftovers() {
+        openVariants.removeAll { [transfers] in !transfers.contains($0.transfer) }
+        leftoversLookedAt = max(64, 2 * openVariants.count)
+    }
+
+    private mutating func openHeldDecodes(_ now: Instant) {
+        heldDecodes.removeAll { [transfers] in !transfers.contains($0.transfer) }
+        while let next = heldDecodes.indices.max(by: { isAfter(heldDecodes[$0], heldDecodes[$1]) }) {
+            let (id, variant) = (heldDecodes[next].transfer, heldDecodes[next].variant)
+            heldDecodes.remove(at: next)
+            transfers[id].variants[variant].isInLine = false
+            stepDecoder(id, variant, now)
+            if transfers[id].variants[variant].isInLine { return }
+        }
+    }
+
+    private func isAfter(_ left: OpenVariant, _ right: OpenVariant) -> Bool {
+        goesBefore(right.transfer, left.transfer)
+    }
+
+    /// By priority, then by age.
+    private func goesBefore(_ left: TransferID, _ right: TransferID) -> Bool {
+        let (a, b) = (transfers[left].priority, transfers[right].priority)
+        return a != b ? a > b : transfers[left].startNumber < transfers[right].startNumber
+    }
+
+    // MARK: Back-pressure
+
+    /// Brings pauses and held decoders in line with the memory there is. O(1) where nothing has changed.
+    mutating func relieve(_ now: Instant) {
+        let hasChanged = hasRoom
+        hasRoom = false
+        if hasChanged, !heldDecodes.isEmpty { openHeldDecodes(now) }
+        if memory.isFull != isPressing {
+            isPressing = memory.isFull
+            leader = nil
+            needsLeader = isPressing
+            if !isPressing {
+                for id in pressed where transfers.contains(id) { resume(id, .memory, now) }
+                pressed = []
+            }
+        }
+        guard isPressing, leader == nil, needsLeader || hasChanged else { return }
+        needsLeader = false
+        if !makesRoom() { leader = running.filter { isPressable($0) }.min { leadsBefore($0, $1) } }
+        if let leader { resume(leader, .memory, now) }
+        for id in running { press(id, now) }
+    }
+
+    /// Pauses it, where it is one of those that have to wait for memory.
+    mutating func press(_ id: TransferID, _ now: Instant) {
+        guard isPressing, id != leader, transfers.contains(id), isPressable(id) else { return }
+        if leader == nil, !makesRoom() {
+            leader = id
+        } else if !transfers[id].pauses.contains(.memory) {
+            pressed.append(id)
+            pause(id, .memory, now)
+        }
+    }
+
+    /// Whether memory will come back without another byte from the network.
+    private mutating func makesRoom() -> Bool {
+        dropLeftovers()
+        var kept: Int64 = 0
+        for open in openVariants {
+            let variant = transfers[open.transfer].variants[open.variant]
+            let isWanted = variant.phase != .done && variant.subscriberCount > 0
+            if isWanted, transfers[open.transfer].phase == .decoding { return true }
+            kept += variant.reserved
+        }
+        // What no transfer has any more is on its way to somebody, or with a worker.
+        return memory.canvases > kept || !heldDecodes.isEmpty
+    }
+
+    /// One whose decoder is open gives most back.
+    private func leadsBefore(_ left: TransferID, _ right: TransferID) -> Bool {
+        let (a, b) = (isDecoding(left), isDecoding(right))
+        return a != b ? a : goesBefore(left, right)
+    }
+
+    private func isDecoding(_ id: TransferID) -> Bool { transfers[id].variants.contains { $0.reserved > 0 } }
+
+    /// Its body comes, over a connection of its own. A paused stream of HTTP/2 would hold up its siblings in the end.
+    private func isPressable(_ id: TransferID) -> Bool {
+        transfers[id].phase == .receiving && transfers[id].hasHead && !transfers[id].isDraining
+            && transfers[id].httpVersion < 20 && transfers[id].place >= 0
+    }
+}

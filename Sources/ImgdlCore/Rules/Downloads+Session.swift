@@ -1,0 +1,21 @@
+/// The end of a session, and a new one (features M4, M5, D7).
+extension Downloads {
+    /// No more requests will come. `cancels`: everything ends; else what waits does, and what runs runs to its end.
+    package mutating func invalidate(cancels: Bool, _ now: Instant) {
+        if cancels { return cancelAll(now) }
+        let failure = Failure(.invalidOperation, "the downloader's session is invalidated")
+        for subscriber in subscribers.keys {
+            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].isWaiting else { continue }
+            end(subscriber, .failure(failure), now)
+        }
+        startWaiting(now)
+    }
+
+    /// Everything is cancelled; what comes now goes by these limits.
+    package mutating func reconfigure(_ limits: Limits, _ now: Instant) {
+        cancelAll(now)
+        self.limits = limits
+        memory.setBudget(limits.memoryBudget)
+        setMaximumPerHost(limits.maximumPerHost, now)
+    }
+}

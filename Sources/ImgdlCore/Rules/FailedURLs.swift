@@ -1,0 +1,112 @@
+/// URLs that failed for good a moment ago (features E4, E10, I29): for a while nobody asks for them again. Bounded; the
+/// oldest goes first.
+package struct FailedURLs {
+    package static let capacity = 1024
+
+    /// What of a request the failure was about.
+    private struct Key: Hashable {
+        let url: String
+        let tls: TLSOptions
+        let followsRedirects: Bool
+        let allowsDowngrade: Bool
+
+        init(_ request: TransferRequest) {
+            url = request.url.canonical
+            tls = request.tls
+            followsRedirects = request.followsRedirects
+            allowsDowngrade = request.allowsDowngrade
+        }
+    }
+
+    private struct Entry {
+        let failure: Failure
+        let instant: Instant
+        let number: UInt64
+    }
+
+    private var entries: [Key: Entry] = [:]
+    /// Oldest first, with leftovers of entries that are gone or newer.
+    private var order: [(key: Key, number: UInt64)] = []
+    private var lastNumber: UInt64 = 0
+
+    package init() {}
+
+    package var count: Int { entries.count }
+
+    /// Whether a failure says that asking again is of no use. Not those of the caller, of time, of a network that may be
+    /// back, and never an HTTP status.
+    package static func isLasting(_ code: ErrorCode) -> Bool {
+        switch code {
+        case .invalidURL, .badImageData, .tlsCertificate, .tlsPin, .protocolError, .unsupportedScheme, .redirectRefused,
+            .tooManyRedirects, .contentEncoding:
+            true
+        default: false
+        }
+    }
+
+    package mutating func insert(_ request: TransferRequest, _ failure: Failure, _ now: Instant) {
+        let key = Key(request)
+        lastNumber += 1
+        entries[key] = Entry(failure: failure, instant: now, number: lastNumber)
+        order.append((key, lastNumber))
+        var gone = 0
+        while gone < order.count {
+            let isLive = entries[order[gone].key]?.number == order[gone].number
+            if isLive, entries.count <= Self.capacity { break }
+            if isLive { entries[order[gone].key] = nil }
+            gone += 1
+        }
+        order.removeFirst(gone)
+        if order.count > 2 * Self.capacity { order.removeAll { [entries] in entries[$0.key]?.number != $0.number } }
+    }
+
+    package mutating func remove(_ request: TransferRequest) {
+        if !entries.isEmpty { entries[Key(request)] = nil }
+    }
+
+    /// nil when it has not failed within the lifetime, in milliseconds.
+    package mutating func failure(_ request: TransferRequest, lifetime: Int64, _ now: Instant) -> Failure? {
+        guard !entries.isEmpty, let entry = entries[Key(request)] else { return nil }
+        guard now < entry.instant.advanced(byMilliseconds: lifetime) else {
+            entries[Key(request)] = nil
+            return nil
+        }
+        let age = now.milliseconds(since: entry.instant)
+        return Failure(.blacklisted, "it failed \(age) ms ago and is not asked for again yet: \(entry.failure.message)")
+    }
+}
+
+extension Downloads {
+    /// Why a request fails at once.
+    mutating func blacklisted(_ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant) -> Failure? {
+        guard limits.failureLifetime > 0, !options.retriesFailed else { return nil }
+        return failedURLs.failure(request, lifetime: limits.failureLifetime, now)
+    }
+
+    /// A subscriber whose transfer never comes to wait.
+    mutating func refuse(
+        _ request: TransferRequest, _ options: SubscriberOptions, _ failure: Failure, _ now: Instant
+    ) -> (subscriber: SubscriberID, transfer: TransferID) {
+        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
+        transfers[id].phase = .resting
+        let subscriber = join(id, options)
+        end(subscriber, .failure(failure), now)
+        return (subscriber, id)
+    }
+
+    /// What the end of a subscriber says about its URL. Nothing, where hooks had a part in it, or where the caller asked
+    /// for less than a picture.
+    mutating func remember(_ id: TransferID, _ options: SubscriberOptions, _ outcome: Outcome, _ now: Instant) {
+        guard limits.failureLifetime > 0 else { return }
+        switch outcome {
+        case .success: failedURLs.remove(transfers[id].request)
+        case .failure(let failure, _):
+            guard FailedURLs.isLasting(failure.code), !transfers[id].isModified else { return }
+            if failure.code == .badImageData {
+                let isOwnDemand = options.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
+                guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }
+            }
+            failedURLs.insert(transfers[id].request, failure, now)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/// Dates in header fields (RFC 9110 section 5.6.7): the three formats, exactly, and nothing else.
+package enum HTTPDate {
+    /// Seconds since 1970; nil for what is no date. `wallTime`: the same of now, by which two digits of a year are read:
+    /// a date more than 50 years ahead is in the past.
+    package static func seconds(_ text: String, wallTime: Int64) -> Int64? {
+        let bytes = Array(text.utf8)
+        let start = bytes.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? 0
+        let end = (bytes.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? -1) + 1
+        guard start < end else { return nil }
+        for format in [fixed, longDay, asctime] {
+            var reader = Reader(bytes[start..<end])
+            if let date = format(&reader, wallTime), reader.isAtEnd { return date }
+        }
+        return nil
+    }
+
+    /// Sun, 06 Nov 1994 08:49:37 GMT
+    private static func fixed(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
+        guard let weekday = reader.name(of: shortDays), reader.skip(", "), let day = reader.number(2), reader.skip(" "),
+            let month = reader.name(of: months), reader.skip(" "), let year = reader.number(4), reader.skip(" "),
+            let time = reader.time(), reader.skip(" GMT")
+        else { return nil }
+        return seconds(year, month, day, weekday, time)
+    }
+
+    /// Sunday, 06-Nov-94 08:49:37 GMT
+    private static func longDay(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
+        guard let weekday = reader.name(of: longDays), reader.skip(", "), let day = reader.number(2), reader.skip("-"),
+            let month = reader.name(of: months), reader.skip("-"), let short = reader.number(2), reader.skip(" "),
+            let time = reader.time(), reader.skip(" GMT")
+        else { return nil }
+        let present = year(at: wallTime)
+        var year = present - present % 100 + short
+        if year > present + 50 { year -= 100 } else if year <= present - 50 { year += 100 }
+        return seconds(year, month, day, weekday, time)
+    }
+
+    /// Sun Nov  6 08:49:37 1994
+    private static func asctime(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
+        guard let weekday = reader.name(of: shortDays), reader.skip(" "), let month = reader.name(of: months),
+            reader.skip(" "), let day = reader.skip(" ") ? reader.number(1) : reader.number(2), reader.skip(" "),
+            let time = reader.time(), reader.skip(" "), let year = reader.number(4)
+        else { return nil }
+        return seconds(year, month, day, weekday, time)
+    }
+
+    // MARK: The calendar
+
+    private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64, _ weekday: Int64, _ time: Int64) -> Int64? {
+        guard year >= 1, day >= 1, day <= length(of: month, year) else { return nil }
+        let days = daysSince1970(year, month + 1, day)
+        // 1970 began on a Thursday.
+        guard (days % 7 + 11) % 7 == weekday else { return nil }
+        return days * 86_400 + time
+    }
+
+    private static func length(of month: Int64, _ year: Int64) -> Int64 {
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        return month == 1 && isLeap ? 29 : [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][Int(month)]
+    }
+
+    /// The proleptic Gregorian calendar, counted from March so that leap days come last.
+    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = (year / 400, year % 400)
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
+    private static func year(at wallTime: Int64) -> Int64 {
+        var year = 1970 + max(0, wallTime) / 31_556_952
+        while daysSince1970(year + 1, 1, 1) * 86_400 <= wallTime { year += 1 }
+        while year > 1970, daysSince1970(year, 1, 1) * 86_400 > wallTime { year -= 1 }
+        return year
+    }
+
+    private static var months: [StaticString] {
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    }
+    private static var shortDays: [StaticString] { ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] }
+    private static var longDays: [StaticString] {
+        ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
+    }
+
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
+
+        init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+        var isAtEnd: Bool { rest.isEmpty }
+
+        /// Takes the text if it comes next; case counts.
+        mutating func skip(_ text: StaticString) -> Bool {
+            text.withUTF8Buffer { bytes in
+                guard rest.starts(with: bytes) else { return false }
+                rest = rest.dropFirst(bytes.count)
+                return true
+            }
+        }
+
+        mutating func name(of names: [StaticString]) -> Int64? {
+            for (number, name) in names.enumerated() where skip(name) { return Int64(number) }
+            return nil
+        }
+
+        /// Exactly so many digits.
+        mutating func number(_ digits: Int) -> Int64? {
+            let text = rest.prefix(digits)
+            guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            rest = rest.dropFirst(digits)
+            return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+        }
+
+        /// Seconds of the day. A leap second is the last one of its minute.
+        mutating func time() -> Int64? {
+            guard let hour = number(2), hour < 24, skip(":"), let minute = number(2), minute < 60, skip(":"),
+                let second = number(2), second <= 60
+            else { return nil }
+            return hour * 3_600 + minute * 60 + min(second, 59)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/// What a look at the first bytes of a body says of the picture.
+package enum PictureSize: Equatable, Sendable {
+    /// More bytes are needed.
+    case undecided
+    /// As stored. `isProgressive`: its decoder holds all of it besides the canvas.
+    case known(width: Int, height: Int, isProgressive: Bool)
+    /// No format whose head is understood; nothing is reserved for it.
+    case unknown
+}
+
+/// How much memory bodies and canvases take, and what still fits (features B20). Bytes, estimated before they are
+/// there: a canvas counts from before its decoder is opened until nobody holds its picture any more.
+package struct MemoryRules {
+    package var budget: Int64
+    package private(set) var bodies: Int64 = 0
+    package private(set) var canvases: Int64 = 0
+    package private(set) var peak: Int64 = 0
+    /// The budget is reached: nothing new. Until a good part is free again, so that it does not go to and fro.
+    package private(set) var isFull = false
+
+    package init(budget: Int64) { self.budget = budget }
+
+    package var inUse: Int64 { bodies + canvases }
+
+    package mutating func changeBodies(_ bytes: Int64) {
+        bodies += bytes
+        changed()
+    }
+
+    package mutating func changeCanvases(_ bytes: Int64) {
+        canvases += bytes
+        changed()
+    }
+
+    package mutating func setBudget(_ budget: Int64) {
+        self.budget = budget
+        isFull = false
+        changed()
+    }
+
+    package func fits(_ bytes: Int64) -> Bool { inUse + bytes <= budget }
+
+    private mutating func changed() {
+        peak = max(peak, inUse)
+        isFull = inUse >= (isFull ? budget - budget / 8 : budget)
+    }
+
+    /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again,
+    /// as much once more of the picture as stored, for coefficients or rows that are not final.
+    package static func canvas(_ size: PictureSize, _ options: DecodeOptions) -> Int64 {
+        guard case .known(let width, let height, let isProgressive) = size, width > 0, height > 0,
+            let pixels = product(width, height), pixels <= options.maximumPixels
+        else { return 0 }
+        var bytes = pixels * 4
+        if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * 4) }
+        if let most = options.maximumOutputBytes { bytes = min(bytes, most) }
+        return Int64(clamping: bytes + (isProgressive ? pixels * 4 : 0))
+    }
+
+    /// Pixels in the target box; whichever of both ways it lies, since it may still be turned. nil: not scaled.
+    private static func scaledPixels(_ width: Int, _ height: Int, _ options: DecodeOptions) -> UInt64? {
+        guard options.targetWidth > 0 || options.targetHeight > 0 else { return nil }
+        if options.stretches, options.targetWidth > 0, options.targetHeight > 0 {
+            return product(options.targetWidth, options.targetHeight)
+        }
+        let isTurned = options.appliesOrientation ? [false, true] : [false]
+        return isTurned.map { isTurned in
+            let (boxWidth, boxHeight) = isTurned
+                ? (options.targetHeight, options.targetWidth) : (options.targetWidth, options.targetHeight)
+            let horizontal = boxWidth > 0 ? Double(boxWidth) / Double(width) : .infinity
+            let vertical = boxHeight > 0 ? Double(boxHeight) / Double(height) : .infinity
+            let scale = min(1, horizontal, vertical)
+            return UInt64((Double(width) * scale).rounded(.up) * (Double(height) * scale).rounded(.up))
+        }.max()
+    }
+
+    /// nil where it is too large to be meant; no more than a quarter of what 64 bits hold.
+    private static func product(_ width: Int, _ height: Int) -> UInt64? {
+        let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
+        return overflow || pixels > 1 << 56 ? nil : pixels
+    }
+}

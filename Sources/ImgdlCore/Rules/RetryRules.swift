@@ -1,0 +1,62 @@
+/// What may pass, and how long to wait for it (features B14, I30).
+package enum RetryRules {
+    /// A failure of the network or of a server that is overloaded; never one of the request, the picture or the caller.
+    package static func isTransient(_ failure: Failure) -> Bool {
+        switch failure.code {
+        case .connectFailed, .connectionLost, .resolveFailed, .truncated, .connectTimeout, .idleTimeout: true
+        case .invalidStatus: isTransient(status: failure.status)
+        default: false
+        }
+    }
+
+    package static func isTransient(status: Int32) -> Bool {
+        switch status {
+        case 501, 505: false
+        case 408, 429, 500...599: true
+        default: false
+        }
+    }
+
+    /// What may be sent twice (RFC 9110 section 9.2.2).
+    package static func isIdempotent(_ method: String) -> Bool {
+        ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"].contains(method)
+    }
+
+    /// Milliseconds: the wait before this attempt after the first is at random between 0 and this ("full jitter").
+    package static func longestWait(_ policy: RetryPolicy, attempt: Int) -> Int64 {
+        let doublings = max(0, min(attempt - 1, 40))
+        let (span, overflow) = max(0, policy.base).multipliedReportingOverflow(by: 1 << Int64(doublings))
+        return min(max(0, policy.maximum), overflow ? .max : span)
+    }
+
+    /// Retry-After in milliseconds (RFC 9110 section 10.2.3), nil when there is none or it is not valid. `wallTime`:
+    /// seconds since 1970.
+    package static func retryAfter(_ head: ResponseHead, wallTime: Int64) -> Int64? {
+        guard isTransient(status: head.status), let value = head.fields.first(named: "Retry-After") else { return nil }
+        let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
+        if !text.isEmpty, text.allSatisfy({ (0x30...0x39).contains($0) }) {
+            // More digits than any number has: longer than anybody waits.
+            guard let seconds = Int64(Substring(text)) else { return .max }
+            let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
+            return overflow ? .max : milliseconds
+        }
+        guard let date = HTTPDate.seconds(value, wallTime: wallTime) else { return nil }
+        let (seconds, overflow) = date.subtractingReportingOverflow(wallTime)
+        return overflow ? nil : max(0, seconds) * 1_000
+    }
+}
+
+/// SplitMix64: small, seeded, and good enough to spread retries by.
+package struct SmallGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    package init(seed: UInt64) { state = seed }
+
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,66 @@
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCodecs
+
+/// Features B20: what is reserved for a picture is known before its decoder is made.
+final class HeaderProbeTests: XCTestCase {
+    private func probe(_ bytes: [UInt8], pieces: Int = .max) -> PictureSize {
+        var probe = HeaderProbe()
+        var position = 0
+        while position < bytes.count {
+            let size = min(pieces, bytes.count - position)
+            let answer = bytes[position..<position + size].withUnsafeBytes { probe.feed($0) }
+            if answer != .undecided { return answer }
+            position += size
+        }
+        return .undecided
+    }
+
+    func testTellsTheSizeOfEveryPictureOfTheCorpus() {
+        for file in Corpus.files where file.expectation == "ok" && file.format != "unknown" {
+            guard let width = Int(file["width"]), let height = Int(file["height"]) else { continue }
+            guard case .known(let foundWidth, let foundHeight, let isProgressive) = probe(file.bytes) else {
+                XCTFail("\(file.path): \(probe(file.bytes))")
+                continue
+            }
+            XCTAssertEqual("\(foundWidth) × \(foundHeight)", "\(width) × \(height)", file.path)
+            if file.format != "gif" { XCTAssertEqual(isProgressive, file["progressive"] == "1", file.path) }
+        }
+    }
+
+    /// Broken files, too: it ends, and pieces and whole agree.
+    func testPiecesEqualWhole() {
+        for file in Corpus.files {
+            let whole = probe(file.bytes)
+            for size in [1, 2, 7, 100] { XCTAssertEqual(probe(file.bytes, pieces: size), whole, file.path) }
+        }
+    }
+
+    func testEveryBeginningIsUndecidedOrRight() {
+        for file in Corpus.files where file.expectation == "ok" && file.bytes.count < 2_000 {
+            let whole = probe(file.bytes)
+            for count in 0..<file.bytes.count {
+                let beginning = probe(Array(file.bytes[..<count]))
+                XCTAssert(beginning == .undecided || beginning == whole, "\(file.path) cut at \(count)")
+            }
+        }
+    }
+
+    func testWhatIsNoPictureIsUnknownAtOnce() {
+        XCTAssertEqual(probe(Array("<!DOCTYPE html>".utf8)), .unknown)
+        XCTAssertEqual(probe([0, 0, 0]), .unknown)
+        XCTAssertEqual(probe([0xFF, 0xD8, 0xFF, 0xDA]), .unknown, "a scan before any frame")
+        XCTAssertEqual(probe([0xFF, 0xD8, 0xFF, 0xE0, 0, 1]), .unknown, "a segment shorter than its length")
+        XCTAssertEqual(probe([]), .undecided)
+    }
+
+    func testFillBytesAndSegmentsBeforeTheFrameAreSkipped() {
+        let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xFF, 0xFF, 0xE1, 0x01, 0x02] + [UInt8](repeating: 0xFF, count: 256)
+        let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0x0F, 0xA0, 0x17, 0x70, 3]
+        for pieces in [1, 3, 1_000] {
+            XCTAssertEqual(
+                probe(start + frame, pieces: pieces), .known(width: 6_000, height: 4_000, isProgressive: true))
+        }
+    }
+}

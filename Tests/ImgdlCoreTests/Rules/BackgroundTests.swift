@@ -1,0 +1,199 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// Features O4: in the background only what asked for it runs.
+final class BackgroundTests: XCTestCase {
+    private let flagged = SubscriberOptions.with {
+        $0.decode = nil
+        $0.continuesInBackground = true
+    }
+    private let expired = Outcome.failure(
+        Failure(.backgroundExpired, "the time that it may go on in the background is over"))
+
+    func testOnlyFlaggedOnesStartAndRun() {
+        var play = Play(width: 2)
+        let plain = play.submit("plain")
+        let going = play.submit("going", flagged)
+        let waiting = play.submit("waiting")
+        let next = play.submit("next", flagged)
+        play.skip()
+        play.downloads.enterBackground(grace: nil, play.now)
+        // The paused one's place is free for one that may run.
+        play.expect([.setPaused(plain.transfer, true), .start(next.transfer)])
+        play.finished(going.transfer)
+        play.expect([.end(going.subscriber, .success(variant: nil)), .forget(going.transfer)])
+        play.downloads.enterForeground(play.now)
+        play.expect([.setPaused(plain.transfer, false)])
+        play.finished(next.transfer)
+        XCTAssertEqual(play.takeStarts(), [waiting.transfer])
+    }
+
+    func testThePausedWaitForAPlaceInTheForeground() {
+        var play = Play(width: 1)
+        let plain = play.submit("plain")
+        let going = play.submit("going", flagged)
+        let late = play.submit("late", .priority(.high))
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.skip()
+        play.downloads.enterForeground(play.now)
+        play.expect([])
+        play.finished(going.transfer)
+        // What ran before goes before what has not begun.
+        play.expect([
+            .end(going.subscriber, .success(variant: nil)), .forget(going.transfer),
+            .setPaused(plain.transfer, false),
+        ])
+        play.finished(plain.transfer)
+        XCTAssertEqual(play.takeStarts(), [late.transfer])
+    }
+
+    func testJoiningAndLeavingCountAtOnce() {
+        var play = Play(width: 1)
+        let plain = play.submit("a")
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.skip()
+        let joiner = play.submit("a", flagged)
+        play.expect([.setPaused(plain.transfer, false)])
+        play.cancel(joiner)
+        play.expect([.end(joiner.subscriber, .cancelled), .setPaused(plain.transfer, true)])
+        let waiting = play.submit("b")
+        play.expect([])
+        let other = play.submit("b", flagged)
+        play.expect([.start(waiting.transfer)])
+        play.cancel(other)
+        play.expect([.end(other.subscriber, .cancelled), .setPaused(waiting.transfer, true)])
+    }
+
+    func testWhenTheGraceEndsOnlyTheFlaggedEnd() {
+        var play = Play()
+        let plain = play.submit("a")
+        let joiner = play.submit("a", flagged)
+        let alone = play.submit("b", flagged)
+        play.downloads.enterBackground(grace: 500, play.now)
+        play.skip()
+        play.pass(499)
+        play.expect([])
+        play.pass(1)
+        play.expect([
+            .end(joiner.subscriber, expired), .setPaused(plain.transfer, true), .end(alone.subscriber, expired),
+            .stop(alone.transfer), .forget(alone.transfer),
+        ])
+        let late = play.submit("c", flagged)
+        play.expect([])
+        play.downloads.enterForeground(play.now)
+        play.expect([.setPaused(plain.transfer, false), .start(late.transfer)])
+    }
+
+    func testANewGraceTakesThePlaceOfTheOld() {
+        var play = Play()
+        let going = play.submit("a", flagged)
+        play.downloads.enterBackground(grace: 100, play.now)
+        play.pass(90)
+        play.downloads.enterBackground(grace: 100, play.now)
+        play.skip()
+        play.pass(99)
+        play.expect([])
+        play.pass(1)
+        play.expect([.end(going.subscriber, expired), .stop(going.transfer), .forget(going.transfer)])
+    }
+
+    func testAGraceThatTheForegroundOvertookEndsNothing() {
+        var play = Play()
+        _ = play.submit("a", flagged)
+        play.downloads.enterBackground(grace: 100, play.now)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(1_000)
+        play.expect([])
+    }
+
+    /// The clocks of what is paused stand still: what was left before is left after.
+    func testClocksStandStill() {
+        var play = Play { $0.idleTimeout = 1_000 }
+        let plain = play.submit(
+            "a",
+            .with {
+                $0.decode = nil
+                $0.totalTimeout = 1_500
+            })
+        play.connected(plain.transfer)
+        play.pass(700)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.pass(60_000)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(299)
+        play.expect([])
+        play.body(plain.transfer, 1)
+        play.pass(500)
+        play.expect([])
+        play.pass(1)
+        let failure = Failure(.totalTimeout, "not complete within its total timeout of 1500 ms")
+        play.expect([.end(plain.subscriber, .failure(failure)), .stop(plain.transfer), .forget(plain.transfer)])
+    }
+
+    func testAnIdleClockGoesOnWithWhatWasLeft() {
+        var play = Play { $0.idleTimeout = 1_000 }
+        let plain = play.submit("a")
+        play.connected(plain.transfer)
+        play.pass(700)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.pass(60_000)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(299)
+        play.expect([])
+        play.pass(1)
+        let failure = Failure(.idleTimeout, "the server sent nothing for 1000 ms")
+        play.expect([.stop(plain.transfer), .end(plain.subscriber, .failure(failure)), .forget(plain.transfer)])
+    }
+
+    func testAJoinerOfAPausedTransferHasItsWholeTime() {
+        var play = Play()
+        let plain = play.submit("a")
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.pass(100)
+        let joiner = play.submit(
+            "a",
+            .with {
+                $0.decode = nil
+                $0.totalTimeout = 50
+            })
+        XCTAssertEqual(joiner.transfer, plain.transfer)
+        play.pass(1_000)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(49)
+        play.expect([])
+        play.pass(1)
+        let failure = Failure(.totalTimeout, "not complete within its total timeout of 50 ms")
+        play.expect([.end(joiner.subscriber, .failure(failure))])
+    }
+
+    func testWhatEndsWhilePausedEnds() {
+        var play = Play()
+        let plain = play.submit("a")
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.skip()
+        play.failed(plain.transfer, .lost)
+        play.expect([.end(plain.subscriber, .lost), .forget(plain.transfer)])
+        play.downloads.enterForeground(play.now)
+        play.expect([])
+        play.expectEmpty()
+        XCTAssertNil(play.downloads.nextDeadline)
+    }
+
+    func testARedirectOfAPausedTransferStaysPaused() {
+        var play = Play()
+        let plain = play.submit("a")
+        play.connected(plain.transfer)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.head(plain.transfer, 302, location: .success(testURL("https://a.example/b")))
+        play.skip()
+        play.finished(plain.transfer)
+        let redirect = Redirect(
+            url: testURL("https://a.example/b"), method: "GET", sendsBody: false, leavesOrigin: false)
+        play.expect([.follow(plain.transfer, redirect), .setPaused(plain.transfer, true)])
+    }
+}

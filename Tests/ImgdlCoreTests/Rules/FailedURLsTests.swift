@@ -1,0 +1,139 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// URLs that failed for good fail at once for a while (features E4, E10, I29).
+final class FailedURLsTests: XCTestCase {
+    private func instant(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
+    private func request(_ number: Int) -> TransferRequest {
+        TransferRequest(url: testURL("https://a.example/\(number)"))
+    }
+
+    func testItLastsForItsTime() {
+        var failed = FailedURLs()
+        failed.insert(request(1), .bad, instant(100))
+        XCTAssertEqual(
+            failed.failure(request(1), lifetime: 50, instant(149)),
+            Failure(.blacklisted, "it failed 49 ms ago and is not asked for again yet: not a picture"))
+        XCTAssertNil(failed.failure(request(2), lifetime: 50, instant(149)))
+        XCTAssertNil(failed.failure(request(1), lifetime: 50, instant(150)))
+        XCTAssertEqual(failed.count, 0)
+    }
+
+    func testTheOldestGoesFirst() {
+        var failed = FailedURLs()
+        for number in 0..<5_000 {
+            failed.insert(request(number), .bad, instant(0))
+            failed.insert(request(3), .bad, instant(0))
+            XCTAssertLessThanOrEqual(failed.count, FailedURLs.capacity)
+        }
+        XCTAssertNotNil(failed.failure(request(4_999), lifetime: 1, instant(0)))
+        XCTAssertNotNil(failed.failure(request(3), lifetime: 1, instant(0)), "it failed again and again")
+        XCTAssertNotNil(failed.failure(request(5_000 - 1023), lifetime: 1, instant(0)))
+        XCTAssertNil(failed.failure(request(5_000 - 1024), lifetime: 1, instant(0)))
+    }
+
+    func testASuccessForgetsIt() {
+        var failed = FailedURLs()
+        failed.insert(request(1), .bad, instant(0))
+        failed.remove(request(1))
+        failed.remove(request(2))
+        XCTAssertNil(failed.failure(request(1), lifetime: 1, instant(0)))
+    }
+
+    func testOtherTrustIsAnotherQuestion() {
+        var failed = FailedURLs()
+        failed.insert(request(1), Failure(.tlsCertificate, "expired"), instant(0))
+        var tls = TLSOptions()
+        tls.allowsInvalidCertificates = true
+        let trusting = TransferRequest(url: request(1).url, tls: tls)
+        XCTAssertNil(failed.failure(trusting, lifetime: 1, instant(0)))
+    }
+
+    func testWhichFailuresLast() {
+        let lasting: [ErrorCode] = [
+            .invalidURL, .badImageData, .tlsCertificate, .tlsPin, .protocolError, .unsupportedScheme, .redirectRefused,
+            .tooManyRedirects, .contentEncoding,
+        ]
+        for code in ErrorCode.allCases { XCTAssertEqual(FailedURLs.isLasting(code), lasting.contains(code), "\(code)") }
+    }
+
+    // MARK: In the rules
+
+    private func fail(_ play: inout Play, _ failure: Failure) {
+        let a = play.submit("a", .image)
+        play.receive(a.transfer, 1)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .failed(failure))
+        play.skip()
+    }
+
+    func testWhatFailedForGoodIsNotAskedAgain() {
+        var play = Play { $0.failureLifetime = 1_000 }
+        fail(&play, .bad)
+        play.pass(10)
+        let again = play.submit("a")
+        let blacklisted = Failure(
+            .blacklisted, "it failed 10 ms ago and is not asked for again yet: not a picture")
+        play.expect([.end(again.subscriber, .failure(blacklisted)), .forget(again.transfer)])
+        play.expectEmpty()
+
+        let insistent = play.submit("a", .with { $0.retriesFailed = true })
+        play.expect([.start(insistent.transfer)])
+        let joiner = play.submit("a")
+        XCTAssertEqual(joiner.transfer, insistent.transfer, "it is being asked for: that is shared")
+        play.receive(insistent.transfer, 1)
+        play.finished(insistent.transfer)
+        play.stepped(insistent.transfer, .finished)
+        play.skip()
+        let after = play.submit("a")
+        play.expect([.start(after.transfer)], "a success forgets the failure")
+        play.cancel(after)
+
+        play.skip()
+        fail(&play, .bad)
+        play.pass(1_000)
+        let later = play.submit("a")
+        play.expect([.start(later.transfer)])
+    }
+
+    func testOffByDefaultAndNotForWhatMayPass() {
+        var play = Play()
+        fail(&play, .bad)
+        play.expect([])
+        XCTAssertEqual(play.takeStarts().count, 0)
+        _ = play.submit("a")
+        XCTAssertEqual(play.takeStarts().count, 1)
+
+        for failure in [Failure.lost, Failure(.truncated, "cut"), Failure(.pixelLimit, "large")] {
+            var play = Play { $0.failureLifetime = 1_000 }
+            fail(&play, failure)
+            _ = play.submit("a")
+            XCTAssertEqual(play.takeStarts().count, 1, "\(failure.code)")
+        }
+    }
+
+    func testAnErrorPageThatIsNoPictureIsNoReason() {
+        var play = Play { $0.failureLifetime = 1_000 }
+        let a = play.submit("a", .with { $0.acceptsAnyStatus = true })
+        play.connected(a.transfer)
+        play.head(a.transfer, 404)
+        play.body(a.transfer, 1)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .failed(.bad))
+        play.skip()
+        _ = play.submit("a")
+        XCTAssertEqual(play.takeStarts().count, 1)
+    }
+
+    func testWhatAskedForMoreThanAPictureIsNoReason() {
+        var play = Play { $0.failureLifetime = 1_000 }
+        let a = play.submit("a", .with { $0.decode?.requiresAnimation = true })
+        play.receive(a.transfer, 1)
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .failed(.bad))
+        play.skip()
+        _ = play.submit("a")
+        XCTAssertEqual(play.takeStarts().count, 1)
+    }
+}

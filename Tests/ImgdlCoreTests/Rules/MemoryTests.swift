@@ -1,0 +1,229 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// Features B20: a budget of bytes for bodies and canvases.
+final class MemoryTests: XCTestCase {
+    private let picture = PictureSize.known(width: 6_000, height: 4_000, isProgressive: false)
+    private let canvas: Int64 = 96_000_000
+
+    private func options(_ change: (inout DecodeOptions) -> Void) -> DecodeOptions {
+        var options = DecodeOptions()
+        change(&options)
+        return options
+    }
+
+    func testACanvasIsThatOfThePictureAsDecoded() {
+        XCTAssertEqual(MemoryRules.canvas(picture, DecodeOptions()), canvas)
+        XCTAssertEqual(
+            MemoryRules.canvas(.known(width: 6_000, height: 4_000, isProgressive: true), DecodeOptions()), 2 * canvas)
+        let box = options {
+            $0.targetWidth = 600
+            $0.targetHeight = 600
+        }
+        XCTAssertEqual(MemoryRules.canvas(picture, box), 600 * 400 * 4)
+        XCTAssertEqual(MemoryRules.canvas(picture, options { $0.targetWidth = 9_000 }), canvas, "never enlarged")
+        // 600 wide as stored is 267 high once it is turned: the larger of both.
+        XCTAssertEqual(MemoryRules.canvas(picture, options { $0.targetWidth = 600 }), 900 * 600 * 4)
+        let exact = options {
+            $0.targetWidth = 10
+            $0.targetHeight = 20
+            $0.stretches = true
+        }
+        XCTAssertEqual(MemoryRules.canvas(picture, exact), 800)
+        XCTAssertEqual(MemoryRules.canvas(picture, options { $0.maximumOutputBytes = 1_000 }), 1_000)
+    }
+
+    func testWhatIsRefusedOrUnknownReservesNothing() {
+        XCTAssertEqual(MemoryRules.canvas(.unknown, DecodeOptions()), 0)
+        XCTAssertEqual(MemoryRules.canvas(.undecided, DecodeOptions()), 0)
+        XCTAssertEqual(MemoryRules.canvas(picture, options { $0.maximumPixels = 23_999_999 }), 0)
+        for (width, height) in [(Int.max, Int.max), (0, 5), (-1, 5), (Int.max, 1)] {
+            var everything = DecodeOptions()
+            everything.maximumPixels = .max
+            let size = PictureSize.known(width: width, height: height, isProgressive: true)
+            XCTAssertEqual(MemoryRules.canvas(size, everything), 0)
+        }
+    }
+
+    /// 100 concurrent 24-megapixel JPEGs: bodies and canvases stay within the budget, and all of them end.
+    func testAHundredLargePicturesStayWithinTheBudget() {
+        let budget: Int64 = 256 << 20
+        var play = Play(width: 100) { $0.memoryBudget = budget }
+        let chunk = 64 << 10
+        let chunks = 128
+        for number in 0..<100 { _ = play.submit("\(number)", .image) }
+        var received: [TransferID: Int] = [:]
+        var paused: Set<TransferID> = []
+        var decodes: [TransferID] = []
+        var charged: [(id: TransferID, bytes: Int64)] = []
+        var (ended, steps, peak) = (0, 0, Int64(0))
+        func perform() {
+            for action in play.downloads.takeActions() {
+                switch action {
+                case .start(let id): received[id] = -1
+                case .setPaused(let id, let isPaused):
+                    if isPaused { paused.insert(id) } else { paused.remove(id) }
+                case .reserve(let id, _, let bytes): charged.append((id, bytes))
+                case .decode(let id, _, _): decodes.append(id)
+                case .end(_, let outcome):
+                    XCTAssertEqual(outcome, .success(variant: 0))
+                    ended += 1
+                default: break
+                }
+            }
+        }
+        perform()
+        while ended < 100, steps < 1_000_000 {
+            for (id, chunksDone) in received.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+                steps += 1
+                guard !paused.contains(id) else { continue }
+                if chunksDone < 0 {
+                    play.connected(id)
+                    play.head(id, length: Int64(chunk * chunks))
+                    play.downloads.probed(id, picture)
+                    received[id] = 0
+                } else if chunksDone < chunks {
+                    play.body(id, chunk)
+                    received[id] = chunksDone + 1
+                } else {
+                    received[id] = nil
+                    play.finished(id)
+                }
+                perform()
+                // What was on its way, and the body of the one that leads.
+                peak = max(peak, play.downloads.memoryInUse)
+            }
+            if let id = decodes.first {
+                decodes.removeFirst()
+                let isLast = play.downloads.transfers[id].phase == .decoding
+                play.stepped(id, isLast ? .finished : .fed, header: true)
+                perform()
+            }
+            // Terminal callbacks return.
+            while let index = charged.firstIndex(where: { play.downloads.request($0.id) == nil }) {
+                play.downloads.memoryReleased(charged.remove(at: index).bytes, play.now)
+                perform()
+            }
+        }
+        XCTAssertEqual(ended, 100)
+        XCTAssertLessThanOrEqual(peak, budget + Int64(100 * chunk + chunk * chunks))
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+        XCTAssertGreaterThan(play.downloads.memoryPeak, budget / 2)
+        play.expectEmpty()
+    }
+
+    /// One that is too large for the whole budget is decoded alone.
+    func testAtLeastOneIsDecoded() {
+        var play = Play(width: 2) { $0.memoryBudget = 1_000 }
+        let a = play.submit("a", .image)
+        let b = play.submit("b", .image)
+        for entry in [a, b] {
+            play.connected(entry.transfer)
+            play.head(entry.transfer)
+            play.downloads.probed(entry.transfer, picture)
+            play.body(entry.transfer, 10)
+            play.finished(entry.transfer)
+        }
+        let actions = play.downloads.takeActions()
+        XCTAssert(actions.contains(.decode(a.transfer, variant: 0, .finish)))
+        XCTAssert(!actions.contains(.decode(b.transfer, variant: 0, .finish)))
+        play.stepped(a.transfer, .finished, header: true)
+        play.expect([.end(a.subscriber, .success(variant: 0)), .forget(a.transfer)])
+        // Its terminal callback has returned.
+        play.downloads.memoryReleased(canvas, play.now)
+        play.expect([
+            .reserve(b.transfer, variant: 0, bytes: canvas), .decode(b.transfer, variant: 0, .finish),
+        ])
+    }
+
+    private func receive(_ play: inout Play, _ id: TransferID, _ count: Int, version: Int32 = 11) {
+        play.connected(id)
+        let head = ResponseHead(status: 200, httpVersion: version, fields: [], contentLength: nil, isEncoded: false)
+        _ = play.downloads.headReceived(id, head, location: nil, play.now)
+        play.body(id, count)
+    }
+
+    /// The oldest of the highest priority runs on, HTTP/2 too; nothing new starts until there is room.
+    func testAFullBudgetPausesAllButOne() {
+        var play = Play(width: 5) { $0.memoryBudget = 1_000 }
+        let low = play.submit("low", .priority(.low))
+        let first = play.submit("first")
+        let second = play.submit("second")
+        let stream = play.submit("stream")
+        for entry in [low, first, second] { receive(&play, entry.transfer, 100) }
+        receive(&play, stream.transfer, 100, version: 20)
+        play.skip()
+        play.body(second.transfer, 600)
+        play.expect([.setPaused(low.transfer, true), .setPaused(second.transfer, true)])
+        let later = play.submit("later")
+        play.expect([])
+        play.finished(first.transfer)
+        // The next may run; 900 of 1000 are still too much for all.
+        XCTAssertTrue(play.downloads.takeActions().contains(.setPaused(second.transfer, false)))
+        play.finished(second.transfer)
+        let actions = play.downloads.takeActions()
+        XCTAssertTrue(actions.contains(.setPaused(low.transfer, false)))
+        XCTAssertTrue(actions.contains(.start(later.transfer)))
+    }
+
+    /// Idle clocks stand still while we do not read.
+    func testAPauseForMemoryIsNoSilenceOfTheServer() {
+        var play = Play(width: 2) {
+            $0.memoryBudget = 1_000
+            $0.idleTimeout = 500
+        }
+        let a = play.submit("a")
+        let b = play.submit("b")
+        receive(&play, a.transfer, 10)
+        receive(&play, b.transfer, 990)
+        play.skip()
+        for _ in 0..<10 {
+            play.pass(400)
+            play.body(a.transfer, 1)
+        }
+        play.expect([])
+        play.finished(a.transfer)
+        XCTAssertTrue(play.downloads.takeActions().contains(.setPaused(b.transfer, false)))
+        play.pass(499)
+        play.expect([])
+    }
+
+    /// Early decoding waits for the bytes that tell the size, and for room; progress does not.
+    func testEarlyDecodingWaits() {
+        let watching = SubscriberOptions.with([.header, .progress, .partial]) { _ in }
+        var play = Play { $0.memoryBudget = 2 * 96_000_000 }
+        let a = play.submit("a", watching)
+        play.connected(a.transfer)
+        play.head(a.transfer, length: 100)
+        play.downloads.probed(a.transfer, .undecided)
+        play.body(a.transfer, 1)
+        play.expect([.start(a.transfer), .emit(a.subscriber, .progress(received: 1, expected: 100))])
+        play.downloads.probed(a.transfer, picture)
+        play.body(a.transfer, 30)
+        play.expect([
+            .reserve(a.transfer, variant: 0, bytes: canvas), .decode(a.transfer, variant: 0, .feed(showing: true)),
+        ])
+        let b = play.submit("b", watching)
+        play.connected(b.transfer)
+        play.head(b.transfer, length: 100)
+        play.downloads.probed(b.transfer, picture)
+        play.body(b.transfer, 31)
+        play.expect([.start(b.transfer), .emit(b.subscriber, .progress(received: 31, expected: 100))])
+    }
+
+    func testACancelledDecodeCountsUntilItsWorkerIsDone() {
+        var play = Play { $0.memoryBudget = 100_000_000 }
+        let a = play.submit("a", .image)
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.downloads.probed(a.transfer, picture)
+        play.body(a.transfer, 50)
+        play.finished(a.transfer)
+        play.cancel(a)
+        XCTAssertEqual(play.downloads.memoryInUse, canvas)
+        play.downloads.memoryReleased(canvas, play.now)
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+        XCTAssertEqual(play.downloads.memoryPeak, canvas + 50)
+    }
+}

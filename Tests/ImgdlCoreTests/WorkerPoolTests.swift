@@ -1,0 +1,67 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// Features D13, B21: decoding has a fixed number of threads, and the highest priority goes first.
+final class WorkerPoolTests: XCTestCase {
+    private final class Gate: @unchecked Sendable {
+        private let lock = Lock()
+        private lazy var changed = Condition(lock)
+        private var isOpen = false
+        private var inside = 0
+        private(set) var most = 0
+        private(set) var order: [Int] = []
+
+        init() { _ = changed }
+
+        func pass(_ number: Int) {
+            lock.withLock {
+                order.append(number)
+                inside += 1
+                most = max(most, inside)
+                changed.broadcast()
+                while !isOpen { changed.wait() }
+                inside -= 1
+                changed.broadcast()
+            }
+        }
+
+        func open() {
+            lock.withLock {
+                isOpen = true
+                changed.broadcast()
+            }
+        }
+
+        func wait(_ condition: (Gate) -> Bool) {
+            lock.withLock { while !condition(self) { changed.wait() } }
+        }
+
+        func isDone(_ count: Int) -> Bool { order.count == count && inside == 0 }
+    }
+
+    func testNeverMoreThanItsWidthAtOnce() {
+        let pool = WorkerPool(width: 3)
+        let gate = Gate()
+        for number in 0..<100 { XCTAssertTrue(pool.submit(.normal) { gate.pass(number) }) }
+        gate.wait { $0.order.count == 3 }
+        gate.open()
+        gate.wait { $0.isDone(100) }
+        XCTAssertLessThanOrEqual(gate.most, 3)
+        pool.close()
+    }
+
+    func testTheHighestPriorityGoesFirstThenTheOldest() {
+        let pool = WorkerPool(width: 1)
+        let gate = Gate()
+        XCTAssertTrue(pool.submit(.low) { gate.pass(0) })
+        gate.wait { $0.order.count == 1 }
+        for (number, priority) in [(1, Priority.low), (2, .normal), (3, .high), (4, .normal), (5, .high)] {
+            XCTAssertTrue(pool.submit(priority) { gate.pass(number) })
+        }
+        gate.open()
+        gate.wait { $0.isDone(6) }
+        XCTAssertEqual(gate.order, [0, 3, 5, 2, 4, 1])
+        pool.close()
+    }
+}

@@ -1,0 +1,76 @@
+import CImgdl
+import Origin
+import TestPictures
+import XCTest
+
+/// Features B20: many large pictures at once stay within the budget of bytes, and every one of them comes. With
+/// IMGDL_LONG=1 they are a hundred of 24 megapixels, else twenty-four of 2.
+final class BudgetTests: DownloaderTestCase {
+    private static let isLong = getenv("IMGDL_LONG").map { String(cString: $0) == "1" } ?? false
+    private static let count = isLong ? 100 : 24
+    private static let width = isLong ? 6_000 : 1_600
+    private static let height = isLong ? 4_000 : 1_250
+    private static let budget = isLong ? 256 << 20 : 16 << 20
+    /// Threads, what decoders have besides their canvas, what the heap keeps, and what the origin sends.
+    private static let fixed = 48 << 20
+
+    func testManyLargePicturesStayWithinTheBudget() throws {
+        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE] {
+            let isProgressive = kind == PICTURE_JPEG_PROGRESSIVE
+            let large = Pictures.encode(kind, "image/jpeg", width: Self.width, height: Self.height)
+            origin.content["budget.jpg"] = large
+            replaceDownloader {
+                $0.max_concurrent = UInt32(Self.count)
+                $0.memory_budget = UInt64(Self.budget)
+            }
+            let before = Memory.resident
+            let measures = Memory.resetPeak()
+            let count = isProgressive ? Self.count / 4 : Self.count
+            let downloads = (0..<count).map { number in
+                let download = Download()
+                download.keepsResult = false
+                return download.start(downloader, picture("budget.jpg", "n=\(kind.rawValue)_\(number)"))
+            }
+            for download in downloads { assertEnds(download, "IMGDL_OK") }
+            guard measures, !Memory.isSanitized else { continue }
+            // Besides the canvases: each transfer's piece that was on its way, and a body that led.
+            let most = Self.budget + Self.fixed + large.bytes.count + count * (64 << 10)
+            XCTAssertLessThanOrEqual(Memory.peak - before, most, "\(kind.rawValue): grown by \((Memory.peak - before) >> 20) MiB")
+            XCTAssertTrue(Memory.returns(to: before + Self.fixed), "\(Memory.excess(before)) stay")
+        }
+    }
+
+    /// A host that does not look at its pictures holds up its own downloader, and nothing grows.
+    func testPicturesThatNobodyTakesHoldUpWhatFollows() throws {
+        var executor: OpaquePointer?
+        XCTAssertEqual(imgdl_executor_create_pumped(&executor), 0)
+        let large = Pictures.encode(PICTURE_JPEG_BASELINE, "image/jpeg", width: Self.width, height: Self.height)
+        origin.content["budget.jpg"] = large
+        replaceDownloader {
+            $0.memory_budget = UInt64(Self.budget)
+            $0.executor = executor
+        }
+        let before = Memory.resident
+        let measures = Memory.resetPeak()
+        let downloads = (0..<Self.count).map { number in
+            let download = Download()
+            download.keepsResult = false
+            return download.start(
+                downloader, picture("budget.jpg", "n=\(number)"), events: UInt32(IMGDL_EVENT_TERMINAL))
+        }
+        // Pumped from time to time: everything comes in the end.
+        for download in downloads {
+            while download.record.destructors == 0 {
+                var waiting = pollfd(fd: imgdl_executor_fd(executor), events: Int16(POLLIN), revents: 0)
+                XCTAssertEqual(poll(&waiting, 1, 30_000), 1, "nothing comes")
+                imgdl_executor_dispatch(executor, 1, nil)
+            }
+            XCTAssertEqual(download.name, "IMGDL_OK", download.record.message)
+        }
+        if measures, !Memory.isSanitized {
+            let most = Self.budget + Self.fixed + large.bytes.count + Self.count * (64 << 10)
+            XCTAssertLessThanOrEqual(Memory.peak - before, most)
+        }
+        imgdl_executor_release(executor)
+    }
+}

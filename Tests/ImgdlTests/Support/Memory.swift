@@ -1,0 +1,48 @@
+import Origin
+import XCTest
+
+/// The process's memory, as the kernel counts it.
+enum Memory {
+    static var resident: Int { field("VmRSS:") }
+    /// Since the last `resetPeak`.
+    static var peak: Int { field("VmHWM:") }
+
+    /// False where the kernel does not allow it.
+    static func resetPeak() -> Bool {
+        guard let file = fopen("/proc/self/clear_refs", "w") else { return false }
+        let isWritten = fputs("5", file) >= 0
+        return fclose(file) == 0 && isWritten
+    }
+
+    /// Sanitizers keep what is freed, and shadow what is used.
+    static var isSanitized: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
+
+    /// What is let go on other threads is gone a moment later. What the heap keeps for later does not count.
+    static func returns(to bound: Int, within deadline: Deadline = .after(.seconds(5))) -> Bool {
+        while resident > bound {
+            if deadline.instant <= .now { return false }
+            trimHeap()
+            usleep(1_000)
+        }
+        return true
+    }
+
+    /// malloc_trim, which Swift's Glibc module does not show.
+    private static func trimHeap() {
+        typealias Trim = @convention(c) (Int) -> Int32
+        if let trim = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(trim, to: Trim.self)(0) }
+    }
+
+    static func excess(_ before: Int) -> String { "\((resident - before) >> 10) KiB" }
+
+    private static func field(_ name: String) -> Int {
+        guard let file = fopen("/proc/self/status", "r") else { return 0 }
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 256)
+        while fgets(&line, Int32(line.count), file) != nil {
+            let words = String(cString: line).split(whereSeparator: { $0.isWhitespace })
+            if words.count > 1, words[0] == name { return (Int(words[1]) ?? 0) << 10 }
+        }
+        return 0
+    }
+}
