@@ -68,8 +68,8 @@ impl DecodeOptions {
         DecodeOptions { target: (width, height), ..self }
     }
 
-    /// As large as the box of [`fit`](DecodeOptions::fit) exactly, whatever the picture's own proportions. Needs both
-    /// sides.
+    /// As large as the box of [`fit`](DecodeOptions::fit) exactly, whatever the picture's own proportions; if both
+    /// its sides are given.
     pub fn stretch(self) -> DecodeOptions {
         self.with(sys::IMGDL_DECODE_STRETCH)
     }

@@ -84,7 +84,7 @@ fn an_observer_that_panics_is_not_called_again() {
     assert!(downloader.get(&origin.url("/pictures/opaque.png?n=2")).is_ok());
     assert_eq!(drops.count(), 1);
     let (sender, receiver) = mpsc::channel();
-    downloader.set_observer(move |seen| drop(sender.send(seen.kind))).unwrap();
+    downloader.set_observer(move |seen| sender.send(seen.kind).unwrap()).unwrap();
     assert!(downloader.get(&origin.url("/pictures/opaque.png?n=3")).is_ok());
     downloader.close().unwrap();
     assert_eq!(receiver.iter().count(), 4);

@@ -147,7 +147,10 @@ fn loaders_are_dropped_once_when_they_are_out() {
 }
 
 /// Gray bytes of 16 × 16 pixels, after a name of four letters.
-struct Gray(&'static [u8; 4], Option<CountsItsDrop>);
+struct Gray {
+    name: &'static [u8; 4],
+    _guard: CountsItsDrop,
+}
 
 struct GrayDecoder {
     bytes: Vec<u8>,
@@ -157,8 +160,8 @@ struct GrayDecoder {
 impl Coder for Gray {
     fn can_decode(&self, prefix: &[u8]) -> Option<bool> {
         match prefix.get(..4) {
-            None => Some(false).filter(|_| !self.0.starts_with(prefix)),
-            Some(name) => Some(name == self.0),
+            None => Some(false).filter(|_| !self.name.starts_with(prefix)),
+            Some(name) => Some(name == self.name),
         }
     }
 
@@ -213,7 +216,7 @@ fn a_codec_of_ones_own_decodes() {
     let options = DecodeOptions::new();
     assert_eq!(decode(&bytes, &options).unwrap_err().code(), Code::BAD_IMAGE_DATA);
     let drops = Drops::default();
-    let registered = register_coder(Gray(b"GRA1", Some(drops.guard()))).unwrap();
+    let registered = register_coder(Gray { name: b"GRA1", _guard: drops.guard() }).unwrap();
     let image = decode(&bytes, &options).unwrap();
     assert_eq!((image.width(), image.height(), image.format()), (16, 16, Format::Other));
     assert_eq!(image.pixels()[255 * 4..], [255, 255, 255, 255]);
@@ -238,7 +241,7 @@ fn a_codec_of_ones_own_decodes() {
 
 #[test]
 fn a_codec_may_be_named() {
-    let registered = register_coder(Gray(b"GRA2", None)).unwrap();
+    let registered = register_coder(Gray { name: b"GRA2", _guard: Drops::default().guard() }).unwrap();
     let options = DecodeOptions::new().coder(&registered);
     // It is not asked.
     let image = decode(&gray(b"????"), &options).unwrap();
@@ -249,7 +252,7 @@ fn a_codec_may_be_named() {
 
 #[test]
 fn what_a_codec_does_wrong_is_an_error() {
-    let _registered = register_coder(Gray(b"GRA3", None)).unwrap();
+    let _registered = register_coder(Gray { name: b"GRA3", _guard: Drops::default().guard() }).unwrap();
     let bytes = gray(b"GRA3");
     let options = DecodeOptions::new();
     let short = decode(&bytes[..200], &options.salvage()).unwrap_err();
