@@ -77,8 +77,8 @@ impl BatchOptions {
         BatchOptions { keeps_priority: true, ..self }
     }
 
-    /// Calls `callback` after each end of a request, never twice at a time; with an empty list once. Then the closure is
-    /// dropped. A panic in it cancels the batch, and [`Batch::wait`] tells of it.
+    /// Calls `callback` after each end of a request, never twice at a time; with an empty list once. Then the closure
+    /// is dropped. A panic in it cancels the batch, and [`Batch::wait`] tells of it.
     pub fn on_progress(self, callback: impl FnMut(&BatchProgress) + Send + 'static) -> BatchOptions {
         BatchOptions { on_progress: Some(Box::new(callback)), ..self }
     }
@@ -278,8 +278,9 @@ pub(crate) unsafe fn submit(
     }
     // An AtomicPtr lies in memory as a pointer does, and may be written through a shared reference.
     let batch = &shared.raw as *const AtomicPtr<sys::imgdl_batch> as *mut *mut sys::imgdl_batch;
-    // SAFETY: the structs and what they point to live until the library returns. The closures are Send; they are disposed of
-    // in any case: "Where it is an error only the destructors are called". "Written before anything is called".
+    // SAFETY: the structs and what they point to live until the library returns. The closures are Send; they are
+    // disposed of in any case: "Where it is an error only the destructors are called". "Written before anything is
+    // called".
     check(unsafe { sys::imgdl_downloader_prefetch(downloader, raw.as_ptr(), raw.len(), &raw_options, batch) })?;
     Ok(Batch(shared))
 }

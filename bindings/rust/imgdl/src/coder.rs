@@ -9,8 +9,9 @@ use imgdl_sys as sys;
 
 use crate::convert::{check, lent_bytes};
 use crate::error::{Code, Result};
+use crate::format::{ImageInfo, PixelFormat};
 use crate::guard::{self, contained};
-use crate::image::{Image, ImageInfo, PixelFormat};
+use crate::image::Image;
 
 /// A codec: see [`register_coder`]. It may be asked on several threads at the same time.
 ///
@@ -53,22 +54,22 @@ use crate::image::{Image, ImageInfo, PixelFormat};
 /// # }
 /// ```
 pub trait Coder: Send + Sync + 'static {
-    /// Whether it can decode what begins so; None if more bytes are needed to tell. The first 64 bytes, or fewer, must be
-    /// enough.
+    /// Whether it can decode what begins so; None if more bytes are needed to tell. The first 64 bytes, or fewer, must
+    /// be enough.
     fn can_decode(&self, prefix: &[u8]) -> Option<bool>;
 
     /// Begins a picture.
     fn decoder(&self, options: &CoderOptions) -> Box<dyn PictureDecoder>;
 }
 
-/// One picture that a [`Coder`] decodes; used by one thread at a time. An error stays: after one only `partial` is called, to
-/// salvage. A panic is [`Code::INTERNAL`], and nothing is called after it.
+/// One picture that a [`Coder`] decodes; used by one thread at a time. An error stays: after one only `partial` is
+/// called, to salvage. A panic is [`Code::INTERNAL`], and nothing is called after it.
 pub trait PictureDecoder: Send + 'static {
     /// The next bytes. Missing ones are no error.
     fn feed(&mut self, bytes: &[u8]) -> std::result::Result<(), Code>;
 
-    /// What the header tells; None while it is unknown. An orientation other than 1 says that the images are as stored, and
-    /// the library turns them; width and height are of the turned picture. The format is not read.
+    /// What the header tells; None while it is unknown. An orientation other than 1 says that the images are as stored,
+    /// and the library turns them; width and height are of the turned picture. The format is not read.
     fn info(&mut self) -> std::result::Result<Option<ImageInfo>, Code>;
 
     /// The picture so far; None for nothing new.
@@ -146,9 +147,9 @@ impl fmt::Debug for RegisteredCoder {
 
 type BoxedCoder = Box<dyn Coder>;
 
-/// Registers a codec for every downloader and [`decode`](crate::decode) of the process. The newest that can decode something
-/// is asked first, and all of them before the library's own. The coder is dropped when it was taken out and nothing decodes
-/// with it.
+/// Registers a codec for every downloader and [`decode`](crate::decode) of the process. The newest that can decode
+/// something is asked first, and all of them before the library's own. The coder is dropped when it was taken out and
+/// nothing decodes with it.
 pub fn register_coder(coder: impl Coder) -> Result<RegisteredCoder> {
     let table = sys::imgdl_coder_table {
         struct_size: mem::size_of::<sys::imgdl_coder_table>() as u32,

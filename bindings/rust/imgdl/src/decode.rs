@@ -7,7 +7,8 @@ use imgdl_sys as sys;
 use crate::coder::RegisteredCoder;
 use crate::convert::{check, filled};
 use crate::error::{Code, Result};
-use crate::image::{Format, Image, ImageInfo, PixelFormat};
+use crate::format::{Format, ImageInfo, PixelFormat};
+use crate::image::Image;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,7 +23,8 @@ pub struct DecodeOptions {
     coder: Option<CoderTicket>,
 }
 
-/// "The pointer is a ticket that is looked up, never an address": when its coder is gone that is an error, never damage.
+/// "The pointer is a ticket that is looked up, never an address": when its coder is gone that is an error, never
+/// damage.
 #[derive(Clone, Copy, Debug)]
 struct CoderTicket(*mut sys::imgdl_coder);
 
@@ -57,8 +59,8 @@ impl DecodeOptions {
         DecodeOptions { max_pixels, ..self }
     }
 
-    /// Decodes to a size that fits into this box, never larger than stored, and keeps the picture's proportions; 0: that side
-    /// is free. At most 1 048 576.
+    /// Decodes to a size that fits into this box, never larger than stored, and keeps the picture's proportions; 0:
+    /// that side is free. At most 1 048 576.
     ///
     /// ```
     /// let thumbnail = imgdl::DecodeOptions::new().fit(400, 300);
@@ -74,8 +76,8 @@ impl DecodeOptions {
         self.with(sys::IMGDL_DECODE_STRETCH)
     }
 
-    /// Large pictures come smaller, so that all decoded frames together fit into so many bytes; 0 is the default of 60 MiB.
-    /// Goes before [`fit`](DecodeOptions::fit).
+    /// Large pictures come smaller, so that all decoded frames together fit into so many bytes; 0 is the default of 60
+    /// MiB. Goes before [`fit`](DecodeOptions::fit).
     pub fn scale_down(self, max_output_bytes: u64) -> DecodeOptions {
         DecodeOptions { max_output_bytes, ..self }.with(sys::IMGDL_DECODE_SCALE_DOWN)
     }
@@ -100,7 +102,8 @@ impl DecodeOptions {
         DecodeOptions { format_hint: Some(format), ..self }
     }
 
-    /// Decodes with this codec of yours and no other. It does not keep the codec: when that is gone decoding is refused.
+    /// Decodes with this codec of yours and no other. It does not keep the codec: when that is gone decoding is
+    /// refused.
     pub fn coder(self, coder: &RegisteredCoder) -> DecodeOptions {
         DecodeOptions { coder: Some(CoderTicket(coder.raw())), ..self }
     }

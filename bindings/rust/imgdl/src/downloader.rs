@@ -2,45 +2,23 @@
 
 use std::fmt;
 use std::mem;
-use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use imgdl_sys as sys;
 
 use crate::batch::{self, Batch, BatchOptions};
-use crate::convert::{c_option, c_path, c_string, check, filled, milliseconds, pointer, wait_milliseconds};
+use crate::builder::{Builder, Order};
+use crate::convert::{c_string, check, filled, milliseconds, wait_milliseconds};
 use crate::error::{Code, Error, Result};
 use crate::executor::Executor;
 use crate::guard;
-use crate::hooks::Hooks;
 use crate::image::Image;
 use crate::loader::{self, Loader};
 use crate::observing::{self, Observation, Observer, Stats};
-use crate::options::{common_options, write_common, CCommon, Common, Retry};
 use crate::request::Request;
 use crate::sink::{self, Done};
 use crate::token::Token;
-
-/// The order among waiting requests of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// First come, first served.
-    #[default]
-    Fifo,
-    /// Newest first.
-    Lifo,
-}
-
-impl Order {
-    fn raw(self) -> sys::imgdl_order {
-        match self {
-            Order::Fifo => sys::IMGDL_ORDER_FIFO,
-            Order::Lifo => sys::IMGDL_ORDER_LIFO,
-        }
-    }
-}
 
 /// What a shutdown does with accepted downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,174 +29,11 @@ pub enum Shutdown {
     Cancel,
 }
 
-/// How to make a [`Downloader`]. Zero is the default everywhere.
+/// Queues requests, runs a bounded number of transfers, and lets requests that ask for the same bytes share one. Make
+/// one and keep it. Clones are references to the same downloader.
 ///
-/// ```no_run
-/// # fn main() -> Result<(), imgdl::Error> {
-/// let downloader = imgdl::Downloader::builder().max_concurrent(12).user_agent("viewer/3.1").build()?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct Builder {
-    max_concurrent: u32,
-    max_per_host: u32,
-    order: Order,
-    decode_threads: u32,
-    max_redirects: u32,
-    memory_budget: u64,
-    failure_ttl: Duration,
-    progress_interval: f64,
-    flags: sys::imgdl_config_flags,
-    user_agent: Option<String>,
-    proxy: Option<String>,
-    cookie_file: Option<PathBuf>,
-    executor: Executor,
-    common: Common,
-}
-
-common_options!(Builder);
-
-impl Builder {
-    /// How many transfers may run; 6 by default, 10 000 at most.
-    pub fn max_concurrent(self, max_concurrent: u32) -> Builder {
-        Builder { max_concurrent, ..self }
-    }
-
-    /// Among waiting requests of one priority.
-    pub fn order(self, order: Order) -> Builder {
-        Builder { order, ..self }
-    }
-
-    /// How many threads decode; one for each core by default, 256 at most.
-    pub fn decode_threads(self, decode_threads: u32) -> Builder {
-        Builder { decode_threads, ..self }
-    }
-
-    /// 10 by default, 100 at most.
-    pub fn max_redirects(self, max_redirects: u32) -> Builder {
-        Builder { max_redirects, ..self }
-    }
-
-    /// "imgdl/1.1.0" by default.
-    pub fn user_agent(self, user_agent: impl Into<String>) -> Builder {
-        Builder { user_agent: Some(user_agent.into()), ..self }
-    }
-
-    /// Running transfers to one host and port; 0 is the default: no limit but `max_concurrent`.
-    pub fn max_per_host(self, max_per_host: u32) -> Builder {
-        Builder { max_per_host, ..self }
-    }
-
-    /// Bytes of bodies and pixels that are in work; 512 MiB by default. When they are reached nothing new starts, and
-    /// HTTP/1.1 transfers pause.
-    pub fn memory_budget(self, bytes: u64) -> Builder {
-        Builder { memory_budget: bytes, ..self }
-    }
-
-    /// A URL that failed in a way that will not pass (bad picture, certificate, protocol) fails at once for so long, with
-    /// [`Code::BLACKLISTED`]; zero is the default: not at all.
-    pub fn failure_ttl(self, ttl: Duration) -> Builder {
-        Builder { failure_ttl: ttl, ..self }
-    }
-
-    /// This part of the whole, 0 to 1, must come between two [`Event::Progress`](crate::Event::Progress); the last is always
-    /// told, and all are where the whole is unknown.
-    pub fn progress_interval(self, part: f64) -> Builder {
-        Builder { progress_interval: part, ..self }
-    }
-
-    /// Refuses to connect to loopback, link-local, private and other such addresses, in whatever form, on every hop:
-    /// [`Code::ADDRESS_REFUSED`]. Not together with a proxy.
-    pub fn deny_private_addresses(self) -> Builder {
-        self.with(sys::IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES)
-    }
-
-    /// Allows file: URLs; never as the target of a redirect.
-    pub fn allow_file_urls(self) -> Builder {
-        self.with(sys::IMGDL_CONFIG_ALLOW_FILE_URLS)
-    }
-
-    /// Allows data: URLs; never as the target of a redirect.
-    pub fn allow_data_urls(self) -> Builder {
-        self.with(sys::IMGDL_CONFIG_ALLOW_DATA_URLS)
-    }
-
-    fn with(self, flags: sys::imgdl_config_flags) -> Builder {
-        Builder { flags: self.flags | flags, ..self }
-    }
-
-    /// Such as "http://user:password@host:3128"; by default what curl's environment variables say.
-    pub fn proxy(self, url: impl Into<String>) -> Builder {
-        Builder { proxy: Some(url.into()), ..self }
-    }
-
-    /// No proxy, whatever the environment says.
-    pub fn no_proxy(self) -> Builder {
-        self.proxy("")
-    }
-
-    /// Where the cookie jar is kept, in Netscape's format: read at the start, written at the end. In memory by default.
-    pub fn cookie_file(self, path: impl AsRef<Path>) -> Builder {
-        Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
-    }
-
-    /// Where callbacks run of requests that name no executor; by default on a thread of the downloader.
-    pub fn executor(self, executor: impl Into<Executor>) -> Builder {
-        Builder { executor: executor.into(), ..self }
-    }
-
-    /// Makes the downloader.
-    pub fn build(self) -> Result<Downloader> {
-        let executor = self.executor.clone();
-        let mut downloader = ptr::null_mut();
-        // SAFETY: the struct lives until the library returns.
-        self.read(|config| unsafe { sys::imgdl_downloader_create(config, &mut downloader) })?;
-        Ok(Downloader::from_owned(downloader, executor))
-    }
-
-    /// Lets the library read it as C.
-    fn read(self, reader: impl FnOnce(&sys::imgdl_config) -> sys::imgdl_status) -> Result<()> {
-        let user_agent = c_option(self.user_agent.as_deref(), Code::INVALID_HEADER, "the user agent")?;
-        let proxy = c_option(self.proxy.as_deref(), Code::INVALID_URL, "the proxy")?;
-        let cookie_file = c_path(self.cookie_file.as_deref(), "cookie_file")?;
-        let common = CCommon::new(self.common)?;
-        let (executor, _keeps_executor) = self.executor.resolve()?;
-        // SAFETY: its own function; all zeros is a valid value.
-        let mut raw = unsafe { filled(sys::imgdl_config_init) };
-        raw.max_concurrent = self.max_concurrent;
-        raw.order = self.order.raw();
-        raw.decode_threads = self.decode_threads;
-        raw.max_redirects = self.max_redirects;
-        raw.user_agent = pointer(&user_agent);
-        raw.executor = executor;
-        raw.flags = self.flags;
-        raw.max_per_host = self.max_per_host;
-        raw.memory_budget = self.memory_budget;
-        raw.proxy = pointer(&proxy);
-        raw.cookie_file = pointer(&cookie_file);
-        raw.failure_ttl_ms = milliseconds(self.failure_ttl);
-        raw.progress_interval = self.progress_interval;
-        write_common!(raw, common);
-        check(reader(&raw))
-    }
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No proxy and no credentials: they hold secrets.
-        let mut parts = f.debug_struct("Builder");
-        parts.field("max_concurrent", &self.max_concurrent).field("order", &self.order);
-        parts.field("user_agent", &self.user_agent).finish_non_exhaustive()
-    }
-}
-
-/// Queues requests, runs a bounded number of transfers, and lets requests that ask for the same bytes share one. Make one
-/// and keep it. Clones are references to the same downloader.
-///
-/// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping never
-/// waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
+/// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping
+/// never waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), imgdl::Error> {
@@ -242,7 +57,7 @@ unsafe impl Send for Downloader {}
 unsafe impl Sync for Downloader {}
 
 impl Downloader {
-    fn from_owned(raw: *mut sys::imgdl_downloader, executor: Executor) -> Downloader {
+    pub(crate) fn from_owned(raw: *mut sys::imgdl_downloader, executor: Executor) -> Downloader {
         Downloader { raw: NonNull::new(raw).expect("a downloader was given"), executor }
     }
 
@@ -281,8 +96,8 @@ impl Downloader {
         download.image.ok_or_else(|| Error::new(Code::INTERNAL, "no image came with success".into()))
     }
 
-    /// Sets a header that every later request carries; None takes it out of the requests, also a default one. The defaults
-    /// are Accept and User-Agent.
+    /// Sets a header that every later request carries; None takes it out of the requests, also a default one. The
+    /// defaults are Accept and User-Agent.
     pub fn set_header(&self, name: &str, value: Option<&str>) -> Result<()> {
         let name = c_string(name, Code::INVALID_HEADER, "the name of the header")?;
         let value = value.map(|text| c_string(text, Code::INVALID_HEADER, "the header")).transpose()?;
@@ -362,24 +177,25 @@ impl Downloader {
         check(unsafe { sys::imgdl_downloader_enter_foreground(self.raw()) })
     }
 
-    /// Takes no more requests, [`Code::INVALID_OPERATION`], until [`reconfigure`](Downloader::reconfigure). What there is
-    /// is cancelled with [`Shutdown::Cancel`]; with [`Shutdown::Finish`] what runs runs to its end, and what waits ends with
-    /// [`Code::INVALID_OPERATION`].
+    /// Takes no more requests, [`Code::INVALID_OPERATION`], until [`reconfigure`](Downloader::reconfigure). What there
+    /// is is cancelled with [`Shutdown::Cancel`]; with [`Shutdown::Finish`] what runs runs to its end, and what waits
+    /// ends with [`Code::INVALID_OPERATION`].
     pub fn invalidate(&self, mode: Shutdown) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_downloader_invalidate(self.raw(), (mode == Shutdown::Cancel).into()) })
     }
 
-    /// A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in memory,
-    /// and goes on as the builder says; `decode_threads`, `executor` and headers that were set stay. On failure nothing has
-    /// changed.
+    /// A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in
+    /// memory, and goes on as the builder says; `decode_threads`, `executor` and headers that were set stay. On failure
+    /// nothing has changed.
     pub fn reconfigure(&self, builder: Builder) -> Result<()> {
         // SAFETY: a living handle; the struct lives until the library returns.
         builder.read(|config| unsafe { sys::imgdl_downloader_reconfigure(self.raw(), config) })
     }
 
-    /// Asks for all of them, few at a time and at low priority: for a list that scrolls, or a set of files. Each request
-    /// has its own callback; without one its result is dropped. One that is not valid refuses the batch as a whole.
+    /// Asks for all of them, few at a time and at low priority: for a list that scrolls, or a set of files. Each
+    /// request has its own callback; without one its result is dropped. One that is not valid refuses the batch as a
+    /// whole.
     ///
     /// ```no_run
     /// use imgdl::{BatchOptions, Request};
@@ -397,9 +213,9 @@ impl Downloader {
         unsafe { batch::submit(self.raw(), &self.executor, requests.into_iter().collect(), options) }
     }
 
-    /// Calls `observer` for every transfer, in place of the one that was set before. It runs on the library's thread that
-    /// drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a panic it is
-    /// not called again.
+    /// Calls `observer` for every transfer, in place of the one that was set before. It runs on the library's thread
+    /// that drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a
+    /// panic it is not called again.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), imgdl::Error> {
@@ -410,7 +226,8 @@ impl Downloader {
     /// ```
     pub fn set_observer(&self, observer: impl FnMut(&Observation<'_>) + Send + 'static) -> Result<()> {
         let user_data = guard::into_user_data(Observer::new(observer));
-        // SAFETY: a living handle; the closure is Send. It is disposed of in any case: "or before the return of an error".
+        // SAFETY: a living handle; the closure is Send. It is disposed of in any case: "or before the return of an
+        // error".
         check(unsafe {
             sys::imgdl_downloader_set_observer(
                 self.raw(),
@@ -437,8 +254,8 @@ impl Downloader {
     }
 
     /// Loads URLs of this scheme with a loader of yours: "app" for app://…, or "https" in place of the built-in one.
-    /// Running transfers are not touched. The loader is dropped when it was taken out or the downloader has ended, and no
-    /// transfer uses it.
+    /// Running transfers are not touched. The loader is dropped when it was taken out or the downloader has ended, and
+    /// no transfer uses it.
     pub fn register_transport(&self, scheme: &str, loader: impl Loader) -> Result<()> {
         let scheme = c_string(scheme, Code::INVALID_ARGUMENT, "the scheme")?;
         // SAFETY: a living handle, a string that lives until the library returns.
@@ -476,9 +293,10 @@ impl Downloader {
         check(unsafe { sys::imgdl_downloader_wait_idle(self.raw(), wait_milliseconds(timeout)) })
     }
 
-    /// Takes no more requests and ends, without waiting. Every outstanding [`Event::Finished`](crate::Event::Finished) is
-    /// delivered on its own executor; `done` comes last, on a thread of its own, when no thread, descriptor or connection
-    /// of the downloader is left. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`] up.
+    /// Takes no more requests and ends, without waiting. Every outstanding [`Event::Finished`](crate::Event::Finished)
+    /// is delivered on its own executor; `done` comes last, on a thread of its own, when no thread, descriptor or
+    /// connection of the downloader is left. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`]
+    /// up.
     pub fn shutdown(&self, mode: Shutdown, done: impl FnOnce() + Send + 'static) -> Result<()> {
         let mode = match mode {
             Shutdown::Finish => sys::IMGDL_SHUTDOWN_FINISH,

@@ -5,10 +5,12 @@ use std::ops::BitOr;
 
 use imgdl_sys as sys;
 
+use crate::body::Body;
 use crate::convert::{copied_text, lent};
 use crate::error::Error;
+use crate::format::ImageInfo;
 use crate::headers::{copied_headers, header_value};
-use crate::image::{Body, Image, ImageInfo};
+use crate::image::Image;
 use crate::observing::Metrics;
 
 /// A set of kinds of event. [`Event::Finished`] always comes, and need not be asked for.

@@ -89,8 +89,9 @@ impl Drop for Pump {
 /// Runs callbacks on your own thread: watch the descriptor in epoll, GLib, mio or calloop, and call
 /// [`dispatch`](PumpedExecutor::dispatch) when it is readable.
 ///
-/// It may move to another thread, and belongs to the one that dispatched it last; it is not `Sync`, since only one thread
-/// at a time may dispatch. Other threads name it with [`executor`](PumpedExecutor::executor), which they may share.
+/// It may move to another thread, and belongs to the one that dispatched it last; it is not `Sync`, since only one
+/// thread at a time may dispatch. Other threads name it with [`executor`](PumpedExecutor::executor), which they may
+/// share.
 ///
 /// When it is dropped, callbacks that wait are not run any more; their closures are dropped.
 ///
@@ -101,11 +102,9 @@ impl Drop for Pump {
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let executor = PumpedExecutor::new()?;
 /// let downloader = Downloader::builder().executor(executor.executor()).build()?;
-/// downloader.download(Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event| println!("{event:?}")))?;
-/// while downloader.current_count() > 0 {
-///     wait_until_readable(executor.as_raw_fd());
-///     executor.dispatch(0)?;
-/// }
+/// downloader.download(Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event|
+/// println!("{event:?}")))?; while downloader.current_count() > 0 {     wait_until_readable(executor.as_raw_fd());
+/// executor.dispatch(0)?; }
 /// # Ok(())
 /// # }
 /// ```
@@ -133,8 +132,9 @@ impl PumpedExecutor {
         Executor(Place::Pumped(Arc::downgrade(&self.pump)))
     }
 
-    /// Runs the callbacks that wait, at most `max_events` of them (0: 1024), on this thread, and tells how many ran. When
-    /// more are left the descriptor stays readable. Inside one of its own callbacks it is [`Code::WOULD_DEADLOCK`].
+    /// Runs the callbacks that wait, at most `max_events` of them (0: 1024), on this thread, and tells how many ran.
+    /// When more are left the descriptor stays readable. Inside one of its own callbacks it is
+    /// [`Code::WOULD_DEADLOCK`].
     pub fn dispatch(&self, max_events: u32) -> Result<u32> {
         self.pump.move_here();
         let mut dispatched = 0;

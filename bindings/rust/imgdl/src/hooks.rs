@@ -1,40 +1,19 @@
-//! Functions of yours that a download asks, and their answers.
+//! Functions of yours that a download asks.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem;
 use std::os::raw::{c_char, c_void};
 use std::ptr::{self, NonNull};
-use std::thread;
 
 use imgdl_sys as sys;
 
-use crate::convert::{c_sentence, c_string, check, copied_text};
-use crate::error::{Code, Error, Result};
+use crate::body::Body;
+use crate::continuation::{question, Continuation};
+use crate::convert::{check, copied_text};
+use crate::error::Result;
 use crate::event::Response;
 use crate::guard::{self, contained};
-use crate::headers::CHeaders;
-use crate::image::Body;
-use crate::outgoing::{Outgoing, Replacement};
-
-/// What a [`Continuation`] waits for an answer to.
-pub mod question {
-    /// May this request be sent? See [`HooksBuilder::modify_request`](super::HooksBuilder::modify_request).
-    #[derive(Debug)]
-    pub enum Request {}
-    /// Is this the response? See [`HooksBuilder::modify_response`](super::HooksBuilder::modify_response).
-    #[derive(Debug)]
-    pub enum Response {}
-    /// Is this the body? See [`HooksBuilder::transform_body`](super::HooksBuilder::transform_body).
-    #[derive(Debug)]
-    pub enum Body {}
-    /// May this redirect be followed? See [`HooksBuilder::redirect`](super::HooksBuilder::redirect).
-    #[derive(Debug)]
-    pub enum Redirect {}
-    /// Who are you? See [`HooksBuilder::authenticate`](super::HooksBuilder::authenticate).
-    #[derive(Debug)]
-    pub enum Challenge {}
-}
+use crate::outgoing::Outgoing;
 
 type ModifyRequest = Box<dyn Fn(&Outgoing<'_>, Continuation<question::Request>) + Send + Sync>;
 type ModifyResponse = Box<dyn Fn(&Response, Continuation<question::Response>) + Send + Sync>;
@@ -42,8 +21,8 @@ type TransformBody = Box<dyn Fn(&Body, Continuation<question::Body>) + Send + Sy
 type Redirect = Box<dyn Fn(&Response, &str, Continuation<question::Redirect>) + Send + Sync>;
 type Authenticate = Box<dyn Fn(&Response, Continuation<question::Challenge>) + Send + Sync>;
 
-/// Functions of yours that are asked while a download runs: to sign a request, to look at a response, to decrypt a body, to
-/// decide on a redirect, to find credentials. Given to [`Builder::hooks`](crate::Builder::hooks) or
+/// Functions of yours that are asked while a download runs: to sign a request, to look at a response, to decrypt a
+/// body, to decide on a redirect, to find credentials. Given to [`Builder::hooks`](crate::Builder::hooks) or
 /// [`Request::hooks`](crate::Request::hooks). Clones are the same hooks; requests with different ones never share a
 /// transfer.
 ///
@@ -111,8 +90,8 @@ impl fmt::Debug for Hooks {
     }
 }
 
-/// Collects the functions of [`Hooks`]. One that is not given is not asked. The closures are dropped when neither hooks nor
-/// a download has them any more.
+/// Collects the functions of [`Hooks`]. One that is not given is not asked. The closures are dropped when neither hooks
+/// nor a download has them any more.
 ///
 /// A panic in one is an answer, too: it refuses, unless the closure had given the continuation away before.
 #[derive(Default)]
@@ -166,7 +145,7 @@ impl HooksBuilder {
         HooksBuilder { authenticate: Some(Box::new(hook)), ..self }
     }
 
-    /// Makes them. [`Code::INVALID_ARGUMENT`] without any function.
+    /// Makes them. [`Code::INVALID_ARGUMENT`](crate::Code::INVALID_ARGUMENT) without any function.
     pub fn build(self) -> Result<Hooks> {
         let mut table = sys::imgdl_hooks_table {
             struct_size: mem::size_of::<sys::imgdl_hooks_table>() as u32,
@@ -225,7 +204,7 @@ unsafe fn ask<Q, Hook>(
     // SAFETY: as above; the destructor comes after every call.
     let hooks = unsafe { &*user_data.cast::<HooksBuilder>() };
     if let (Some(raw), Some(hook)) = (NonNull::new(next), choose(hooks)) {
-        let next = Continuation { raw, question: PhantomData };
+        let next = Continuation::new(raw);
         contained(move || call(hook, next));
     }
 }
@@ -295,144 +274,4 @@ unsafe extern "C" fn authenticate(
 ) {
     // SAFETY: borrowed, valid during the call.
     unsafe { ask(next, user_data, |hooks| &hooks.authenticate, |hook, next| hook(&Response::copy(&*challenge), next)) }
-}
-
-/// A hook's question, until it is answered: each answer takes it. It may be kept, sent to another thread, and answered
-/// later; one that is dropped refuses. It is no error to answer when the download has ended meanwhile.
-///
-/// An answer that is not valid, such as a URL that is none, refuses too, and returns why.
-#[must_use = "a continuation that is dropped refuses"]
-pub struct Continuation<Question> {
-    raw: NonNull<sys::imgdl_continuation>,
-    question: PhantomData<fn() -> Question>,
-}
-
-// SAFETY: "inside the call or later, on any thread".
-unsafe impl<Question> Send for Continuation<Question> {}
-
-impl<Question> Continuation<Question> {
-    /// Goes on as it is. To a challenge: the 401 is the answer.
-    pub fn unchanged(self) -> Result<()> {
-        // SAFETY: a living handle.
-        self.answer(|next| unsafe { sys::imgdl_continue_unchanged(next) })
-    }
-
-    /// Ends the download, with this sentence and the error that is usual for the question: [`Code::INVALID_OPERATION`] for a
-    /// request, [`Code::INVALID_RESPONSE`] for a response, [`Code::BAD_IMAGE_DATA`] for a body,
-    /// [`Code::REDIRECT_REFUSED`] for a redirect, [`Code::INVALID_STATUS`] for a challenge.
-    pub fn refuse(self, message: &str) -> Result<()> {
-        self.refuse_raw(sys::IMGDL_OK, message)
-    }
-
-    /// Ends the download with another error.
-    pub fn refuse_with(self, code: Code, message: &str) -> Result<()> {
-        self.refuse_raw(code.number(), message)
-    }
-
-    fn refuse_raw(self, code: sys::imgdl_status, message: &str) -> Result<()> {
-        let message = c_sentence(message);
-        // SAFETY: a living handle, a string that lives until the library returns.
-        self.answer(|next| unsafe { sys::imgdl_continue_refused(next, code, message.as_ptr()) })
-    }
-
-    /// `call` takes the handle unless it returns an error: "it can still be answered".
-    fn answer(self, call: impl FnOnce(*mut sys::imgdl_continuation) -> sys::imgdl_status) -> Result<()> {
-        let result = check(call(self.raw.as_ptr()));
-        match &result {
-            Ok(()) => {}
-            Err(error) => self.refuse_because(error),
-        }
-        mem::forget(self);
-        result
-    }
-
-    /// The last answer. If even the code is none, the usual one is.
-    fn refuse_because(&self, error: &Error) {
-        let message = c_sentence(error.message());
-        for code in [error.code().number(), sys::IMGDL_OK] {
-            // SAFETY: a handle, a string that lives until the library returns.
-            if unsafe { sys::imgdl_continue_refused(self.raw.as_ptr(), code, message.as_ptr()) } == sys::IMGDL_OK {
-                return;
-            }
-        }
-    }
-
-    /// The same for answers that do not get as far as the library.
-    fn invalid(self, error: Error) -> Result<()> {
-        self.refuse_because(&error);
-        mem::forget(self);
-        Err(error)
-    }
-}
-
-impl Continuation<question::Request> {
-    /// Sends this instead.
-    pub fn with_request(self, request: Replacement) -> Result<()> {
-        match request.prepare() {
-            // SAFETY: a living handle; "copied" before the library returns.
-            Ok(request) => self.answer(|next| unsafe { sys::imgdl_continue_with_request(next, &request.raw()) }),
-            Err(error) => self.invalid(error),
-        }
-    }
-}
-
-impl Continuation<question::Response> {
-    /// Takes it as a response with this status and these headers.
-    pub fn with_response<'a>(self, status: u16, headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
-        let headers = match CHeaders::new(headers.into_iter().map(|(name, value)| (name, Some(value)))) {
-            Ok(headers) => headers,
-            Err(error) => return self.invalid(error),
-        };
-        // SAFETY: a living handle; "copied" before the library returns.
-        self.answer(|next| unsafe {
-            sys::imgdl_continue_with_response(next, status.into(), headers.raw.as_ptr(), headers.raw.len())
-        })
-    }
-}
-
-impl Continuation<question::Body> {
-    /// Takes these bytes, which are copied, as the body.
-    pub fn with_body(self, bytes: &[u8]) -> Result<()> {
-        // SAFETY: a living handle; "copied" before the library returns.
-        self.answer(|next| unsafe { sys::imgdl_continue_with_data(next, bytes.as_ptr().cast(), bytes.len()) })
-    }
-}
-
-impl Continuation<question::Redirect> {
-    /// Follows it to another URL.
-    pub fn with_url(self, url: &str) -> Result<()> {
-        match Replacement::new().url(url).prepare() {
-            // SAFETY: a living handle; "copied" before the library returns.
-            Ok(request) => self.answer(|next| unsafe { sys::imgdl_continue_with_request(next, &request.raw()) }),
-            Err(error) => self.invalid(error),
-        }
-    }
-}
-
-impl Continuation<question::Challenge> {
-    /// Asks once more with these, as Basic or Digest.
-    pub fn with_credentials(self, user: &str, password: &str) -> Result<()> {
-        let text = |text| c_string(text, Code::INVALID_HEADER, "a user name or password");
-        match text(user).and_then(|user| Ok((user, text(password)?))) {
-            // SAFETY: a living handle; the strings live until the library returns.
-            Ok((user, password)) => self
-                .answer(|next| unsafe { sys::imgdl_continue_with_credentials(next, user.as_ptr(), password.as_ptr()) }),
-            Err(error) => self.invalid(error),
-        }
-    }
-}
-
-impl<Question> Drop for Continuation<Question> {
-    fn drop(&mut self) {
-        let why = if thread::panicking() { "a hook panicked" } else { "a hook gave no answer" };
-        let message = c_sentence(why);
-        // SAFETY: a handle, a string that lives until the library returns.
-        unsafe { sys::imgdl_continue_refused(self.raw.as_ptr(), sys::IMGDL_OK, message.as_ptr()) };
-    }
-}
-
-impl<Question> fmt::Debug for Continuation<Question> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Continuation")
-    }
 }

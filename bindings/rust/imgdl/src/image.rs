@@ -1,9 +1,7 @@
-//! Pixels and bodies: immutable, shared, reference-counted.
+//! Pixels: immutable, shared, reference-counted.
 
 use std::fmt;
-use std::iter::FusedIterator;
 use std::mem::{self, ManuallyDrop};
-use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::time::Duration;
@@ -12,154 +10,8 @@ use imgdl_sys as sys;
 
 use crate::convert::check;
 use crate::error::{Code, Error, Result};
-
-/// What a file is, by its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// None of those below.
-    Unknown,
-    /// JPEG.
-    Jpeg,
-    /// PNG.
-    Png,
-    /// WebP.
-    WebP,
-    /// GIF.
-    Gif,
-    /// Decoded by a [`Coder`](crate::Coder) of yours.
-    Other,
-}
-
-impl Format {
-    pub(crate) fn from_raw(raw: sys::imgdl_format) -> Format {
-        match raw {
-            sys::IMGDL_FORMAT_JPEG => Format::Jpeg,
-            sys::IMGDL_FORMAT_PNG => Format::Png,
-            sys::IMGDL_FORMAT_WEBP => Format::WebP,
-            sys::IMGDL_FORMAT_GIF => Format::Gif,
-            sys::IMGDL_FORMAT_OTHER => Format::Other,
-            _ => Format::Unknown,
-        }
-    }
-
-    pub(crate) fn raw(self) -> sys::imgdl_format {
-        match self {
-            Format::Unknown => sys::IMGDL_FORMAT_UNKNOWN,
-            Format::Jpeg => sys::IMGDL_FORMAT_JPEG,
-            Format::Png => sys::IMGDL_FORMAT_PNG,
-            Format::WebP => sys::IMGDL_FORMAT_WEBP,
-            Format::Gif => sys::IMGDL_FORMAT_GIF,
-            Format::Other => sys::IMGDL_FORMAT_OTHER,
-        }
-    }
-}
-
-/// How a pixel lies in memory, byte after byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PixelFormat {
-    /// Red, green, blue, alpha; straight alpha. The default.
-    Rgba8,
-    /// Red, green, blue, alpha; premultiplied.
-    Rgba8Premultiplied,
-    /// Blue, green, red, alpha; straight alpha.
-    Bgra8,
-    /// Blue, green, red, alpha; premultiplied.
-    Bgra8Premultiplied,
-}
-
-impl PixelFormat {
-    pub(crate) fn raw(self) -> sys::imgdl_pixel_format {
-        match self {
-            PixelFormat::Rgba8 => sys::IMGDL_PIXEL_FORMAT_RGBA8,
-            PixelFormat::Rgba8Premultiplied => sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED,
-            PixelFormat::Bgra8 => sys::IMGDL_PIXEL_FORMAT_BGRA8,
-            PixelFormat::Bgra8Premultiplied => sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED,
-        }
-    }
-
-    /// The library gives no image in a format that was not asked for.
-    pub(crate) fn from_raw(raw: sys::imgdl_pixel_format) -> PixelFormat {
-        match raw {
-            sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED => PixelFormat::Rgba8Premultiplied,
-            sys::IMGDL_PIXEL_FORMAT_BGRA8 => PixelFormat::Bgra8,
-            sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED => PixelFormat::Bgra8Premultiplied,
-            _ => PixelFormat::Rgba8,
-        }
-    }
-}
-
-/// A part of a picture, in pixels from its upper left corner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Rectangle {
-    /// From the left.
-    pub x: u32,
-    /// From the top.
-    pub y: u32,
-    /// In pixels.
-    pub width: u32,
-    /// In pixels.
-    pub height: u32,
-}
-
-/// What the header of a picture tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ImageInfo {
-    /// What the file is.
-    pub format: Format,
-    /// In pixels, orientation applied.
-    pub width: u32,
-    /// In pixels, orientation applied.
-    pub height: u32,
-    /// The EXIF orientation as stored, 1 to 8.
-    pub orientation: u32,
-    /// Frames in the file, once that is known.
-    pub frame_count: Option<u32>,
-    /// Whether pixels may be transparent.
-    pub has_alpha: bool,
-    /// Whether partial images cover the whole canvas.
-    pub is_progressive: bool,
-}
-
-impl ImageInfo {
-    /// For a [`Coder`](crate::Coder): upright, of one frame, without transparency, not progressive. The other fields are
-    /// public.
-    pub fn new(width: u32, height: u32) -> ImageInfo {
-        ImageInfo {
-            format: Format::Other,
-            width,
-            height,
-            orientation: 1,
-            frame_count: Some(1),
-            has_alpha: false,
-            is_progressive: false,
-        }
-    }
-
-    /// Leaves the format, which is not read.
-    pub(crate) fn write(&self, raw: &mut sys::imgdl_image_info) {
-        raw.width = self.width;
-        raw.height = self.height;
-        raw.orientation = self.orientation;
-        raw.frame_count = self.frame_count.unwrap_or(0);
-        raw.has_alpha = self.has_alpha.into();
-        raw.is_progressive = self.is_progressive.into();
-    }
-
-    pub(crate) fn from_raw(raw: &sys::imgdl_image_info) -> ImageInfo {
-        ImageInfo {
-            format: Format::from_raw(raw.format),
-            width: raw.width,
-            height: raw.height,
-            orientation: raw.orientation,
-            frame_count: Some(raw.frame_count).filter(|&count| count > 0),
-            has_alpha: raw.has_alpha != 0,
-            is_progressive: raw.is_progressive != 0,
-        }
-    }
-}
+use crate::format::{Format, PixelFormat, Rectangle};
+use crate::parts::{Frames, Rows};
 
 /// A picture. Cloning it copies no pixel; it outlives the downloader or decoder that it came from.
 ///
@@ -202,8 +54,8 @@ impl Image {
         raw
     }
 
-    /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes, at
-    /// least 4 × `width`.
+    /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes,
+    /// at least 4 × `width`.
     ///
     /// ```no_run
     /// use imgdl::{Image, PixelFormat};
@@ -272,8 +124,8 @@ impl Image {
         unsafe { sys::imgdl_image_frame_count(self.raw()) }
     }
 
-    /// One frame as the viewer sees it (blended, disposed), as an image of its own. Frame 0 is always there; the others with
-    /// [`DecodeOptions::all_frames`](crate::DecodeOptions::all_frames), else [`Code::NOT_READY`].
+    /// One frame as the viewer sees it (blended, disposed), as an image of its own. Frame 0 is always there; the others
+    /// with [`DecodeOptions::all_frames`](crate::DecodeOptions::all_frames), else [`Code::NOT_READY`].
     pub fn frame(&self, index: u32) -> Result<Image> {
         let mut frame = ptr::null_mut();
         // SAFETY: a living handle.
@@ -294,11 +146,11 @@ impl Image {
     /// # }
     /// ```
     pub fn frames(&self) -> Frames<'_> {
-        Frames { image: self, next: 0, count: self.frame_count() }
+        Frames::new(self)
     }
 
-    /// How long a frame is shown; files that say less than 11 ms mean 100. Zero for still pictures and frames that were not
-    /// decoded.
+    /// How long a frame is shown; files that say less than 11 ms mean 100. Zero for still pictures and frames that were
+    /// not decoded.
     pub fn frame_duration(&self, index: u32) -> Duration {
         // SAFETY: a living handle.
         Duration::from_millis(unsafe { sys::imgdl_image_frame_duration_ms(self.raw(), index) }.into())
@@ -315,8 +167,8 @@ impl Image {
         unsafe { sys::imgdl_image_loop_count(self.raw()) }
     }
 
-    /// Pixels of the picture for each pixel of the layout: what the request said, or its URL's file name (photo@2x.png). 1
-    /// for images that no request made.
+    /// Pixels of the picture for each pixel of the layout: what the request said, or its URL's file name
+    /// (photo@2x.png). 1 for images that no request made.
     pub fn scale_factor(&self) -> f64 {
         // SAFETY: a living handle.
         unsafe { sys::imgdl_image_scale_factor(self.raw()) }
@@ -347,8 +199,8 @@ impl Image {
         Rectangle { x: raw.x, y: raw.y, width: raw.width, height: raw.height }
     }
 
-    /// The rows that are [ready](Image::ready), one after the other with [`stride`](Image::stride) bytes each: the whole
-    /// picture if it is complete. Nothing is copied.
+    /// The rows that are [ready](Image::ready), one after the other with [`stride`](Image::stride) bytes each: the
+    /// whole picture if it is complete. Nothing is copied.
     ///
     /// Of a partial image only these rows may be looked at: the decoder may be writing the others at this moment. If
     /// what is ready is narrower than the picture, this is empty; [`rows`](Image::rows) works always.
@@ -365,7 +217,7 @@ impl Image {
 
     /// The rows of the part that is [ready](Image::ready), from the top, without what lies beside it.
     pub fn rows(&self) -> Rows<'_> {
-        Rows { image: self, ready: self.ready(), stride: self.stride(), next: 0 }
+        Rows::new(self)
     }
 
     /// A copy of the whole canvas, [`stride`](Image::stride) × [`height`](Image::height) bytes; what is not
@@ -382,7 +234,7 @@ impl Image {
 
     /// # Safety
     /// The range is inside of stride × height bytes and of what is ready.
-    unsafe fn slice(&self, start: usize, length: usize) -> &[u8] {
+    pub(crate) unsafe fn slice(&self, start: usize, length: usize) -> &[u8] {
         // SAFETY: a living handle.
         let pixels = unsafe { sys::imgdl_image_pixels(self.raw()) }.cast::<u8>();
         if pixels.is_null() || length == 0 {
@@ -416,138 +268,5 @@ impl fmt::Debug for Image {
             parts.field("ready", &self.ready());
         }
         parts.finish_non_exhaustive()
-    }
-}
-
-/// The rows of an image that are ready: see [`Image::rows`].
-#[derive(Clone, Debug)]
-pub struct Rows<'a> {
-    image: &'a Image,
-    ready: Rectangle,
-    stride: usize,
-    next: u32,
-}
-
-impl<'a> Iterator for Rows<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.next == self.ready.height {
-            return None;
-        }
-        let row = self.ready.y as usize + self.next as usize;
-        self.next += 1;
-        // SAFETY: inside of `ready`: "Copy or upload this rectangle only".
-        Some(unsafe { self.image.slice(row * self.stride + self.ready.x as usize * 4, self.ready.width as usize * 4) })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.ready.height - self.next) as usize;
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Rows<'_> {}
-
-/// One frame of an animation.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Frame {
-    /// As the viewer sees it.
-    pub image: Image,
-    /// How long it is shown.
-    pub duration: Duration,
-}
-
-/// The frames of an image: see [`Image::frames`].
-#[derive(Clone, Debug)]
-pub struct Frames<'a> {
-    image: &'a Image,
-    next: u32,
-    count: u32,
-}
-
-impl Iterator for Frames<'_> {
-    type Item = Frame;
-
-    fn next(&mut self) -> Option<Frame> {
-        if self.next == self.count {
-            return None;
-        }
-        let index = self.next;
-        match self.image.frame(index) {
-            Ok(image) => {
-                self.next += 1;
-                Some(Frame { image, duration: self.image.frame_duration(index) })
-            }
-            // None after it was decoded either.
-            Err(_) => {
-                self.next = self.count;
-                None
-            }
-        }
-    }
-}
-
-impl FusedIterator for Frames<'_> {}
-
-/// The bytes of a response, Content-Encoding undone. Cloning it copies no byte.
-pub struct Body(NonNull<sys::imgdl_data>);
-
-// SAFETY: "Every function may be called from any thread"; "a body; immutable, shared, reference-counted".
-unsafe impl Send for Body {}
-// SAFETY: as for Send.
-unsafe impl Sync for Body {}
-
-impl Body {
-    /// Takes a reference of its own; None for NULL.
-    ///
-    /// # Safety
-    /// `raw` is NULL or valid during the call.
-    pub(crate) unsafe fn from_borrowed(raw: *mut sys::imgdl_data) -> Option<Body> {
-        // SAFETY: "Another reference, and the same handle; NULL for an invalid one".
-        NonNull::new(unsafe { sys::imgdl_data_retain(raw) }).map(Body)
-    }
-}
-
-impl Deref for Body {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: a living handle. "The bytes, valid until the last reference is released; NULL if there are none."
-        unsafe {
-            let bytes = sys::imgdl_data_bytes(self.0.as_ptr()).cast::<u8>();
-            if bytes.is_null() {
-                return &[];
-            }
-            slice::from_raw_parts(bytes, sys::imgdl_data_length(self.0.as_ptr()))
-        }
-    }
-}
-
-impl AsRef<[u8]> for Body {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl Clone for Body {
-    fn clone(&self) -> Body {
-        // SAFETY: a living handle: the same one comes back, with one more reference.
-        unsafe { sys::imgdl_data_retain(self.0.as_ptr()) };
-        Body(self.0)
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        // SAFETY: the one reference that this value holds.
-        unsafe { sys::imgdl_data_release(self.0.as_ptr()) }
-    }
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Body({} bytes)", self.len())
     }
 }

@@ -15,8 +15,9 @@ use crate::guard::{self, contained};
 use crate::headers::CHeaders;
 use crate::outgoing::Outgoing;
 
-/// Loads URLs of a scheme: see [`Downloader::register_transport`](crate::Downloader::register_transport). Requests share its
-/// transfers, and limits, timeouts, retries and validation hold for them, as for any other. A closure is a loader, too.
+/// Loads URLs of a scheme: see [`Downloader::register_transport`](crate::Downloader::register_transport). Requests
+/// share its transfers, and limits, timeouts, retries and validation hold for them, as for any other. A closure is a
+/// loader, too.
 ///
 /// ```no_run
 /// use imgdl::{Downloader, Outgoing, Transfer};
@@ -36,8 +37,8 @@ use crate::outgoing::Outgoing;
 /// ```
 pub trait Loader: Send + Sync + 'static {
     /// Begins a transfer; called on the library's thread that drives all of them, so must not wait. It reports through
-    /// `transfer`, inside this call or later, on any thread. A panic fails the transfer, unless that had been given away
-    /// before.
+    /// `transfer`, inside this call or later, on any thread. A panic fails the transfer, unless that had been given
+    /// away before.
     fn start(&self, request: &Outgoing<'_>, transfer: Transfer);
 }
 
@@ -63,8 +64,8 @@ impl Cancelling {
 /// A transfer that a [`Loader`] runs: reports the head, the body, the end. It may move to another thread. One that is
 /// dropped before its end has failed with [`Code::CONNECTION_LOST`].
 ///
-/// Ending and dropping it wait for [`on_cancel`](Transfer::on_cancel)'s callback on another thread: hold no lock then that
-/// the callback takes.
+/// Ending and dropping it wait for [`on_cancel`](Transfer::on_cancel)'s callback on another thread: hold no lock then
+/// that the callback takes.
 ///
 /// When nobody wants it any more nothing needs to be reported; what is reported all the same is no error, and ignored.
 pub struct Transfer {
@@ -86,8 +87,8 @@ impl Transfer {
         })
     }
 
-    /// Reports bytes of the body, which are copied, a Content-Encoding undone. Fewer or more than Content-Length are errors
-    /// of the download.
+    /// Reports bytes of the body, which are copied, a Content-Encoding undone. Fewer or more than Content-Length are
+    /// errors of the download.
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
         // SAFETY: a living handle; "copied" before the library returns.
         check(unsafe { sys::imgdl_transfer_body(self.raw.as_ptr(), bytes.as_ptr().cast(), bytes.len()) })
@@ -111,8 +112,8 @@ impl Transfer {
         self.cancelling.is_cancelled.load(Ordering::SeqCst)
     }
 
-    /// Calls `callback` when nobody wants it any more, on the library's thread that drives all transfers; at once, if that
-    /// has come. It takes the place of one that was given before.
+    /// Calls `callback` when nobody wants it any more, on the library's thread that drives all transfers; at once, if
+    /// that has come. It takes the place of one that was given before.
     pub fn on_cancel(&mut self, callback: impl FnOnce() + Send + 'static) {
         *self.cancelling.lock() = Some(Box::new(callback));
         // It looks for the callback after it has set the flag, and takes it once.
@@ -134,8 +135,8 @@ impl Cancelling {
 
 impl Drop for Transfer {
     fn drop(&mut self) {
-        // SAFETY: the handle is this value's. Afterwards cancel "neither runs nor begins any more" on another thread, and so
-        // what started points to can go.
+        // SAFETY: the handle is this value's. Afterwards cancel "neither runs nor begins any more" on another thread,
+        // and so what started points to can go.
         unsafe { sys::imgdl_transfer_release(self.raw.as_ptr()) }
     }
 }

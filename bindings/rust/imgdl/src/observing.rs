@@ -10,7 +10,8 @@ use crate::convert::{copied_text, lent_text, nanoseconds};
 use crate::error::Code;
 use crate::guard::contained;
 
-/// Where the time of a download went; zero where there was none. The transfer's, of its last attempt, except where said.
+/// Where the time of a download went; zero where there was none. The transfer's, of its last attempt, except where
+/// said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -106,9 +107,9 @@ pub enum Observed {
     Finished,
 }
 
-/// For [`Downloader::set_observer`](crate::Downloader::set_observer): lent for the time of the call. Of each transfer comes
-/// [`Started`](Observed::Started) first and [`Stopped`](Observed::Stopped), then [`Finished`](Observed::Finished) last; one
-/// that never left the queue is not observed.
+/// For [`Downloader::set_observer`](crate::Downloader::set_observer): lent for the time of the call. Of each transfer
+/// comes [`Started`](Observed::Started) first and [`Stopped`](Observed::Stopped), then [`Finished`](Observed::Finished)
+/// last; one that never left the queue is not observed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Observation<'a> {

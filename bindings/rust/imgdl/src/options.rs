@@ -12,8 +12,8 @@ use crate::convert::{c_option, c_path, c_string, milliseconds};
 use crate::error::{Code, Result};
 use crate::hooks::Hooks;
 
-/// When to try again after what may pass: no connection, a lost one, a timeout but the total one, 408, 429 and 5xx. Only
-/// GET, HEAD, PUT, DELETE and OPTIONS are tried again.
+/// When to try again after what may pass: no connection, a lost one, a timeout but the total one, 408, 429 and 5xx.
+/// Only GET, HEAD, PUT, DELETE and OPTIONS are tried again.
 ///
 /// ```
 /// use imgdl::Retry;

@@ -209,8 +209,8 @@ impl Request {
     }
 
     /// Calls `callback` with the events asked for, and with [`Event::Finished`] always. For one download calls never
-    /// overlap, and come in order; they may begin before `download` returns. After the last call the closure is dropped,
-    /// and so it is when `download` returns an error: exactly once.
+    /// overlap, and come in order; they may begin before `download` returns. After the last call the closure is
+    /// dropped, and so it is when `download` returns an error: exactly once.
     ///
     /// Without a callback the result waits in the token.
     pub fn on_event(self, events: Events, callback: impl FnMut(&Token, Event<'_>) + Send + 'static) -> Request {
@@ -232,8 +232,9 @@ impl Request {
         let mut raw = request.raw();
         let panics = arm(&mut raw, callback);
         let mut token = ptr::null_mut();
-        // SAFETY: the struct and what it points to live until the library returns. The closure is Send, as the executor's
-        // thread needs; it is disposed of in any case: "When an error is returned only the destructor is called".
+        // SAFETY: the struct and what it points to live until the library returns. The closure is Send, as the
+        // executor's thread needs; it is disposed of in any case: "When an error is returned only the destructor is
+        // called".
         check(unsafe { sys::imgdl_download(downloader, &raw, &mut token) })?;
         Ok(Token::from_owned(token, panics))
     }

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use imgdl_sys as sys;
 
+use crate::body::Body;
 use crate::convert::{copied_text, lent_bytes};
 use crate::error::{Code, Details, Error, Result};
 use crate::event::{known, Download, Event, Response};
+use crate::format::ImageInfo;
 use crate::guard::{contained, guarded, panic_text};
-use crate::image::{Body, Image, ImageInfo};
+use crate::image::Image;
 use crate::observing::Metrics;
 use crate::token::Token;
 

@@ -15,7 +15,8 @@ use crate::observing::Metrics;
 use crate::request::Priority;
 use crate::sink::{End, Panics};
 
-/// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes on.
+/// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes
+/// on.
 ///
 /// ```no_run
 /// use std::time::Duration;

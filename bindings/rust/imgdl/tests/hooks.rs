@@ -1,4 +1,5 @@
-//! Hooks: what they are asked, each answer, answers that come later or never, panics (features R1–R3, M7, M8, M16, B23).
+//! Hooks: what they are asked, each answer, answers that come later or never, panics (features R1–R3, M7, M8, M16,
+//! B23).
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Options of downloaders and requests: each does what it says, and a bad one is an error (features B8, B17, B20, C1–C10,
-//! K11, O4–O6).
+//! Options of downloaders and requests: each does what it says, and a bad one is an error (features B8, B17, B20,
+//! C1–C10, K11, O4–O6).
 
 mod support;
 
