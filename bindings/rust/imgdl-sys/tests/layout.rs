@@ -1,7 +1,8 @@
 //! Compares this crate with imgdl.h, in both directions: what the one has and the other has not is an error, too.
 //!
-//! A C program, made from the header's own text, tells sizes, offsets and values; and every function, written in C again
-//! as it is declared in Rust, must be one that the C compiler accepts beside the header; so must a pointer to every field.
+//! A C program, made from the header's own text, tells sizes, offsets and values; and every function, written in C
+//! again as it is declared in Rust, must be one that the C compiler accepts beside the header; so must a pointer to
+//! every field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;

@@ -102,9 +102,12 @@ impl Drop for Pump {
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let executor = PumpedExecutor::new()?;
 /// let downloader = Downloader::builder().executor(executor.executor()).build()?;
-/// downloader.download(Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event|
-/// println!("{event:?}")))?; while downloader.current_count() > 0 {     wait_until_readable(executor.as_raw_fd());
-/// executor.dispatch(0)?; }
+/// let request = Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event| println!("{event:?}"));
+/// downloader.download(request)?;
+/// while downloader.current_count() > 0 {
+///     wait_until_readable(executor.as_raw_fd());
+///     executor.dispatch(0)?;
+/// }
 /// # Ok(())
 /// # }
 /// ```
