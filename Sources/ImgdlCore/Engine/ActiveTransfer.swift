@@ -101,6 +101,7 @@ final class ActiveTransfer {
     /// A hook's bytes in place of those that came. False when there is no memory.
     func replaceBody(_ bytes: [UInt8]) -> Bool {
         wholeBody = nil
+        probing = .notBegun
         let replacement = Body(expected: Int64(bytes.count))
         body = replacement
         return bytes.withUnsafeBytes { replacement.append($0) }

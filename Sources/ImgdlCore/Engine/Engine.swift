@@ -6,7 +6,7 @@ final class Engine: TransportEvents {
     let mailbox: Mailbox
     private let loop: EventLoop
     let clock: any Clock
-    private let codec: any ImageCodec
+    let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
     private let ledger: MemoryLedger

@@ -145,8 +145,5 @@ package struct Downloads {
         transfers.count - waiting.count - running.count - parked.count - restingCount
     }
 
-    /// Those that stand still in the background or for want of memory.
-    package var pausedCount: Int { parked.count + pressed.count }
-
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 }
