@@ -44,12 +44,16 @@ final class ActiveTransfer {
         hops = []
         response = nil
         expected = -1
+        dropBody()
+        variants = []
+        attempt += 1
+    }
+
+    func dropBody() {
         received = 0
         body = nil
         wholeBody = nil
-        variants = []
         probing = .notBegun
-        attempt += 1
     }
 
     func startHop(_ url: ParsedURL, redirect: Redirect?) {

@@ -225,6 +225,7 @@ final class Engine: TransportEvents {
     private func authenticate(_ id: TransferID, _ credential: Credential) {
         guard let transfer = transfer(id) else { return }
         transfer.authentication = (transfer.url, credential)
+        transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
         transport?.start(id, transportRequest(id, transfer))
     }

@@ -25,6 +25,7 @@ extension Downloads {
 
     /// Has go on what may, after whatever happened: what the memory budget held back, what was paused, what waits.
     mutating func startWaiting(_ now: Instant) {
+        guard !isExpiring else { return }
         relieve(now)
         resumeParked(now)
         while mayStart,

@@ -148,6 +148,9 @@ extension Downloads {
         if let redirect = transfers[id].redirect {
             redirected(id, redirect, now)
         } else if let credential = transfers[id].credential.take() {
+            // What came of the challenge's body while the hook was asked.
+            forgetBody(id)
+            transfers[id].voidBody()
             actions.append(.authenticate(id, credential))
             connect(id, now)
         } else {

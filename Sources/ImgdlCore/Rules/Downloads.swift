@@ -45,6 +45,8 @@ package struct Downloads {
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    /// What is due is dealt with; nothing starts in between.
+    var isExpiring = false
     var failedURLs = FailedURLs()
     /// For the waits between attempts.
     var random: SmallGenerator

@@ -171,6 +171,7 @@ struct Witness {
         case .authenticate(let id, _):
             try live(id)
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
+            transfers[id]!.received = 0
             connect(id)
         case .ask(let id, let question): try see(id, question)
         case .setPaused(let id, let isPaused):
