@@ -73,7 +73,7 @@ struct RandomPlay {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<16: try submit()
         case 16..<20: try cancel()
-        case 20: if random.oneIn(4) { try cancelAll() }
+        case 20: if random.oneIn(4) { try cancelAll() } else if random.oneIn(6) { try changeSession() }
         case 21..<24: try setPriority()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
@@ -141,6 +141,20 @@ struct RandomPlay {
         for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
         downloads.cancelAll(witness.now)
         try settle("cancelAll")
+    }
+
+    private mutating func changeSession() throws {
+        if random.oneIn(2) {
+            downloads.invalidate(cancels: false, witness.now)
+            return try settle("invalidate")
+        }
+        for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
+        witness.limits.maximumConcurrent = Int.random(in: 1...5, using: &random)
+        witness.limits.maximumPerHost = Int.random(in: 0...2, using: &random)
+        witness.limits.memoryBudget = [300, 2_000].randomElement(using: &random)!
+        witness.limits.idleTimeout = [200, 5_000].randomElement(using: &random)!
+        downloads.reconfigure(witness.limits, witness.now)
+        try settle("reconfigure")
     }
 
     private mutating func setPriority() throws {
