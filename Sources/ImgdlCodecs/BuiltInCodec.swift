@@ -92,7 +92,7 @@ final class SniffingDecoder: ImageDecoder {
         case .jpeg: return try JPEGDecoder(options)
         case .png: return try PNGDecoder(options)
         case .webp: return WebPDecoder(options)
-        case .gif: throw Failure(.badImageData, "GIF is not supported yet")
+        case .gif: return GIFDecoder(options)
         case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }

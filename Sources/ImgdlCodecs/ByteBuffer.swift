@@ -34,6 +34,12 @@ final class ByteBuffer {
         memmove(memory, memory.advanced(by: removed), count)
     }
 
+    /// Writes over four bytes that are there.
+    func store(_ number: UInt32, at offset: Int) {
+        guard let memory, offset >= 0, offset + 4 <= count else { return }
+        memory.storeBytes(of: number, toByteOffset: offset, as: UInt32.self)
+    }
+
     /// Keeps the memory for what comes next.
     func removeAll() { count = 0 }
 

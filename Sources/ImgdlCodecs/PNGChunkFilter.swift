@@ -12,6 +12,8 @@ struct PNGChunkFilter {
         case head
         case whole(length: Int)
         case imageData(remaining: Int)
+        case frameSequence(length: Int)
+        case frameData(remaining: Int)
         case dropped(remaining: Int)
         case end
     }
@@ -22,15 +24,21 @@ struct PNGChunkFilter {
     private static let signatureLength = 8
     private static let headLength = 8
     private static let checksumLength = 4
+    private static let sequenceLength = 4
     /// No chunk that is needed whole is longer; EXIF may hold a thumbnail.
     private static let longestWhole = 64 * 1024
     private static let longestEXIF = 1024 * 1024
+    private static let longestControl = 26
 
     private var state = State.signature
     private var progress = Progress.nothing
     private let held = ByteBuffer()
+    /// Gets what libpng does not understand, and what both need.
+    let animation: PNGAnimation
     /// What EXIF says, wherever it stood so far.
     private(set) var orientation: Int?
+
+    init(_ animation: PNGAnimation) { self.animation = animation }
 
     /// The chunk IEND has passed.
     var isAtEnd: Bool { if case .end = state { true } else { false } }
@@ -42,6 +50,7 @@ struct PNGChunkFilter {
             case .signature:
                 guard try hold(&rest, Self.signatureLength) else { return nil }
                 state = .head
+                try animation.keep(held.bytes, isHeader: false)
                 return held.bytes
             case .head:
                 guard try hold(&rest, Self.headLength) else { return nil }
@@ -50,12 +59,34 @@ struct PNGChunkFilter {
                 guard try hold(&rest, length) else { return nil }
                 let name = Self.name(of: held.bytes)
                 state = name == "IEND" ? .end : .head
-                if name != "eXIf" { return held.bytes }
-                readEXIF()
+                switch name {
+                case "eXIf": readEXIF()
+                case "acTL": animation.announce(checkedData)
+                case "fcTL": try animation.begin(checkedData)
+                default:
+                    if name == "IEND" {
+                        try animation.end()
+                    } else {
+                        try animation.keep(held.bytes, isHeader: name == "IHDR")
+                    }
+                    return held.bytes
+                }
+                held.removeAll()
             case .imageData(let remaining):
                 let taken = Self.take(&rest, remaining)
                 state = taken.count == remaining ? .head : .imageData(remaining: remaining - taken.count)
+                try animation.feed(taken)
                 return taken
+            case .frameSequence(let length):
+                guard try hold(&rest, Self.headLength + Self.sequenceLength) else { return nil }
+                let sequence = held.bytes.suffix(Self.sequenceLength).reduce(0) { $0 << 8 | Int($1) }
+                held.removeAll()
+                try animation.beginFrameData(sequence: sequence, length: length)
+                state = .frameData(remaining: length + Self.checksumLength)
+            case .frameData(let remaining):
+                let taken = Self.take(&rest, remaining)
+                state = taken.count == remaining ? .head : .frameData(remaining: remaining - taken.count)
+                try animation.feed(taken)
             case .dropped(let remaining):
                 let taken = Self.take(&rest, remaining)
                 state = taken.count == remaining ? .head : .dropped(remaining: remaining - taken.count)
@@ -83,10 +114,18 @@ struct PNGChunkFilter {
         }
         if name == "IDAT", progress != .behindImageData {
             progress = .imageData
+            try animation.beginImageData(length: length)
             state = .imageData(remaining: length + Self.checksumLength)
             return true
         }
-        if progress == .imageData { progress = .behindImageData }
+        if progress == .imageData {
+            progress = .behindImageData
+            try animation.endImageData()
+        }
+        if name == "fdAT", length >= Self.sequenceLength {
+            state = .frameSequence(length: length - Self.sequenceLength)
+            return false
+        }
         if isNeeded(name, length) {
             state = .whole(length: Self.headLength + length + Self.checksumLength)
             return false
@@ -104,17 +143,22 @@ struct PNGChunkFilter {
         switch name {
         case "IHDR", "PLTE", "tRNS", "IEND": length <= Self.longestWhole
         case "eXIf": length <= Self.longestEXIF && orientation == nil
+        case "acTL", "fcTL": length <= Self.longestControl
         default: false
         }
     }
 
     private mutating func readEXIF() {
+        guard let data = checkedData else { return }
+        orientation = EXIFReader.orientation(of: data)
+    }
+
+    /// What is in the chunk that is held; nil if it is damaged.
+    private var checkedData: UnsafeRawBufferPointer? {
         let stored = held.bytes.suffix(Self.checksumLength).reduce(0) { $0 << 8 | UInt32($1) }
         let chunk = held.bytes.dropLast(Self.checksumLength)
-        if checksum(chunk.dropFirst(4)) == stored {
-            orientation = EXIFReader.orientation(of: UnsafeRawBufferPointer(rebasing: chunk.dropFirst(Self.headLength)))
-        }
-        held.removeAll()
+        guard checksum(chunk.dropFirst(4)) == stored else { return nil }
+        return UnsafeRawBufferPointer(rebasing: chunk.dropFirst(Self.headLength))
     }
 
     /// CRC-32 (PNG section 5.5); one small chunk is not worth a table.

@@ -9,7 +9,8 @@ import ImgdlCore
 final class PNGDecoder: ImageDecoder {
     private let options: DecodeOptions
     private let session: OpaquePointer
-    private var filter = PNGChunkFilter()
+    private let animation: PNGAnimation
+    private var filter: PNGChunkFilter
     private var isComplete = false
 
     private(set) var header: ImageHeader?
@@ -20,7 +21,7 @@ final class PNGDecoder: ImageDecoder {
     private var written: PixelBuffer?
     /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
     private var snapshot: PixelBuffer?
-    private var shown = (pass: -1, rows: 0)
+    private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
     private var premultiplies: Bool { options.pixelFormat.isPremultiplied && found.has_alpha != 0 }
@@ -31,6 +32,8 @@ final class PNGDecoder: ImageDecoder {
         }
         self.options = options
         self.session = session
+        animation = PNGAnimation(options)
+        filter = PNGChunkFilter(animation)
     }
 
     deinit { codec_png_destroy(session) }
@@ -60,8 +63,9 @@ final class PNGDecoder: ImageDecoder {
 
     func partialImage() -> DecodedImage? {
         let rows = isInterlaced ? codec_png_rows(session) : scaler?.rows ?? codec_png_rows(session)
-        let now = (pass: Int(codec_png_pass(session)), rows: rows)
-        guard now.rows > 0, now > shown else { return nil }
+        let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
+        guard now.rows > 0, (now.pass, now.rows) > (shown.pass, shown.rows) || now.frames > max(1, shown.frames)
+        else { return nil }
         let image = try? picture(isComplete: false)
         if image != nil { shown = now }
         return image
@@ -89,7 +93,9 @@ final class PNGDecoder: ImageDecoder {
         try options.checkSize(width: width, height: height)
         let stored = filter.orientation ?? 1
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
-        let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
+        let frames = options.decodesAllFrames ? animation.frameCount : 1
+        let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
+        animation.shown(as: layout)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
         let written = try target.makeCanvas(options.pixelFormat)
@@ -107,12 +113,13 @@ final class PNGDecoder: ImageDecoder {
         self.layout = layout
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
-            hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
+            frameCount: animation.frameCount, hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
     }
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
     private func end() throws(Failure) {
         guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw failure() }
+        header?.frameCount = animation.frameCount
         isComplete = true
     }
 
@@ -146,7 +153,16 @@ final class PNGDecoder: ImageDecoder {
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
         return DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1)
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
+            frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
+    }
+
+    /// The decoded frames. Where only one was wanted it is the picture, which need not be a frame of the animation.
+    private func frames(behind pixels: PixelBuffer, isWhole: Bool) -> [AnimationFrame] {
+        guard animation.frameCount > 1 else { return [] }
+        if options.decodesAllFrames { return animation.frames }
+        let milliseconds = AnimationFrame.shown(milliseconds: animation.firstMilliseconds)
+        return isWhole ? [AnimationFrame(pixels: pixels, milliseconds: milliseconds)] : []
     }
 
     /// EXIF behind the pixels is rare but allowed: only now is it known how the picture has to be turned.

@@ -1,74 +1,219 @@
 import CCodecs
 import ImgdlCore
 
-/// Animated WebP, so far its first frame as it lies on the canvas. libwebp composes whole files only.
-enum WebPAnimation {
-    struct Frame {
-        var pixels: PixelBuffer
-        var rows: Int
-        /// Of the whole animation; 0 where that is not known.
-        var count: Int
+/// An animated WebP: each frame through an incremental decoder of its own, and composed as libwebp's WebPAnimDecoder
+/// does, to the bit. Frames that nobody asked for are walked over, their headers checked.
+final class WebPAnimation {
+    private let options: DecodeOptions
+    private let width: Int
+    private let height: Int
+    private var reader = WebPFrameReader()
+    private var canvas: FrameCanvas
+
+    /// What is known of the file so far.
+    private(set) var frameCount = 0
+    private(set) var loopCount = 1
+    private(set) var orientation: Int?
+    private var hasLoops = false
+
+    private var frame: WebPFrameReader.Frame?
+    private var length = 0
+    /// The frame's bytes, from its first chunk on: until it is decoded, or its header read.
+    private let body = ByteBuffer()
+    private var received = 0
+    private var features: WebPBitstreamFeatures?
+    private var still: WebPStill?
+
+    /// The frame before, which decides what this one is drawn over.
+    private var last: WebPFrameReader.Frame?
+    private var wasKey = false
+
+    /// The first frame as the caller wants it but upright, like all frames, and its rows that are final.
+    private(set) var first: PixelBuffer?
+    private(set) var readyRows = 0
+    private var placedRows = 0
+    private(set) var frames: [AnimationFrame] = []
+
+    init(width: Int, height: Int, _ options: DecodeOptions) {
+        (self.width, self.height, self.options) = (width, height, options)
+        canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
     }
 
-    static func firstFrame(
-        of body: UnsafeRawBufferPointer, _ features: WebPBitstreamFeatures, _ format: PixelFormat
-    ) throws(Failure) -> Frame {
-        var settings = WebPAnimDecoderOptions()
-        guard WebPAnimDecoderOptionsInit(&settings) != 0 else { throw broken }
-        settings.color_mode = format.isBGRA ? MODE_BGRA : MODE_RGBA
-        var data = webpData(body)
-        var info = WebPAnimInfo()
-        guard let decoder = WebPAnimDecoderNew(&data, &settings) else { throw broken }
-        defer { WebPAnimDecoderDelete(decoder) }
-        var pixels: UnsafeMutablePointer<UInt8>?
-        var time: Int32 = 0
-        guard WebPAnimDecoderGetInfo(decoder, &info) != 0, info.canvas_width == features.width,
-            info.canvas_height == features.height, WebPAnimDecoderGetNext(decoder, &pixels, &time) != 0, let pixels
-        else { throw broken }
-        let canvas = try PixelBuffer(width: Int(info.canvas_width), height: Int(info.canvas_height), format: format)
-        canvas.bytes.copyMemory(from: pixels, byteCount: canvas.byteCount)
-        premultiply(canvas)
-        return Frame(pixels: canvas, rows: canvas.height, count: Int(info.frame_count))
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        var rest = bytes
+        while let event = try reader.next(&rest) {
+            switch event {
+            case .loops(let plays): (loopCount, hasLoops) = (plays, true)
+            case .exif(let data): orientation = orientation ?? EXIFReader.orientation(of: data)
+            case .frame(let frame, let length): try begin(frame, length)
+            case .data(let data): try read(data)
+            case .frameEnd: try endFrame()
+            }
+        }
     }
 
-    /// The first frame of a file that is cut or damaged, as far as it goes; what its frame leaves free is transparent.
-    static func salvagedFrame(
-        of body: UnsafeRawBufferPointer, _ features: WebPBitstreamFeatures, _ format: PixelFormat
-    ) -> Frame? {
-        var data = webpData(body)
-        var state = WEBP_DEMUX_PARSE_ERROR
-        guard let demuxer = WebPDemuxPartial(&data, &state) else { return nil }
-        defer { WebPDemuxDelete(demuxer) }
-        var frame = WebPIterator()
-        guard WebPDemuxGetFrame(demuxer, 1, &frame) != 0 else { return nil }
-        defer { WebPDemuxReleaseIterator(&frame) }
-        let (width, height) = (Int(features.width), Int(features.height))
-        let (x, y) = (Int(frame.x_offset), Int(frame.y_offset))
-        guard x >= 0, y >= 0, frame.width > 0, x + Int(frame.width) <= width, y + Int(frame.height) <= height,
-            let canvas = try? PixelBuffer(width: width, height: height, format: format),
-            let stride = Int32(exactly: canvas.stride)
-        else { return nil }
-        let offset = y * canvas.stride + x * format.bytesPerPixel
-        let target = canvas.bytes.advanced(by: offset).assumingMemoryBound(to: UInt8.self)
-        guard let decoder = WebPINewRGB(format.isBGRA ? MODE_BGRA : MODE_RGBA, target, canvas.byteCount - offset, stride)
-        else { return nil }
-        defer { WebPIDelete(decoder) }
-        _ = WebPIUpdate(decoder, frame.fragment.bytes, frame.fragment.size)
-        var last: Int32 = 0
-        guard WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil, last > 0 else { return nil }
-        premultiply(canvas)
-        let isWhole = last == frame.height
-        return Frame(pixels: canvas, rows: isWhole ? height : y + Int(last), count: 0)
+    /// The file ends here, by its own header.
+    func end() throws(Failure) {
+        guard reader.isBetweenChunks, frameCount > 0 else { throw broken("ends within a chunk, or has none") }
     }
 
-    private static var broken: Failure { Failure(.badImageData, "libwebp: the animation is broken") }
-
-    private static func webpData(_ body: UnsafeRawBufferPointer) -> WebPData {
-        WebPData(bytes: body.baseAddress?.assumingMemoryBound(to: UInt8.self), size: body.count)
+    /// More rows may be in bytes that were waiting for their batch.
+    func salvage() {
+        guard first != nil, still != nil else { return }
+        try? still?.update(body.bytes)
+        try? placeFirst()
     }
 
-    private static func premultiply(_ canvas: PixelBuffer) {
-        guard canvas.format.isPremultiplied else { return }
-        codec_premultiply(canvas.bytes.assumingMemoryBound(to: UInt8.self), canvas.width * canvas.height)
+    // MARK: One frame
+
+    private func begin(_ frame: WebPFrameReader.Frame, _ length: Int) throws(Failure) {
+        frameCount += 1
+        let area = frame.rectangle
+        guard hasLoops else { throw broken("comes ahead of the ANIM chunk") }
+        guard area.x + area.width <= width, area.y + area.height <= height else {
+            throw broken("lies outside the canvas")
+        }
+        try options.checkFrame(number: frameCount, width: width, height: height)
+        (self.frame, self.length, received, features, still) = (frame, length, 0, nil, nil)
+        body.removeAll()
+        if frameCount == 1 { first = try PixelBuffer(width: width, height: height, format: options.pixelFormat) }
+    }
+
+    private var isDecoded: Bool { frameCount == 1 || options.decodesAllFrames }
+
+    private func read(_ data: UnsafeRawBufferPointer) throws(Failure) {
+        received += data.count
+        guard isDecoded || features == nil else { return }
+        try body.append(data)
+        try readFeatures()
+        guard isDecoded, let still else { return }
+        try still.offer(body.bytes, from: 0, isWhole: received >= length, length: length)
+        if frameCount == 1 { try placeFirst() }
+    }
+
+    private func readFeatures() throws(Failure) {
+        guard features == nil, let frame else { return }
+        var found = WebPBitstreamFeatures()
+        let start = body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        let status = WebPGetFeatures(start, body.count, &found)
+        if status == VP8_STATUS_NOT_ENOUGH_DATA { return }
+        try WebPStill.check(status)
+        let area = frame.rectangle
+        guard found.width == area.width, found.height == area.height, found.has_animation == 0 else {
+            throw broken("has another size than it says")
+        }
+        features = found
+        let isLossless = body.bytes.starts(with: "VP8L".utf8)
+        if isDecoded {
+            still = try WebPStill(
+                found, isLossless: isLossless, width: Int(found.width), height: Int(found.height),
+                options.pixelFormat.straight)
+        } else {
+            body.removeAll()
+        }
+    }
+
+    private func placeFirst() throws(Failure) {
+        guard let still, let frame, let first, still.rows > placedRows else { return }
+        var placement = shownLayout.placement(on: first)
+        placement.origin += frame.rectangle.x * placement.step_x + frame.rectangle.y * placement.step_y
+        let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
+        codec_place_rows(
+            source.assumingMemoryBound(to: UInt8.self), still.pixels.width, placedRows, still.rows - placedRows,
+            placement, options.pixelFormat.isPremultiplied ? 1 : 0)
+        placedRows = still.rows
+        readyRows = frame.rectangle.y + placedRows
+    }
+
+    private func endFrame() throws(Failure) {
+        guard let frame else { return }
+        guard let features else { throw broken("has no picture in it") }
+        guard isDecoded, let still else { return }
+        try still.update(body.bytes)
+        if frameCount == 1 { try placeFirst() }
+        guard still.isComplete else { throw broken("ends after \(still.rows) of \(frame.rectangle.height) rows") }
+        body.removeAll()
+        self.still = nil
+        self.frame = nil
+        if frameCount == 1, let first {
+            readyRows = height
+            if options.decodesAllFrames {
+                try compose(frame, still.pixels, features, options.pixelFormat.isPremultiplied ? nil : first)
+            } else {
+                frames = [AnimationFrame(pixels: first, milliseconds: milliseconds(frame))]
+            }
+        } else {
+            try compose(frame, still.pixels, features, nil)
+        }
+    }
+
+    /// `drawn` is the canvas where the frame is on it already.
+    private func compose(
+        _ frame: WebPFrameReader.Frame, _ pixels: PixelBuffer, _ features: WebPBitstreamFeatures, _ drawn: PixelBuffer?
+    ) throws(Failure) {
+        let isKey = isKey(frame, hasAlpha: features.has_alpha != 0)
+        if isKey { canvas = FrameCanvas(width: canvas.width, height: canvas.height, format: canvas.format) }
+        let work: PixelBuffer
+        if let drawn {
+            work = drawn
+        } else {
+            work = try canvas.next()
+            draw(pixels, frame, on: work, blends: frame.blends && !isKey)
+        }
+        canvas.dispose(work, frame.rectangle, frame.disposal)
+        (last, wasKey) = (frame, isKey)
+        let shown = frameCount == 1 ? first ?? work : try work.shown(as: shownLayout, options.pixelFormat)
+        frames.append(AnimationFrame(pixels: shown, milliseconds: milliseconds(frame)))
+    }
+
+    /// Frames are turned and scaled together, at the end.
+    private var shownLayout: CanvasLayout {
+        CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
+    }
+
+    private func milliseconds(_ frame: WebPFrameReader.Frame) -> Int {
+        AnimationFrame.shown(milliseconds: frame.milliseconds)
+    }
+
+    /// Nothing of the frames before is seen through this one.
+    private func isKey(_ frame: WebPFrameReader.Frame, hasAlpha: Bool) -> Bool {
+        func isFull(_ frame: WebPFrameReader.Frame) -> Bool {
+            frame.rectangle.covers(width: canvas.width, height: canvas.height)
+        }
+        guard let last else { return true }
+        if !hasAlpha || !frame.blends, isFull(frame) { return true }
+        return last.disposal == .background && (isFull(last) || wasKey)
+    }
+
+    private func draw(_ pixels: PixelBuffer, _ frame: WebPFrameReader.Frame, on canvas: PixelBuffer, blends: Bool) {
+        let area = frame.rectangle
+        // Where the frame before was cleared there is nothing to blend with: libwebp leaves these pixels as they are.
+        let cleared = last?.disposal == .background ? last?.rectangle : nil
+        for y in 0..<area.height {
+            let from = pixels.bytes.advanced(by: y * pixels.stride).assumingMemoryBound(to: UInt8.self)
+            let to = canvas.bytes.advanced(by: (area.y + y) * canvas.stride + area.x * 4)
+                .assumingMemoryBound(to: UInt8.self)
+            guard blends else {
+                UnsafeMutableRawPointer(to).copyMemory(from: from, byteCount: pixels.stride)
+                continue
+            }
+            var raw = 0..<0
+            if let cleared, (cleared.y..<cleared.y + cleared.height).contains(area.y + y) {
+                let columns = cleared.x - area.x..<cleared.x + cleared.width - area.x
+                raw = columns.clamped(to: 0..<area.width)
+            }
+            guard !raw.isEmpty else {
+                codec_blend_over_webp(to, from, area.width)
+                continue
+            }
+            codec_blend_over_webp(to, from, raw.lowerBound)
+            UnsafeMutableRawPointer(to + 4 * raw.lowerBound)
+                .copyMemory(from: from + 4 * raw.lowerBound, byteCount: 4 * raw.count)
+            codec_blend_over_webp(to + 4 * raw.upperBound, from + 4 * raw.upperBound, area.width - raw.upperBound)
+        }
+    }
+
+    private func broken(_ words: String) -> Failure {
+        Failure(.badImageData, "frame \(frameCount) of the WebP \(words)")
     }
 }

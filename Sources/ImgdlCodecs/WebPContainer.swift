@@ -3,7 +3,7 @@ import ImgdlCore
 /// Walks over the RIFF chunks of a WebP as they arrive: where its pixels begin, and which orientation its EXIF names.
 /// Chunk lengths come from the network; positions are 64-bit sums of 32-bit numbers and cannot overflow.
 struct WebPContainer {
-    private static let riffHeaderLength = 12
+    static let riffHeaderLength = 12
     private static let chunkHeaderLength = 8
     private static let longestEXIF = 1024 * 1024
 

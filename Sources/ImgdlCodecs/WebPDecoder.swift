@@ -19,6 +19,7 @@ final class WebPDecoder: ImageDecoder {
     private var container = WebPContainer()
     private var features: WebPBitstreamFeatures?
     private var still: WebPStill?
+    private var animation: WebPAnimation?
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
@@ -27,16 +28,20 @@ final class WebPDecoder: ImageDecoder {
     private var canvas: PixelBuffer?
     private var placedRows = 0
     private var shownRows = 0
+    private var shownFrames = 1
 
     init(_ options: DecodeOptions) { self.options = options }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         let room = container.length.map { max(0, $0 - received) } ?? bytes.count
         received += min(room, bytes.count)
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(room))
+        if let animation { return try feed(bytes, to: animation) }
         if let still, still.isComplete, layout != nil { return body.release() }
-        try body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
+        try body.append(bytes)
         container.walk(body.bytes)
         try readFeatures()
+        if let features, features.has_animation != 0 { return try beginAnimation(features) }
         try findOrientation()
         try decode()
     }
@@ -45,7 +50,13 @@ final class WebPDecoder: ImageDecoder {
         guard let features, let length = container.length, received >= length else {
             throw Failure(.truncated, "the WebP ends after \(received) of \(container.length ?? 12) bytes")
         }
-        if features.has_animation != 0 { return try firstFrame(features) }
+        if let animation {
+            try animation.end()
+            guard let image = try animated(animation, isComplete: true) else {
+                throw Failure(.badImageData, "the WebP has no pixels")
+            }
+            return image
+        }
         guard container.bitstreamStart != nil else { throw Failure(.badImageData, "the WebP has no picture in it") }
         try settle(container.orientation ?? 1)
         let still = try openedStill(features)
@@ -59,6 +70,11 @@ final class WebPDecoder: ImageDecoder {
     }
 
     func partialImage() -> DecodedImage? {
+        if let animation, layout != nil {
+            guard animation.readyRows > shownRows || animation.frames.count > shownFrames else { return nil }
+            (shownRows, shownFrames) = (animation.readyRows, max(1, animation.frames.count))
+            return try? animated(animation, isComplete: false)
+        }
         guard layout != nil, finishedRows > shownRows else { return nil }
         shownRows = finishedRows
         return image(isComplete: false)
@@ -66,7 +82,10 @@ final class WebPDecoder: ImageDecoder {
 
     func salvagedImage() -> DecodedImage? {
         guard let features else { return nil }
-        if features.has_animation != 0 { return salvagedFrame(features) }
+        if let animation {
+            animation.salvage()
+            return try? animated(animation, isComplete: false)
+        }
         guard container.bitstreamStart != nil else { return nil }
         // More rows may be in bytes that were waiting for their batch.
         try? settle(container.orientation ?? 1)
@@ -182,26 +201,34 @@ final class WebPDecoder: ImageDecoder {
             isComplete: isComplete)
     }
 
-    private func firstFrame(_ features: WebPBitstreamFeatures) throws(Failure) -> DecodedImage {
-        let frame = try WebPAnimation.firstFrame(of: body.bytes, features, options.pixelFormat)
-        return try animated(frame, features, isComplete: true)
+    // MARK: Animations
+
+    /// All behind the RIFF header goes through the frames' own reader; nothing of it is kept here.
+    private func beginAnimation(_ features: WebPBitstreamFeatures) throws(Failure) {
+        let animation = WebPAnimation(width: Int(features.width), height: Int(features.height), options)
+        self.animation = animation
+        defer { body.release() }
+        if !container.announcesEXIF { try settle(1) }
+        let chunks = UnsafeRawBufferPointer(rebasing: body.bytes.dropFirst(WebPContainer.riffHeaderLength))
+        try feed(chunks, to: animation)
     }
 
-    private func salvagedFrame(_ features: WebPBitstreamFeatures) -> DecodedImage? {
-        guard let frame = WebPAnimation.salvagedFrame(of: body.bytes, features, options.pixelFormat) else { return nil }
-        return try? animated(frame, features, isComplete: false)
+    private func feed(_ bytes: UnsafeRawBufferPointer, to animation: WebPAnimation) throws(Failure) {
+        defer { if layout == nil, let orientation = animation.orientation { try? settle(orientation) } }
+        try animation.feed(bytes)
     }
 
-    private func animated(
-        _ frame: WebPAnimation.Frame, _ features: WebPBitstreamFeatures, isComplete: Bool
-    ) throws(Failure) -> DecodedImage {
+    private func animated(_ animation: WebPAnimation, isComplete: Bool) throws(Failure) -> DecodedImage? {
+        guard let features, let first = animation.first, animation.readyRows > 0 else { return nil }
+        let isAnimated = animation.frameCount > 1
         let upright = ImageHeader(
-            format: .webp, width: frame.pixels.width, height: frame.pixels.height, frameCount: frame.count,
-            hasAlpha: features.has_alpha != 0, isProgressive: false)
+            format: .webp, width: first.width, height: first.height,
+            frameCount: isComplete ? animation.frameCount : 0, hasAlpha: features.has_alpha != 0, isProgressive: false)
         let image = DecodedImage(
-            header: upright, pixels: frame.pixels,
-            ready: PixelRectangle(x: 0, y: 0, width: frame.pixels.width, height: frame.rows), isComplete: isComplete)
-        let turned = try image.turned(container.orientation ?? 1, options)
+            header: upright, pixels: first,
+            ready: PixelRectangle(x: 0, y: 0, width: first.width, height: animation.readyRows), isComplete: isComplete,
+            frames: isAnimated ? animation.frames : [], loopCount: isAnimated ? animation.loopCount : 1)
+        let turned = try image.turned(animation.orientation ?? 1, options)
         header = turned.header
         return turned
     }

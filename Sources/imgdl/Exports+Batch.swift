@@ -1,8 +1,8 @@
 import CImgdl
 import ImgdlCore
 
-let batchOptionsSize1 = MemoryLayout<imgdl_batch_options>.stride
-let batchProgressSize1 = MemoryLayout<imgdl_batch_progress>.stride
+let batchOptionsSize1 = 48
+let batchProgressSize1 = 40
 
 extension Batch: ProcessBound {
     var processGeneration: Int { downloader.processGeneration }

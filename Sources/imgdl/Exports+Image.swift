@@ -57,6 +57,33 @@ public func imgdl_image_frame_count(_ handle: OpaquePointer?) -> UInt32 {
     UInt32(clamping: image(handle)?.header.frameCount ?? 0)
 }
 
+@_cdecl("imgdl_image_frame") @implementation
+public func imgdl_image_frame(
+    _ handle: OpaquePointer?, _ index: UInt32, _ frame: UnsafeMutablePointer<OpaquePointer?>?
+) -> imgdl_status {
+    call { () throws(Failure) in
+        let image = try object(handle, .image, as: ImageObject.self).image
+        guard let frame else { throw Failure(.invalidArgument, "frame is NULL") }
+        guard let found = image.frame(Int(index)) else {
+            let count = max(1, image.header.frameCount, image.frames.count)
+            guard index >= count else { throw Failure(.notReady, "frame \(index) was not decoded") }
+            throw Failure(.invalidArgument, "there is no frame \(index), but \(count)")
+        }
+        frame.pointee = ImageObject.handle(found)
+    }
+}
+
+@_cdecl("imgdl_image_frame_duration_ms") @implementation
+public func imgdl_image_frame_duration_ms(_ handle: OpaquePointer?, _ index: UInt32) -> UInt32 {
+    guard let frames = image(handle)?.frames, index < frames.count else { return 0 }
+    return UInt32(clamping: frames[Int(index)].milliseconds)
+}
+
+@_cdecl("imgdl_image_loop_count") @implementation
+public func imgdl_image_loop_count(_ handle: OpaquePointer?) -> UInt32 {
+    UInt32(clamping: image(handle)?.loopCount ?? 0)
+}
+
 @_cdecl("imgdl_image_scale_factor") @implementation
 public func imgdl_image_scale_factor(_ handle: OpaquePointer?) -> Double { image(handle)?.scaleFactor ?? 0 }
 

@@ -1,8 +1,8 @@
 import CImgdl
 import ImgdlCore
 
-let metricsSize1 = MemoryLayout<imgdl_metrics>.stride
-let statsSize1 = MemoryLayout<imgdl_stats>.stride
+let metricsSize1 = 128
+let statsSize1 = 2840
 
 /// `address`: lives as long as what holds the struct.
 func metricsStruct(_ metrics: Metrics, address: UnsafePointer<CChar>?) -> imgdl_metrics {
@@ -100,9 +100,12 @@ public func imgdl_stats_init(_ stats: UnsafeMutablePointer<imgdl_stats>?, _ size
 @_cdecl("imgdl_downloader_stats") @implementation
 public func imgdl_downloader_stats(_ handle: OpaquePointer?, _ stats: UnsafeMutablePointer<imgdl_stats>?) -> imgdl_status {
     call { () throws(Failure) in
-        let statistics = try object(handle, .downloader, as: Downloader.self).statistics
-        let load = statistics.load
-        try SizedStruct.write(statistics.read { statsStruct($0, load) }, to: stats, version1: statsSize1)
+        let downloader = try object(handle, .downloader, as: Downloader.self)
+        let load = downloader.statistics.load
+        var total = downloader.statistics.read { statsStruct($0, load) }
+        total.memory = UInt64(clamping: downloader.memoryInUse)
+        total.memory_peak = UInt64(clamping: downloader.memoryPeak)
+        try SizedStruct.write(total, to: stats, version1: statsSize1)
     }
 }
 
@@ -123,6 +126,7 @@ private func statsStruct(_ total: Statistics, _ load: Load) -> imgdl_stats {
     stats.waiting = UInt64(load.waiting)
     stats.running = UInt64(load.running)
     stats.decoding = UInt64(load.decoding)
+    stats.paused = UInt64(load.paused)
     fill(&stats.queue, total.queue)
     fill(&stats.resolve, total.resolve)
     fill(&stats.connect, total.connect)

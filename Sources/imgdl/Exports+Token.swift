@@ -49,6 +49,8 @@ private final class BorrowedResult {
     private let response: ResponseStruct?
     private let address: UnsafeMutablePointer<CChar>?
     private let metrics: UnsafeMutablePointer<imgdl_metrics>
+    private let contentType: UnsafeMutablePointer<CChar>?
+    private let preview: UnsafeMutableRawBufferPointer
 
     init(_ source: DownloadResult, _ options: SubscriberOptions) {
         message = strdup(source.message)
@@ -56,6 +58,9 @@ private final class BorrowedResult {
         address = strdup(source.metrics.address)
         metrics = .allocate(capacity: 1)
         metrics.initialize(to: metricsStruct(source.metrics, address: address))
+        contentType = strdup(source.contentType)
+        preview = .allocate(byteCount: source.preview.count, alignment: 1)
+        preview.copyBytes(from: source.preview)
         var result = imgdl_result()
         result.struct_size = UInt32(MemoryLayout<imgdl_result>.stride)
         result.code = source.code.rawValue
@@ -64,6 +69,9 @@ private final class BorrowedResult {
         result.image = source.image.flatMap { ImageObject.handle($0) }
         result.data = source.body.flatMap { DataObject.handle($0) }
         result.response = response?.pointer
+        result.content_type = UnsafePointer(contentType)
+        if !preview.isEmpty { result.preview = UnsafeRawPointer(preview.baseAddress) }
+        result.preview_length = preview.count
         result.metrics = UnsafePointer(metrics)
         self.result = result
     }
@@ -72,6 +80,8 @@ private final class BorrowedResult {
         if result.image != nil { _ = HandleTable.shared.release(result.image, .image) }
         if result.data != nil { _ = HandleTable.shared.release(result.data, .data) }
         free(message)
+        free(contentType)
+        preview.deallocate()
         free(address)
         metrics.deallocate()
     }

@@ -139,7 +139,10 @@ final class ScaledDecodingTests: XCTestCase {
         XCTAssertEqual([final.pixels.width, final.pixels.height], [final.header.width, final.header.height], name)
         for (image, copy) in partials {
             XCTAssertEqual([image.pixels.width, image.pixels.height], [final.pixels.width, final.pixels.height], name)
-            XCTAssertEqual(image.header, final.header, name)
+            // An animation does not say ahead how many frames it has.
+            var header = image.header
+            header.frameCount = final.header.frameCount
+            XCTAssertEqual(header, final.header, name)
             guard !image.header.isProgressive else { continue }
             let ready = image.ready
             for y in 0..<final.pixels.height {

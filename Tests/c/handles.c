@@ -288,28 +288,37 @@ TEST("references are counted, and retain gives the same handle")
         uint64_t tomorrow[4];                                                                                          \
     }
 
-/* The sizes of version 1.0, which programs have compiled in. */
+/* The sizes that programs have compiled in: of version 1.0, and, where it has grown, of 1.1. */
 _Static_assert(sizeof(imgdl_rectangle) == 16, "imgdl_rectangle");
-_Static_assert(sizeof(imgdl_decode_options) == 24, "imgdl_decode_options");
 _Static_assert(sizeof(imgdl_image_info) == 32, "imgdl_image_info");
 _Static_assert(sizeof(imgdl_header) == 2 * sizeof(void *), "imgdl_header");
-#if UINTPTR_MAX == UINT64_MAX
-_Static_assert(sizeof(imgdl_response) == 48, "imgdl_response");
-_Static_assert(sizeof(imgdl_event) == 80, "imgdl_event");
-_Static_assert(sizeof(imgdl_request) == 120, "imgdl_request");
-_Static_assert(sizeof(imgdl_config) == 56, "imgdl_config");
-_Static_assert(sizeof(imgdl_result) == 48, "imgdl_result");
-#endif
+_Static_assert(sizeof(imgdl_metrics) == 128, "imgdl_metrics");
+_Static_assert(sizeof(imgdl_stats) == 2840, "imgdl_stats");
+_Static_assert(sizeof(imgdl_batch_options) == 48, "imgdl_batch_options");
+_Static_assert(sizeof(imgdl_batch_progress) == 40, "imgdl_batch_progress");
+_Static_assert(sizeof(imgdl_outgoing) == 56, "imgdl_outgoing");
+_Static_assert(sizeof(imgdl_hooks_table) == 64, "imgdl_hooks_table");
+_Static_assert(sizeof(imgdl_coder_table) == 80, "imgdl_coder_table");
+_Static_assert(sizeof(imgdl_transport_table) == 40, "imgdl_transport_table");
+_Static_assert(sizeof(imgdl_observation) == 48, "imgdl_observation");
+#define GREW(type, first, size1, size2)                                                                                \
+    _Static_assert(offsetof(type, first) == size1 && sizeof(type) == size2, #type)
+GREW(imgdl_decode_options, target_width, 24, 56);
+GREW(imgdl_response, hops, 48, 64);
+GREW(imgdl_event, content_type, 80, 112);
+GREW(imgdl_request, user, 120, 248);
+GREW(imgdl_config, flags, 56, 200);
+GREW(imgdl_result, content_type, 48, 80);
 
 TEST("an init does nothing for a struct smaller than that of 1.0")
 {
     unsigned char bytes[256];
     memset(bytes, 0xAA, sizeof bytes);
-    imgdl_request_init((imgdl_request *)(void *)bytes, sizeof(imgdl_request) - 1);
-    imgdl_config_init((imgdl_config *)(void *)bytes, sizeof(imgdl_config) - 1);
-    imgdl_decode_options_init((imgdl_decode_options *)(void *)bytes, sizeof(imgdl_decode_options) - 1);
-    imgdl_image_info_init((imgdl_image_info *)(void *)bytes, sizeof(imgdl_image_info) - 1);
-    imgdl_result_init((imgdl_result *)(void *)bytes, sizeof(imgdl_result) - 1);
+    imgdl_request_init((imgdl_request *)(void *)bytes, 119);
+    imgdl_config_init((imgdl_config *)(void *)bytes, 55);
+    imgdl_decode_options_init((imgdl_decode_options *)(void *)bytes, 23);
+    imgdl_image_info_init((imgdl_image_info *)(void *)bytes, 31);
+    imgdl_result_init((imgdl_result *)(void *)bytes, 47);
     for (size_t i = 0; i < sizeof bytes; i++)
         if (bytes[i] != 0xAA) {
             FAIL("byte %zu was written", i);
@@ -353,7 +362,7 @@ TEST("a request's struct_size: too small, today's, newer with nothing new set, n
 
     /* A destructor cannot be found in a struct whose size is wrong. */
     request.today.destructor = NULL;
-    const uint32_t wrong[] = {0, 1, 4, sizeof request.today - 8, sizeof request.today - 1, 0xFFFFFFFF};
+    const uint32_t wrong[] = {0, 1, 4, 112, 119, 0xFFFFFFFF};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         request.today.struct_size = wrong[i];
         CHECK_CODE(imgdl_download(downloader, &request.today, &token), IMGDL_ERROR_UNSUPPORTED_OPTION);
@@ -586,7 +595,8 @@ TEST("every code has its name and a sentence; unknown ones say so")
         CODE(IMGDL_ERROR_CONNECT_TIMEOUT), CODE(IMGDL_ERROR_IDLE_TIMEOUT), CODE(IMGDL_ERROR_TOTAL_TIMEOUT),
         CODE(IMGDL_ERROR_PROXY_FAILED), CODE(IMGDL_ERROR_TOO_MANY_REDIRECTS), CODE(IMGDL_ERROR_REDIRECT_REFUSED),
         CODE(IMGDL_ERROR_CONTENT_ENCODING), CODE(IMGDL_ERROR_BODY_LIMIT), CODE(IMGDL_ERROR_HEADER_LIMIT),
-        CODE(IMGDL_ERROR_PIXEL_LIMIT)
+        CODE(IMGDL_ERROR_PIXEL_LIMIT), CODE(IMGDL_ERROR_FRAME_LIMIT), CODE(IMGDL_ERROR_BLACKLISTED),
+        CODE(IMGDL_ERROR_BACKGROUND_EXPIRED), CODE(IMGDL_ERROR_ADDRESS_REFUSED), CODE(IMGDL_ERROR_TLS_PIN)
 #undef CODE
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
@@ -595,7 +605,7 @@ TEST("every code has its name and a sentence; unknown ones say so")
         CHECK(imgdl_error_message(codes[i].code) != NULL && (codes[i].code == 0 || *imgdl_error_message(codes[i].code)));
         CHECK(imgdl_error_name(codes[i].code) == imgdl_error_name(codes[i].code)); /* static */
     }
-    const imgdl_status unknown[] = {-1, 1, 999, 1003, 2005, 2099, 5000, INT32_MIN, INT32_MAX};
+    const imgdl_status unknown[] = {-1, 1, 999, 1004, 2005, 2099, 5000, INT32_MIN, INT32_MAX};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
         CHECK(strcmp(imgdl_error_name(unknown[i]), "IMGDL_ERROR_UNKNOWN") == 0);
         CHECK(imgdl_error_message(unknown[i]) != NULL);

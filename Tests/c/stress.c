@@ -8,9 +8,13 @@
 
 enum { THREADS = 8, SUBMITS_EACH = 1250, URLS = 50, WINDOW = 64 };
 
+enum { BATCH = 4 };
+
 static const char *urls[URLS];
 static imgdl_executor *executors[3]; /* thread, inline, pumped */
+static imgdl_hooks *hooks[3];        /* none, answers inside the call, answers later */
 static imgdl_downloader *downloader;
+static atomic_uint observed_starts, observed_stops;
 static atomic_uint accepted, refused, terminals, destroyed, cancelled, failed, succeeded;
 static struct flag hundreds = FLAG_INIT; /* of requests that were accepted */
 static atomic_uint doubled, after_end, overlapping, unnamed;
@@ -47,7 +51,8 @@ static void on_stress_event(const imgdl_event *event, void *user_data)
             failed++;
             /* Nothing else can go wrong here, and least of all the library itself. */
             if (event->code != IMGDL_ERROR_INVALID_STATUS && event->code != IMGDL_ERROR_BAD_IMAGE_DATA &&
-                event->code != IMGDL_ERROR_TRUNCATED && event->code != IMGDL_ERROR_CONNECTION_LOST) {
+                event->code != IMGDL_ERROR_TRUNCATED && event->code != IMGDL_ERROR_CONNECTION_LOST &&
+                event->code != IMGDL_ERROR_INVALID_OPERATION && event->code != IMGDL_ERROR_INVALID_CONTENT_TYPE) {
                 unnamed++;
                 fprintf(stderr, "    %s: %s\n", imgdl_error_name(event->code), event->message);
             }
@@ -66,41 +71,152 @@ static void on_stress_destroyed(void *user_data)
     destroyed++;
 }
 
+/* ---- Hooks: one kind answers at once and refuses now and then, the other has a thread answer */
+
+enum { QUESTIONS = 16384 };
+static imgdl_continuation *questions[QUESTIONS];
+static unsigned asked, answered;
+static int is_answering;
+static pthread_mutex_t question_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t question_came = PTHREAD_COND_INITIALIZER;
+
+static void answer_at_once(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
+{
+    static atomic_uint count;
+    (void)request, (void)user_data;
+    if (++count % 7 == 0)
+        imgdl_continue_refused(next, 0, NULL);
+    else
+        imgdl_continue_unchanged(next);
+}
+
+static void answer_later(const imgdl_response *response, imgdl_continuation *next, void *user_data)
+{
+    (void)response, (void)user_data;
+    pthread_mutex_lock(&question_lock);
+    REQUIRE(asked - answered < QUESTIONS);
+    questions[asked++ % QUESTIONS] = next;
+    pthread_cond_signal(&question_came);
+    pthread_mutex_unlock(&question_lock);
+}
+
+static void *answer_questions(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&question_lock);
+    for (;;) {
+        while (asked == answered && is_answering)
+            pthread_cond_wait(&question_came, &question_lock);
+        if (asked == answered)
+            break;
+        imgdl_continuation *next = questions[answered++ % QUESTIONS];
+        pthread_mutex_unlock(&question_lock);
+        imgdl_continue_unchanged(next);
+        pthread_mutex_lock(&question_lock);
+    }
+    pthread_mutex_unlock(&question_lock);
+    return NULL;
+}
+
+static void make_hooks(void)
+{
+    imgdl_hooks_table table = {.struct_size = sizeof table, .modify_request = answer_at_once};
+    REQUIRE_OK(imgdl_hooks_create(&table, &hooks[1]));
+    table = (imgdl_hooks_table){.struct_size = sizeof table, .modify_response = answer_later};
+    REQUIRE_OK(imgdl_hooks_create(&table, &hooks[2]));
+}
+
+static void on_observation(const imgdl_observation *observation, void *user_data)
+{
+    (void)user_data;
+    if (observation->kind == IMGDL_OBSERVED_STARTED && observation->retry_count == 0)
+        observed_starts++;
+    if (observation->kind == IMGDL_OBSERVED_STOPPED)
+        observed_stops++;
+}
+
 struct submitter {
     uint64_t random;
     struct subscription *subscriptions;
 };
+
+/* A request as the dice fall; options must live until it has been handed over. */
+static imgdl_request draw_request(uint64_t *random, struct subscription *subscription, imgdl_decode_options *options)
+{
+    uint32_t dice = next_random(random), more = next_random(random);
+    subscription->cancel_in_callback = dice % 11 == 0;
+    imgdl_decode_options_init(options, sizeof *options);
+    options->pixel_format = 1 + dice / 7 % 4;
+    options->target_width = more / 3 % 4 == 0 ? 2 + more / 11 % 8 : 0;
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = urls[dice / 11 % URLS];
+    request.event_mask = dice % 3 ? IMGDL_EVENT_TERMINAL : IMGDL_EVENT_ALL;
+    request.flags = (dice / 5 % 3 == 0 ? IMGDL_REQUEST_BODY : 0) | (more % 2 ? IMGDL_REQUEST_CONTINUE_IN_BACKGROUND : 0);
+    request.priority = (imgdl_priority)(dice / 13 % 3) - 1;
+    request.decode = dice / 17 % 4 == 0 ? options : NULL;
+    request.executor = executors[dice / 19 % 3];
+    request.hooks = more / 5 % 4 == 0 ? hooks[more / 7 % 3] : NULL;
+    request.retry_count = more / 13 % 3;
+    request.retry_base_ms = 1;
+    request.callback = on_stress_event;
+    request.destructor = on_stress_destroyed;
+    request.user_data = subscription;
+    return request;
+}
+
+static void note_accepted(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (++accepted % 100 == 0)
+            raise_flag(&hundreds);
+}
+
+/* Takes the next subscriptions for a batch; how many. */
+static unsigned submit_batch(struct submitter *submitter, struct subscription *subscriptions)
+{
+    imgdl_request requests[BATCH];
+    imgdl_decode_options options[BATCH];
+    for (unsigned i = 0; i < BATCH; i++)
+        requests[i] = draw_request(&submitter->random, &subscriptions[i], &options[i]);
+    imgdl_batch_options batch_options;
+    imgdl_batch_options_init(&batch_options, sizeof batch_options);
+    batch_options.max_concurrent = 1 + next_random(&submitter->random) % BATCH;
+    imgdl_batch *batch = NULL;
+    if (imgdl_downloader_prefetch(downloader, requests, BATCH, &batch_options, &batch) != IMGDL_OK) {
+        refused += BATCH;
+        return BATCH;
+    }
+    note_accepted(BATCH);
+    switch (next_random(&submitter->random) % 4) {
+    case 0: imgdl_batch_cancel(batch); break;
+    case 1: imgdl_batch_set_paused(batch, 1), imgdl_batch_set_paused(batch, 0); break;
+    case 2: imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH); break;
+    default: break;
+    }
+    imgdl_batch_release(batch);
+    return BATCH;
+}
 
 static void *submit(void *argument)
 {
     struct submitter *submitter = argument;
     imgdl_token *recent[WINDOW] = {NULL};
     for (unsigned i = 0; i < SUBMITS_EACH; i++) {
-        uint32_t dice = next_random(&submitter->random);
-        struct subscription *subscription = &submitter->subscriptions[i];
-        subscription->cancel_in_callback = dice % 11 == 0;
+        if (i + BATCH < SUBMITS_EACH && next_random(&submitter->random) % 32 == 0) {
+            i += submit_batch(submitter, &submitter->subscriptions[i]) - 1;
+            continue;
+        }
         imgdl_decode_options options;
-        imgdl_decode_options_init(&options, sizeof options);
-        options.pixel_format = 1 + dice / 7 % 4;
-        imgdl_request request;
-        imgdl_request_init(&request, sizeof request);
-        request.url = urls[dice / 11 % URLS];
-        request.event_mask = dice % 3 ? IMGDL_EVENT_TERMINAL : IMGDL_EVENT_ALL;
-        request.flags = dice / 5 % 3 == 0 ? IMGDL_REQUEST_BODY : 0;
-        request.priority = (imgdl_priority)(dice / 13 % 3) - 1;
-        request.decode = dice / 17 % 4 == 0 ? &options : NULL;
-        request.executor = executors[dice / 19 % 3];
-        request.callback = on_stress_event;
-        request.destructor = on_stress_destroyed;
-        request.user_data = subscription;
+        imgdl_request request = draw_request(&submitter->random, &submitter->subscriptions[i], &options);
         imgdl_token **slot = &recent[i % WINDOW];
         imgdl_token_release(*slot);
         *slot = NULL;
         if (imgdl_download(downloader, &request, slot) != IMGDL_OK)
             refused++;
-        else if (++accepted % 100 == 0)
-            raise_flag(&hundreds);
-        switch (next_random(&submitter->random) % 16) {
+        else
+            note_accepted(1);
+        switch (next_random(&submitter->random) % 24) {
         case 0: imgdl_token_cancel(*slot); break; /* at once */
         case 1: /* one that may be anywhere in its life */
         case 2: imgdl_token_cancel(recent[next_random(&submitter->random) % WINDOW]); break;
@@ -111,6 +227,22 @@ static void *submit(void *argument)
         case 7: {
             imgdl_token *token = imgdl_token_retain(*slot);
             imgdl_token_release(token);
+            break;
+        }
+        case 8: imgdl_downloader_set_suspended(downloader, 1), imgdl_downloader_set_suspended(downloader, 0); break;
+        case 9: imgdl_downloader_set_max_per_host(downloader, next_random(&submitter->random) % 8); break;
+        case 10: imgdl_downloader_set_order(downloader, next_random(&submitter->random) % 2); break;
+        case 11: imgdl_downloader_enter_background(downloader, 0), imgdl_downloader_enter_foreground(downloader); break;
+        case 12: {
+            imgdl_stats stats;
+            imgdl_stats_init(&stats, sizeof stats);
+            imgdl_downloader_stats(downloader, &stats);
+            break;
+        }
+        case 13: {
+            imgdl_metrics metrics;
+            imgdl_metrics_init(&metrics, sizeof metrics);
+            imgdl_token_metrics(recent[next_random(&submitter->random) % WINDOW], &metrics);
             break;
         }
         default: break;
@@ -143,6 +275,7 @@ static void run_stress(uint64_t seed)
         "/status/404?n=%u",
         "/pictures/page.html?n=%u&type=image/png",
         "/pictures/tiny.png?n=%u&close_after=200",
+        "/flaky?id=s%u&fail=3&status=503&picture=tiny.png",
     };
     for (unsigned i = 0; i < URLS; i++) {
         char path[128];
@@ -151,6 +284,11 @@ static void run_stress(uint64_t seed)
     }
     downloader = new_downloader_with(16, NULL);
     executors[1] = IMGDL_EXECUTOR_INLINE;
+    make_hooks();
+    REQUIRE_OK(imgdl_downloader_set_observer(downloader, on_observation, NULL, NULL));
+    pthread_t answering;
+    is_answering = 1;
+    REQUIRE(pthread_create(&answering, NULL, answer_questions, NULL) == 0);
     int stop[2];
     REQUIRE(pipe(stop) == 0);
     REQUIRE_OK(imgdl_executor_create_pumped(&executors[2]));
@@ -167,6 +305,11 @@ static void run_stress(uint64_t seed)
     CHECK_CODE(imgdl_downloader_wait_idle(downloader, UNDER_SANITIZER ? 300000 : 120000), IMGDL_OK);
     REQUIRE(write(stop[1], "", 1) == 1);
     pthread_join(pumping, NULL);
+    pthread_mutex_lock(&question_lock);
+    is_answering = 0;
+    pthread_cond_signal(&question_came);
+    pthread_mutex_unlock(&question_lock);
+    pthread_join(answering, NULL);
     CHECK_NUMBER(imgdl_downloader_current_count(downloader), 0);
     CHECK_NUMBER(accepted, THREADS * SUBMITS_EACH);
     CHECK_NUMBER(refused, 0);
@@ -178,7 +321,22 @@ static void run_stress(uint64_t seed)
     CHECK_NUMBER(unnamed, 0);
     CHECK(succeeded > 1000 && cancelled > 100 && failed > 100);
     imgdl_executor_release(executors[2]);
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    /* The last callback's thread may still hold its picture for a moment. */
+    for (double end = seconds_now() + PATIENCE_MS / 1000.0; stats.memory && seconds_now() < end;) {
+        sched_yield();
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    }
+    CHECK_NUMBER(stats.submitted, accepted);
+    CHECK_NUMBER(stats.succeeded + stats.failed + stats.cancelled, accepted);
+    CHECK_NUMBER(stats.running + stats.waiting + stats.decoding, 0);
+    CHECK_NUMBER(stats.memory, 0);
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    CHECK_NUMBER(observed_starts, observed_stops);
+    for (unsigned i = 1; i < 3; i++)
+        imgdl_hooks_release(hooks[i]);
     printf("     seed %llu: %u downloads: %u succeeded, %u cancelled, %u failed\n", (unsigned long long)seed,
            (unsigned)accepted, (unsigned)succeeded, (unsigned)cancelled, (unsigned)failed);
     for (unsigned i = 0; i < THREADS * SUBMITS_EACH; i++)
@@ -210,6 +368,9 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "downloaders destroyed while other thre
         urls[i] = i % 3 ? urls[0] : at_origin("/pictures/tiny.jpg?n=%u&delay_ms=3", i);
     executors[1] = IMGDL_EXECUTOR_INLINE;
     struct subscription *subscriptions = calloc(THREADS * SUBMITS_EACH, sizeof *subscriptions);
+    make_hooks();
+    imgdl_hooks_release(hooks[2]); /* nobody answers its questions here */
+    hooks[2] = NULL;
     for (int round = 0; round < ROUNDS; round++) {
         downloader = new_downloader_with(8, NULL);
         accepted = refused = terminals = destroyed = 0;
@@ -238,5 +399,6 @@ TEST_WITHIN(UNDER_SANITIZER ? 600 : 120, "downloaders destroyed while other thre
         CHECK_NUMBER(doubled, 0);
         CHECK_NUMBER(after_end, 0);
     }
+    imgdl_hooks_release(hooks[1]);
     free(subscriptions);
 }

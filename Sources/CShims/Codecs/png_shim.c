@@ -116,6 +116,13 @@ const char *codec_png_message(const codec_png *session) { return session->messag
 int codec_png_is_damaged(const codec_png *session) { return session->is_damaged; }
 int codec_png_is_out_of_memory(const codec_png *session) { return session->is_out_of_memory; }
 
+void codec_png_ignore_checksums(codec_png *session)
+{
+    if (setjmp(png_jmpbuf(session->png)))
+        return;
+    png_set_crc_action(session->png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
+}
+
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used)
 {
     *used = size;

@@ -37,7 +37,13 @@ package final class Outstanding: @unchecked Sendable {
         }
     }
 
-    func beginTerminal(_ subscription: Subscription) { lock.withLock { if subscription.isAccepted { accepted -= 1 } } }
+    /// `metrics`: what the terminal tells, and whoever asks from now on.
+    func beginTerminal(_ subscription: Subscription, _ metrics: Metrics) {
+        lock.withLock {
+            subscription.finalMetrics = metrics
+            if subscription.isAccepted { accepted -= 1 }
+        }
+    }
 
     func attach(_ measurement: TransferMeasurement, isShared: Bool, to subscription: Subscription) {
         lock.withLock {
@@ -48,10 +54,10 @@ package final class Outstanding: @unchecked Sendable {
 
     /// nil while it is not known to the engine.
     func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
-        let (result, measurement, isShared) = lock.withLock {
-            (subscription.result, subscription.measurement, subscription.isShared)
+        let (final, measurement, isShared) = lock.withLock {
+            (subscription.finalMetrics, subscription.measurement, subscription.isShared)
         }
-        if let result { return result.metrics }
+        if let final { return final }
         guard let measurement, measurement.hasStarted else { return nil }
         return measurement.metrics(
             submitted: subscription.submitted, isShared: isShared, decode: subscription.options.decode, now)

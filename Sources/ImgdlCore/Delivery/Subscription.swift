@@ -35,6 +35,8 @@ package final class Subscription: @unchecked Sendable {
     var isScheduled = false
     /// Guarded by `outstanding`; set by the engine.
     var measurement: TransferMeasurement?
+    /// Of the terminal, once it is told.
+    var finalMetrics: Metrics?
     var isShared = false
     /// Guarded by `outstanding`.
     var isAccepted = false
@@ -97,7 +99,7 @@ package final class Subscription: @unchecked Sendable {
             if !isCancelled { sink?.deliver(event) }
             return
         }
-        outstanding.beginTerminal(self)
+        outstanding.beginTerminal(self, result.metrics)
         if isCancelled, result.code != .cancelled {
             let metrics = result.metrics
             result = DownloadResult(
@@ -111,7 +113,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// Ends it without a callback: its executor is gone.
     func discard() {
-        outstanding.beginTerminal(self)
+        outstanding.beginTerminal(self, Metrics())
         complete(DownloadResult(failure: Failure(.cancelled, "its executor is gone"), message: "its executor is gone"))
     }
 

@@ -19,7 +19,9 @@ extension Engine {
 
     func noteLoad() {
         statistics.note(
-            Load(waiting: downloads.waitingCount, running: downloads.runningCount, decoding: downloads.decodingCount))
+            Load(
+                waiting: downloads.waitingCount, running: downloads.runningCount, decoding: downloads.decodingCount,
+                paused: downloads.pausedCount))
     }
 
     /// An attempt begins.
@@ -64,6 +66,15 @@ extension Engine {
         return metrics
     }
 
+    /// These, which never had a transfer.
+    func end(_ subscriptions: [Subscription], _ failure: Failure?) {
+        for subscription in subscriptions {
+            // A batch announces its end as a subscription that is no request.
+            if subscription.id != 0 { statistics.update { $0.drop(failure?.code ?? .ok) } }
+            subscription.end(failure)
+        }
+    }
+
     // MARK: The observer
 
     func observe(_ id: TransferID, _ milestone: Milestone, _ subscribers: Int) {
@@ -103,7 +114,7 @@ extension Engine {
         for command in untaken {
             switch command {
             case .setObserver(let observer): observer?.close()
-            case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
+            case .end(let subscriptions, let failure): end(subscriptions, failure)
             default: break
             }
         }

@@ -110,7 +110,7 @@ final class Engine: TransportEvents {
             measure(subscription)
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
-        case .end(let subscriptions, let failure): for subscription in subscriptions { subscription.end(failure) }
+        case .end(let subscriptions, let failure): end(subscriptions, failure)
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
         case .setMaximumPerHost(let maximum): downloads.setMaximumPerHost(maximum, now)

@@ -12,7 +12,7 @@ final class MemoryLedger: @unchecked Sendable {
     init(wake: @escaping () -> Void) { self.wake = wake }
 
     /// Bytes; threads: any.
-    var inUse: Int64 { current.load(ordering: .relaxed) }
+    var inUse: Int64 { max(0, current.load(ordering: .relaxed) - returned.load(ordering: .relaxed)) }
     var peak: Int64 { highest.load(ordering: .relaxed) }
 
     /// The engine's thread.

@@ -36,6 +36,7 @@ package final class DownloaderStatistics: @unchecked Sendable {
     private let waiting = Atomic<Int>(0)
     private let running = Atomic<Int>(0)
     private let decoding = Atomic<Int>(0)
+    private let paused = Atomic<Int>(0)
 
     func update(_ body: (inout Statistics) -> Void) { lock.withLock { body(&statistics) } }
 
@@ -43,6 +44,7 @@ package final class DownloaderStatistics: @unchecked Sendable {
         waiting.store(load.waiting, ordering: .relaxed)
         running.store(load.running, ordering: .relaxed)
         decoding.store(load.decoding, ordering: .relaxed)
+        paused.store(load.paused, ordering: .relaxed)
     }
 
     /// `body` runs inside the lock.
@@ -51,7 +53,7 @@ package final class DownloaderStatistics: @unchecked Sendable {
     package var load: Load {
         Load(
             waiting: waiting.load(ordering: .relaxed), running: running.load(ordering: .relaxed),
-            decoding: decoding.load(ordering: .relaxed))
+            decoding: decoding.load(ordering: .relaxed), paused: paused.load(ordering: .relaxed))
     }
 }
 
@@ -60,4 +62,5 @@ package struct Load {
     package var waiting: Int
     package var running: Int
     package var decoding: Int
+    package var paused: Int
 }

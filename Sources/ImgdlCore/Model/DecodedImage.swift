@@ -40,6 +40,22 @@ package struct PixelRectangle: Equatable, Sendable {
     }
 }
 
+/// One picture of an animation as the viewer sees it: blended over the ones before, which were disposed of.
+package struct AnimationFrame: Sendable {
+    /// As large as the picture, whatever part of it this frame changed.
+    package let pixels: PixelBuffer
+    /// How long it is shown; never less than 11 (features G5).
+    package let milliseconds: Int
+
+    package init(pixels: PixelBuffer, milliseconds: Int) {
+        self.pixels = pixels
+        self.milliseconds = milliseconds
+    }
+
+    /// What players make of a stored duration: files that say less than 11 ms, or nothing, mean 100.
+    package static func shown(milliseconds stored: Int) -> Int { stored < 11 ? 100 : stored }
+}
+
 /// Pixels, whole or so far. Partial images of formats whose rows are final share the canvas that is still written:
 /// only `ready` may be read without a race; the rest is transparent or already newer.
 package struct DecodedImage: Sendable {
@@ -51,14 +67,36 @@ package struct DecodedImage: Sendable {
     package let isComplete: Bool
     /// Which pass over the picture this is: scans of a progressive JPEG or Adam7 passes, 1 otherwise.
     package let pass: Int
+    /// The frames of an animation that were decoded, in order: none of a still picture, the first alone unless
+    /// `decodesAllFrames` asked for more. Their pixels are final (features O10, O11).
+    package var frames: [AnimationFrame] = []
+    /// How often the animation plays; 0: for ever.
+    package var loopCount = 1
     /// Pixels for each pixel of the layout: its subscriber's (features X10).
     package var scaleFactor = 1.0
 
-    package init(header: ImageHeader, pixels: PixelBuffer, ready: PixelRectangle, isComplete: Bool, pass: Int = 1) {
+    package init(
+        header: ImageHeader, pixels: PixelBuffer, ready: PixelRectangle, isComplete: Bool, pass: Int = 1,
+        frames: [AnimationFrame] = [], loopCount: Int = 1
+    ) {
         self.header = header
         self.pixels = pixels
         self.ready = ready
         self.isComplete = isComplete
         self.pass = pass
+        self.frames = frames
+        self.loopCount = loopCount
+    }
+}
+
+extension DecodedImage {
+    /// One frame as a still picture; the first of a picture without decoded frames is the picture. nil: not decoded.
+    package func frame(_ index: Int) -> DecodedImage? {
+        guard frames.indices.contains(index) else { return index == 0 && frames.isEmpty ? self : nil }
+        var header = header
+        header.frameCount = 1
+        let pixels = frames[index].pixels
+        let whole = PixelRectangle(x: 0, y: 0, width: pixels.width, height: pixels.height)
+        return DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
     }
 }

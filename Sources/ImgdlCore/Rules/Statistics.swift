@@ -58,14 +58,24 @@ package struct Statistics: Equatable, Sendable {
         self.pixels += pixels
     }
 
+    /// A request has come and gone without a transfer.
+    package mutating func drop(_ code: ErrorCode) {
+        submitted += 1
+        count(code)
+    }
+
     /// A request has ended; `hasStarted`: its transfer had left the queue.
     package mutating func end(_ code: ErrorCode, _ metrics: Metrics, hasStarted: Bool) {
+        count(code)
+        if hasStarted { queue.add(nanoseconds: metrics.queue) }
+        total.add(nanoseconds: metrics.total)
+    }
+
+    private mutating func count(_ code: ErrorCode) {
         switch code {
         case .ok: succeeded += 1
         case .cancelled: cancelled += 1
         default: failed += 1
         }
-        if hasStarted { queue.add(nanoseconds: metrics.queue) }
-        total.add(nanoseconds: metrics.total)
     }
 }

@@ -7,10 +7,28 @@ struct Verdict: Equatable {
     var header: ImageHeader?
     var pixels: [UInt8]?
     var isComplete = false
+    var frames: [[UInt8]] = []
+    var milliseconds: [Int] = []
+    var loopCount = 1
+
+    init(_ image: DecodedImage) {
+        header = image.header
+        pixels = image.bytes
+        isComplete = image.isComplete
+        frames = image.frames.map { bytes(of: $0.pixels) }
+        milliseconds = image.frames.map(\.milliseconds)
+        loopCount = image.loopCount
+    }
+
+    init(failure: Failure, header: ImageHeader?) { (self.failure, self.header) = (failure, header) }
+}
+
+func bytes(of pixels: PixelBuffer) -> [UInt8] {
+    Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount))
 }
 
 extension DecodedImage {
-    var bytes: [UInt8] { Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount)) }
+    var bytes: [UInt8] { ImgdlCodecsTests.bytes(of: pixels) }
 
     /// The pixel in the canvas, as it lies in memory.
     func pixel(_ x: Int, _ y: Int) -> [UInt8] {
@@ -49,9 +67,8 @@ func decode(
     let decoder = BuiltInCodec().makeDecoder(options)
     do throws(Failure) {
         try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
-        let image = try decoder.finish()
-        return Verdict(failure: nil, header: image.header, pixels: image.bytes, isComplete: image.isComplete)
+        return Verdict(try decoder.finish())
     } catch {
-        return Verdict(failure: error, header: decoder.header, pixels: nil)
+        return Verdict(failure: error, header: decoder.header)
     }
 }

@@ -31,6 +31,10 @@ void codec_place_rows(
     const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply);
 /* The same multiplication in place. */
 void codec_premultiply(uint8_t *pixels, size_t count);
+/* Straight alpha: pixels over those that are there, as the APNG specification blends them. */
+void codec_blend_over(uint8_t *canvas, const uint8_t *pixels, size_t count);
+/* The same as libwebp's WebPAnimDecoder rounds it. */
+void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count);
 /* From one order of channels and kind of alpha to another; each is 0 RGBA, or CODEC_LAYOUT_BGRA, CODEC_LAYOUT_PREMULTIPLIED, both.
  * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
 enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
@@ -130,6 +134,8 @@ const char *codec_png_message(const codec_png *session);
 int codec_png_is_damaged(const codec_png *session);
 int codec_png_is_out_of_memory(const codec_png *session);
 
+/* For chunks that the caller has changed; the image data keeps its own checksum. Before the first feed. */
+void codec_png_ignore_checksums(codec_png *session);
 /* Reads on. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */

@@ -1,0 +1,61 @@
+import ImgdlCore
+
+/// The canvas on which the frames of an animation follow each other. A frame that was shown is never changed: each gets
+/// a canvas of its own, which begins as the one before was left.
+struct FrameCanvas {
+    /// What becomes of a frame's rectangle when its time is over.
+    enum Disposal {
+        case none
+        /// Transparent, as browsers do, whatever background colour the file names.
+        case background
+        /// As before the frame.
+        case previous
+    }
+
+    let width: Int
+    let height: Int
+    let format: PixelFormat
+    /// The frame whose pixels are still there; nil: the canvas is transparent.
+    private var under: PixelBuffer?
+    /// Where they are not.
+    private var cleared: PixelRectangle?
+
+    init(width: Int, height: Int, format: PixelFormat) {
+        self.width = width
+        self.height = height
+        self.format = format
+    }
+
+    /// A canvas for the next frame to be drawn on.
+    func next() throws(Failure) -> PixelBuffer {
+        let canvas = try PixelBuffer(width: width, height: height, format: format)
+        guard let under else { return canvas }
+        canvas.bytes.copyMemory(from: under.bytes, byteCount: under.byteCount)
+        guard let cleared, cleared.width > 0 else { return canvas }
+        for y in cleared.y..<cleared.y + cleared.height {
+            let row = canvas.bytes + y * canvas.stride + cleared.x * format.bytesPerPixel
+            row.initializeMemory(as: UInt8.self, repeating: 0, count: cleared.width * format.bytesPerPixel)
+        }
+        return canvas
+    }
+
+    /// The frame has been shown; `rectangle`, within the canvas, is what it covers.
+    mutating func dispose(_ frame: PixelBuffer, _ rectangle: PixelRectangle, _ disposal: Disposal) {
+        if disposal == .previous { return }
+        under = frame
+        cleared = disposal == .background ? rectangle : nil
+    }
+}
+
+extension PixelRectangle {
+    /// The part of it on a canvas of that size.
+    func clipped(width limitX: Int, height limitY: Int) -> PixelRectangle {
+        let (left, top) = (min(x, limitX), min(y, limitY))
+        return PixelRectangle(
+            x: left, y: top, width: min(x + width, limitX) - left, height: min(y + height, limitY) - top)
+    }
+
+    func covers(width canvasWidth: Int, height canvasHeight: Int) -> Bool {
+        x == 0 && y == 0 && width >= canvasWidth && height >= canvasHeight
+    }
+}

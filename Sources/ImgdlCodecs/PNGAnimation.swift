@@ -1,0 +1,238 @@
+import CCodecs
+import ImgdlCore
+
+/// The animation in an APNG, as its chunks come by (PNG third edition, section 11.3.6).
+///
+/// A file whose animation is broken is a good picture all the same: it is shown as a still, as browsers do. So nothing is
+/// thrown here but limits and lack of memory. Frames are decoded only when all are wanted.
+final class PNGAnimation {
+    struct Control {
+        var rectangle: PixelRectangle
+        var milliseconds: Int
+        var disposal: FrameCanvas.Disposal
+        var blends: Bool
+
+        /// nil for operations that do not exist.
+        init?(_ bytes: UnsafeRawBufferPointer) {
+            rectangle = PixelRectangle(
+                x: Control.number(bytes, 12), y: Control.number(bytes, 16), width: Control.number(bytes, 4),
+                height: Control.number(bytes, 8))
+            let numerator = Int(bytes[20]) << 8 | Int(bytes[21])
+            let denominator = Int(bytes[22]) << 8 | Int(bytes[23])
+            milliseconds = numerator * 1000 / (denominator == 0 ? 100 : denominator)
+            switch bytes[24] {
+            case 0: disposal = .none
+            case 1: disposal = .background
+            case 2: disposal = .previous
+            default: return nil
+            }
+            guard bytes[25] < 2 else { return nil }
+            blends = bytes[25] == 1
+        }
+
+        static func number(_ bytes: UnsafeRawBufferPointer, _ at: Int) -> Int {
+            Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt32.self)))
+        }
+    }
+
+    private let options: DecodeOptions
+    /// Signature and the chunks that each frame needs.
+    private let setup = ByteBuffer()
+    private var width = 0
+    private var height = 0
+    private var canvas: FrameCanvas?
+
+    private var isBroken = false
+    private var announced = 0
+    private var plays = 0
+    private var sequence = 0
+    /// Frames that have begun, and the last one's control while its data comes.
+    private var begun = 0
+    private var control: Control?
+    private var hasData = false
+    private var isBehindImageData = false
+    private var frame: PNGFrame?
+    /// How frames are turned and scaled, as far as the image data's beginning tells.
+    private var layout: CanvasLayout?
+
+    /// Those that are whole.
+    private(set) var frames: [AnimationFrame] = []
+    /// What the first frame says, decoded or not.
+    private(set) var firstMilliseconds = 0
+
+    init(_ options: DecodeOptions) { self.options = options }
+
+    /// By what the file has said so far; 1: a still picture.
+    var frameCount: Int { isBroken || announced == 0 ? 1 : announced }
+    var loopCount: Int { frameCount > 1 ? plays : 1 }
+    private var decodes: Bool { options.decodesAllFrames && !isBroken && announced > 1 }
+
+    // MARK: Chunks
+
+    /// Known when the image data begins.
+    func shown(as layout: CanvasLayout) { self.layout = layout }
+
+    /// The signature, IHDR, PLTE or tRNS, whole.
+    func keep(_ bytes: UnsafeRawBufferPointer, isHeader: Bool) throws(Failure) {
+        if isHeader, bytes.count >= 16 {
+            (width, height) = (Control.number(bytes, 8), Control.number(bytes, 12))
+            canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
+        }
+        if options.decodesAllFrames, !isBehindImageData { try setup.append(bytes) }
+    }
+
+    /// The data of acTL, nil if it is damaged. One behind the image data does not count.
+    func announce(_ bytes: UnsafeRawBufferPointer?) {
+        guard !isBehindImageData else { return }
+        guard let bytes, bytes.count == 8, announced == 0, Control.number(bytes, 0) > 0 else { return fail() }
+        announced = Control.number(bytes, 0)
+        plays = Control.number(bytes, 4)
+    }
+
+    /// The data of fcTL, nil if it is damaged.
+    func begin(_ bytes: UnsafeRawBufferPointer?) throws(Failure) {
+        guard !isBroken, !isBehindImageData || announced > 0 else { return }
+        guard let bytes, bytes.count == 26, advance(Control.number(bytes, 0)), let control = Control(bytes) else {
+            return fail()
+        }
+        try endFrame()
+        let area = control.rectangle
+        guard area.width > 0, area.height > 0, area.x + area.width <= width, area.y + area.height <= height,
+            isBehindImageData || begun == 0 && area.covers(width: width, height: height)
+        else { return fail() }
+        begun += 1
+        if begun == 1 { firstMilliseconds = control.milliseconds }
+        self.control = control
+        hasData = false
+        guard decodes else { return }
+        try options.checkFrame(number: begun, width: width, height: height)
+        if isBehindImageData { try open() }
+    }
+
+    /// An IDAT chunk begins.
+    func beginImageData(length: Int) throws(Failure) {
+        if !isBehindImageData {
+            isBehindImageData = true
+            if control != nil, decodes {
+                try options.checkFrame(number: begun, width: width, height: height)
+                try open()
+            }
+        }
+        guard control != nil, begun == 1 else { return }
+        hasData = true
+        try attempt { (frame) throws(Failure) in try frame.beginData(length: length) }
+    }
+
+    /// An fdAT chunk begins; `length` is that of the image data in it.
+    func beginFrameData(sequence: Int, length: Int) throws(Failure) {
+        guard !isBroken, announced > 0 else { return }
+        guard advance(sequence), isBehindImageData, control != nil else { return fail() }
+        hasData = true
+        try attempt { (frame) throws(Failure) in try frame.beginData(length: length) }
+    }
+
+    /// What is in IDAT or fdAT, and its checksum.
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        try attempt { (frame) throws(Failure) in try frame.feed(bytes) }
+    }
+
+    /// The image data is over: that of the first frame, or of a picture that is none. What follows belongs to a control.
+    func endImageData() throws(Failure) { try endFrame() }
+
+    /// IEND has come.
+    func end() throws(Failure) {
+        try endFrame()
+        if begun != announced || options.decodesAllFrames && decodes && frames.count != announced { fail() }
+    }
+
+    func fail() {
+        isBroken = true
+        frame = nil
+        control = nil
+        frames = []
+    }
+
+    // MARK: Frames
+
+    private func advance(_ number: Int) -> Bool {
+        defer { sequence += 1 }
+        return number == sequence
+    }
+
+    private func open() throws(Failure) {
+        guard let control else { return }
+        let area = control.rectangle
+        do {
+            frame = try PNGFrame(setup, width: area.width, height: area.height, format: options.pixelFormat.straight)
+        } catch { try forgive(error) }
+    }
+
+    private func attempt(_ body: (PNGFrame) throws(Failure) -> Void) throws(Failure) {
+        guard let frame else { return }
+        do { try body(frame) } catch { try forgive(error) }
+    }
+
+    /// A frame that cannot be decoded makes the picture a still.
+    private func forgive(_ failure: Failure) throws(Failure) {
+        guard failure.code == .badImageData else { throw failure }
+        fail()
+    }
+
+    private func endFrame() throws(Failure) {
+        guard let ended = control else { return }
+        control = nil
+        guard hasData else { return fail() }
+        try attempt { (frame) throws(Failure) in try frame.finish() }
+        guard let frame, let layout, var canvas else { return }
+        self.frame = nil
+        let pixels = try canvas.next()
+        frame.pixels.draw(on: pixels, ended)
+        canvas.dispose(pixels, ended.rectangle, ended.disposal)
+        self.canvas = canvas
+        frames.append(
+            AnimationFrame(
+                pixels: try pixels.shown(as: layout, options.pixelFormat),
+                milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
+    }
+}
+
+extension PixelBuffer {
+    /// As the source or over what is there, both with straight alpha.
+    fileprivate func draw(on canvas: PixelBuffer, _ control: PNGAnimation.Control) {
+        for y in 0..<height {
+            let from = bytes.advanced(by: y * stride)
+            let to = canvas.bytes.advanced(by: (control.rectangle.y + y) * canvas.stride + control.rectangle.x * 4)
+            if control.blends {
+                codec_blend_over(to.assumingMemoryBound(to: UInt8.self), from.assumingMemoryBound(to: UInt8.self), width)
+            } else {
+                to.copyMemory(from: from, byteCount: stride)
+            }
+        }
+    }
+}
+
+extension PixelBuffer {
+    /// The same pixels as a caller wants them, turned, scaled and premultiplied; itself where nothing has to be done.
+    func shown(as layout: CanvasLayout, _ format: PixelFormat) throws(Failure) -> PixelBuffer {
+        let isScaled = layout.isScaled(width: width, height: height)
+        guard isScaled || layout.orientation != .upright || format != self.format else { return self }
+        let canvas = try layout.makeCanvas(format)
+        let premultiplies = format.isPremultiplied && !self.format.isPremultiplied
+        if isScaled {
+            let alpha = alpha(isOpaque: false)
+            let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, format)
+            scaler.begin(on: canvas)
+            scaler.push(bytes, rows: height)
+            return canvas
+        }
+        codec_place_rows(
+            bytes.assumingMemoryBound(to: UInt8.self), width, 0, height, layout.placement(on: canvas),
+            premultiplies ? 1 : 0)
+        return canvas
+    }
+}
+
+extension PixelFormat {
+    /// The same order of colours, not premultiplied: what frames are blended in.
+    var straight: PixelFormat { isBGRA ? .bgra8 : .rgba8 }
+}

@@ -1,0 +1,69 @@
+import CCodecs
+import ImgdlCore
+
+/// One frame of an APNG, made into a PNG of its own for libpng: the file's header with another size, the frame's data
+/// named image data. Pixels come as stored, alpha straight.
+final class PNGFrame {
+    /// What stands ahead of the image data: signature, header, and the chunks that say what samples mean.
+    private static let sizeOffset = 16
+
+    let pixels: PixelBuffer
+    private let session: OpaquePointer
+    private var hasStarted = false
+
+    init(_ setup: ByteBuffer, width: Int, height: Int, format: PixelFormat) throws(Failure) {
+        pixels = try PixelBuffer(width: width, height: height, format: format)
+        guard let session = codec_png_create(format.isBGRA ? 1 : 0) else {
+            throw Failure(.outOfMemory, "no memory for a PNG decoder")
+        }
+        self.session = session
+        // The chunks are not as they were when their checksums were made; the data has another, its own.
+        codec_png_ignore_checksums(session)
+        let copy = ByteBuffer()
+        try copy.append(setup.bytes)
+        copy.store(UInt32(width).bigEndian, at: Self.sizeOffset)
+        copy.store(UInt32(height).bigEndian, at: Self.sizeOffset + 4)
+        try feed(copy.bytes)
+    }
+
+    deinit { codec_png_destroy(session) }
+
+    func beginData(length: Int) throws(Failure) { try feedChunkHead("IDAT", length) }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            var used = 0
+            let status = codec_png_feed(
+                session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
+            guard status != CODEC_FAILED else { throw failure }
+            rest = UnsafeRawBufferPointer(rebasing: rest[used...])
+            var found = codec_png_header()
+            if !hasStarted, codec_png_header_of(session, &found) != 0 {
+                hasStarted = true
+                let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: .upright)
+                guard codec_png_start(session, layout.placement(on: pixels), 0, nil) != CODEC_FAILED else { throw failure }
+            }
+        }
+    }
+
+    /// Throws unless every pixel is there.
+    func finish() throws(Failure) {
+        try feedChunkHead("IEND", 0)
+        try withUnsafeBytes(of: UInt32(0)) { (checksum) throws(Failure) in try feed(checksum) }
+        guard hasStarted, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw failure }
+    }
+
+    private func feedChunkHead(_ name: StaticString, _ length: Int) throws(Failure) {
+        let head = ByteBuffer()
+        try withUnsafeBytes(of: UInt32(length).bigEndian) { (bytes) throws(Failure) in try head.append(bytes) }
+        try head.append(UnsafeRawBufferPointer(start: name.utf8Start, count: 4))
+        try feed(head.bytes)
+    }
+
+    private var failure: Failure {
+        let words = codec_png_message(session).map { "libpng: " + String(cString: $0) }
+        let code = codec_png_is_out_of_memory(session) != 0 ? ErrorCode.outOfMemory : .badImageData
+        return Failure(code, words ?? "a frame has less image data than pixels")
+    }
+}
