@@ -10,8 +10,6 @@ extension Downloads {
         var isOver = false
     }
 
-    package var isInBackground: Bool { background != nil }
-
     /// Milliseconds of grace; nil: without end. Called again it begins a new grace.
     package mutating func enterBackground(grace: Int64?, _ now: Instant) {
         backgroundStays += 1
@@ -101,7 +99,7 @@ extension Downloads {
             transfers[id].pausedAt = now
             if hasExchange(id) { actions.append(.setPaused(id, true)) }
         }
-        transfers[id].pauses.insert(reason)
+        setPauses(id, transfers[id].pauses.union(reason))
         hasRoom = true
         if reason == .background { forEachSubscriber(id) { $0.stopClock($1, now) } }
     }
@@ -135,16 +133,15 @@ extension Downloads {
     }
 
     private mutating func takeOut(_ reason: Pauses, _ id: TransferID, _ now: Instant) {
-        guard transfers[id].pauses.remove(reason) != nil else { return }
+        guard transfers[id].pauses.contains(reason) else { return }
+        setPauses(id, transfers[id].pauses.subtracting(reason))
         if reason == .background { forEachSubscriber(id) { $0.continueClock($1, now) } }
     }
 
-    /// A new exchange knows nothing of the old one's pause. HTTP/1.1 or not, its memory counts from its head on.
-    mutating func hopBegan(_ id: TransferID, _ now: Instant) {
-        guard !transfers[id].pauses.isEmpty else { return }
-        takeOut(.memory, id, now)
-        transfers[id].pausedAt = now
-        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
+    /// The one place where they change, so that they are counted.
+    mutating func setPauses(_ id: TransferID, _ pauses: Pauses) {
+        pausedCount += (pauses.standsStill ? 1 : 0) - (transfers[id].pauses.standsStill ? 1 : 0)
+        transfers[id].pauses = pauses
     }
 }
 
@@ -156,6 +153,9 @@ struct Pauses: OptionSet {
     static let memory = Pauses(rawValue: 1 << 1)
     /// A hook is asked about its response.
     static let question = Pauses(rawValue: 1 << 2)
+
+    /// For longer than an answer takes.
+    var standsStill: Bool { !isDisjoint(with: [.background, .memory]) }
 }
 
 /// The clock of a subscriber's total timeout.

@@ -52,7 +52,8 @@ extension Downloads {
         transfers[id].isAtTransport = true
         transfers[id].hasHead = false
         transfers[id].drained = 0
-        hopBegan(id, now)
+        // A new exchange knows nothing of the old one's pause.
+        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
         touch(id, now)
     }
 

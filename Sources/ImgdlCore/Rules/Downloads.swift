@@ -28,6 +28,8 @@ package struct Downloads {
     var backgroundStays: UInt32 = 0
     /// Transfers that wait for their next attempt.
     var restingCount = 0
+    /// Transfers that stand still in the background or for want of memory.
+    package internal(set) var pausedCount = 0
     /// Paused in the background, without a place.
     var parked: [TransferID] = []
     var memory: MemoryRules

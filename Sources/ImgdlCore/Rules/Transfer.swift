@@ -104,9 +104,6 @@ struct Transfer {
         firstMethod = request.method
     }
 
-    /// A connection's worth of the concurrency limit is taken.
-    var isRunning: Bool { phase == .asking || phase == .connecting || phase == .receiving }
-
     /// In or before the queue: nobody has been told that this attempt has started.
     var isWaiting: Bool { phase == .waiting || phase == .resting }
 

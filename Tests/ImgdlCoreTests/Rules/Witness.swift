@@ -451,6 +451,8 @@ struct Witness {
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
         let decoding = live.count - waiting.count - running.count - resting.count
         try require(downloads.decodingCount == decoding, "decoding not counted right")
+        let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
+        try require(downloads.pausedCount == still, "paused not counted right")
         let isNothingInWork = decoding == 0 && placed.isEmpty
         let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
