@@ -151,10 +151,12 @@ extension Downloads {
         transfers[id].askedHead = nil
         resume(id, .question, now)
         touch(id, now)
+        if transfers[id].received > 0, !transfers[id].isDraining { useBody(id, now) }
+        guard transfers.contains(id) else { return }
         switch transfers[id].heldEnd.take() {
         case .success: finished(id, now)
         case .failure(let failure): failed(id, failure, now)
-        case nil: break
+        case nil: press(id, now)
         }
     }
 

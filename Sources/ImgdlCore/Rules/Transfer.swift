@@ -151,12 +151,17 @@ struct Transfer {
         laterHops = []
         reminder = nil
         hasHead = false
-        received = 0
         expected = -1
         mediaType = ""
         doom = nil
         drained = 0
         retryAfter = nil
+        voidBody()
+    }
+
+    /// What came of the body is not that of the picture.
+    mutating func voidBody() {
+        received = 0
         picture = .unknown
         for variant in variants.indices { variants[variant].reset() }
     }
