@@ -22,8 +22,14 @@ pub(crate) fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Sen
 
 /// The same where nobody is left to hear of the panic; the panic hook has told it.
 pub(crate) fn contained<T>(run: impl FnOnce() -> T) -> Option<T> {
-    // The drop of the payload might panic.
-    guarded(run).map_err(mem::forget).ok()
+    guarded(run).map_err(discard).ok()
+}
+
+/// Drops what a panic has thrown, whose own drop might panic.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(another) = guarded(|| drop(payload)) {
+        mem::forget(another);
+    }
 }
 
 /// Whether the library is waiting for this thread to return.

@@ -1,7 +1,6 @@
 //! Between the library's callbacks and closures: what crosses here must not unwind.
 
 use std::any::Any;
-use std::mem;
 use std::os::raw::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +11,7 @@ use crate::convert::{copied_text, lent_bytes};
 use crate::error::{Code, Details, Error, Result};
 use crate::event::{known, Download, Event, Response};
 use crate::format::ImageInfo;
-use crate::guard::{contained, guarded, panic_text};
+use crate::guard::{contained, discard, guarded, panic_text};
 use crate::image::Image;
 use crate::observing::Metrics;
 use crate::token::Token;
@@ -43,8 +42,8 @@ impl Panics {
         let message = panic_text(&*payload);
         let mut first = self.lock();
         if first.is_some() {
-            // Its own drop might panic.
-            mem::forget(payload);
+            drop(first);
+            discard(payload);
         } else {
             *first = Some(Panic { message, payload: Some(payload) });
         }
