@@ -176,6 +176,7 @@ enum {
     IMGDL_ERROR_HEADER_LIMIT = 2301,       /* more than 256 KiB of response header                                  */
     IMGDL_ERROR_PIXEL_LIMIT = 2302,        /* max_pixels, from the picture's header                                 */
     IMGDL_ERROR_FRAME_LIMIT = 2303,        /* max_frames                                                            */
+    IMGDL_ERROR_SCAN_LIMIT = 2304,         /* max_scans                                                             */
 
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };

@@ -73,6 +73,7 @@ extension ErrorCode {
         case .headerLimit: "IMGDL_ERROR_HEADER_LIMIT"
         case .pixelLimit: "IMGDL_ERROR_PIXEL_LIMIT"
         case .frameLimit: "IMGDL_ERROR_FRAME_LIMIT"
+        case .scanLimit: "IMGDL_ERROR_SCAN_LIMIT"
         }
     }
 
@@ -122,6 +123,7 @@ extension ErrorCode {
         case .headerLimit: "the response header is larger than allowed"
         case .pixelLimit: "the picture has more pixels than allowed"
         case .frameLimit: "the picture has more frames than allowed"
+        case .scanLimit: "the picture has more scans than allowed"
         }
     }
 }

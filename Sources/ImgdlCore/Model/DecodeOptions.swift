@@ -22,10 +22,18 @@ package struct DecodeOptions: Hashable, Sendable {
     package var maximumFrames = defaultMaximumFrames
     /// For bytes that do not tell what they are.
     package var formatHint = ImageFormat.unknown
+    /// Of a progressive JPEG; each costs a walk over all coefficients, however short it is (features B10, I41).
+    package var maximumScans = defaultMaximumScans
+    /// Partial images show no scan behind this one of a progressive JPEG: the next is the whole picture (features R26); 0: all.
+    package var goodEnoughScan = 0
+    /// The first partial image of a JPEG is the thumbnail in its EXIF (features R05).
+    package var showsThumbnailFirst = false
     /// This codec of the host's and no other (features X5); nil: whichever can.
     package var coder: UInt64?
 
     package static let defaultMaximumFrames = 1000
+    /// Real progressive files have about ten.
+    package static let defaultMaximumScans = 500
     package static let defaultScaleDownBytes: UInt64 = 60 << 20
 
     package init() {}

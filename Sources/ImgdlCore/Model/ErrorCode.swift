@@ -52,4 +52,5 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case headerLimit = 2301
     case pixelLimit = 2302
     case frameLimit = 2303
+    case scanLimit = 2304
 }
