@@ -213,8 +213,16 @@ final class JPEGDecoder: ImageDecoder {
 
     private func image(on pixels: PixelBuffer, rows: Int, pass: Int32, isComplete: Bool) -> DecodedImage? {
         guard let header, let layout, rows > 0 else { return nil }
-        return DecodedImage(
+        var image = DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: Int(pass))
+        if hasMultipleScans, rows >= layout.storedHeight, isGoodEnough(scan: Int(pass)) { image.isGoodEnough = true }
+        return image
+    }
+
+    /// Unless the caller says when: from the scan on with which every component has come (features R26).
+    private func isGoodEnough(scan: Int) -> Bool {
+        let covering = Int(codec_jpeg_covering_scan(session))
+        return scan >= options.goodEnoughScan ?? (covering > 0 ? covering : .max)
     }
 
     private func putOutLastScan() throws(Failure) {
@@ -231,7 +239,7 @@ final class JPEGDecoder: ImageDecoder {
     /// what has come of the next.
     private func partialScan() -> DecodedImage? {
         let scan = max(1, codec_jpeg_scan(session) - 1)
-        guard !hasBrokenSession, let layout, options.goodEnoughScan == 0 || scan <= options.goodEnoughScan else { return nil }
+        guard !hasBrokenSession, let layout else { return nil }
         if scan > shownScan {
             guard let pixels = try? unusedSnapshot(layout), beginPass(scan, on: pixels) == CODEC_DONE else { return nil }
             snapshot = pixels

@@ -84,6 +84,23 @@ final class PartialImageTests: XCTestCase {
         }
     }
 
+    /// R26: good enough once every component has been there, or when the caller says so; never before the scan is whole.
+    func testGoodEnough() throws {
+        let cases: [(picture_kind, Int?, Int)] = [
+            (PICTURE_JPEG_PROGRESSIVE, nil, 1), (PICTURE_JPEG_PROGRESSIVE, 4, 4), (PICTURE_JPEG_SEPARATE_SCANS, 2, 2),
+            (PICTURE_JPEG_SEPARATE_SCANS, nil, 3),
+        ]
+        for (kind, chosen, expected) in cases {
+            var options = DecodeOptions()
+            options.goodEnoughScan = chosen
+            let (partials, _, final) = try partials(of: Picture("a", kind).encoded(), options, pieces: 20)
+            for partial in partials {
+                XCTAssertEqual(partial.isGoodEnough, partial.pass >= expected && partial.ready.height == 150)
+            }
+            XCTAssert(final.isGoodEnough)
+        }
+    }
+
     /// The first scan's rows are those which a whole first scan has.
     func testGrowingScanEqualsTheWholeScan() throws {
         for (format, target) in [(PixelFormat.rgba8, 0), (.bgra8, 60)] {
