@@ -4,7 +4,8 @@ import ImgdlCore
 /// PNG through libpng's progressive reader. Owned by one worker at a time.
 ///
 /// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
-/// alpha, and copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks like a picture.
+/// alpha, and its changed rows are copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks
+/// like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: ImageDecoder {
     private let options: DecodeOptions
@@ -19,8 +20,7 @@ final class PNGDecoder: ImageDecoder {
     private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
-    /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
-    private var snapshot: PixelBuffer?
+    private var snapshots = PassSnapshots()
     private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
@@ -138,23 +138,29 @@ final class PNGDecoder: ImageDecoder {
         var pixels = written
         let isAsStored = layout.orientation == .upright && !premultiplies && scaler == nil
         if isInterlaced, !(isComplete && isAsStored) {
-            let isUnused = isKnownUniquelyReferenced(&snapshot)
-            if let unused = snapshot, isUnused { pixels = unused } else { pixels = try layout.makeCanvas(written.format) }
+            let position = PassSnapshots.Position(pass: pass, rows: codec_png_rows(session))
+            let copy = try snapshots.next(position, height: Int(found.height)) { () throws(Failure) in
+                try layout.makeCanvas(written.format)
+            }
+            pixels = copy.pixels
             if let scaler {
                 scaler.begin(on: pixels)
                 scaler.push(written.bytes, rows: rows)
             } else {
-                codec_place_rows(
-                    written.bytes.assumingMemoryBound(to: UInt8.self), layout.storedWidth, 0, rows,
-                    layout.placement(on: pixels), premultiplies ? 1 : 0)
+                for range in copy.missing { place(range, from: written, on: pixels, layout) }
             }
-            if !isComplete { snapshot = pixels }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
         return DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
+    }
+
+    private func place(_ rows: Range<Int>, from written: PixelBuffer, on pixels: PixelBuffer, _ layout: CanvasLayout) {
+        codec_place_rows(
+            written.bytes.advanced(by: rows.lowerBound * written.stride).assumingMemoryBound(to: UInt8.self),
+            layout.storedWidth, rows.lowerBound, rows.count, layout.placement(on: pixels), premultiplies ? 1 : 0)
     }
 
     /// The decoded frames. Where only one was wanted it is the picture, which need not be a frame of the animation.

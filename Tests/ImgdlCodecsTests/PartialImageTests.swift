@@ -1,7 +1,8 @@
-import TestPictures
-import ImgdlCodecs
 import ImgdlCore
+import TestPictures
 import XCTest
+
+@testable import ImgdlCodecs
 
 /// B6, B7: pictures shown while the bytes are still coming.
 final class PartialImageTests: XCTestCase {
@@ -181,6 +182,37 @@ final class PartialImageTests: XCTestCase {
         let first = try XCTUnwrap(partials.first)
         XCTAssertEqual(first.pass, 1)
         for y in 0..<first.ready.height { XCTAssertEqual(first.pixel(200, y)[3], 255) }
+    }
+
+    /// A canvas that is used again has the same pixels as a new one, whoever held which.
+    func testAdam7CopiesWhatHasChanged() throws {
+        for (kind, format) in [(PICTURE_PNG_ADAM7, PixelFormat.rgba8), (PICTURE_PNG_ADAM7_RGBA, .bgra8Premultiplied)] {
+            for orientation in [Int32(1), 6] {
+                let bytes = Picture("a", kind, orientation: orientation).encoded()
+                let expected = try partials(of: bytes, decodeOptions(format), pieces: 700).copies
+                for held in 0...2 {
+                    let decoder = BuiltInCodec().makeDecoder(decodeOptions(format))
+                    var last: [DecodedImage] = []
+                    var copies: [[UInt8]] = []
+                    try feed(decoder, bytes, pieces: 700) { _ in
+                        guard let image = decoder.partialImage() else { return }
+                        copies.append(image.bytes)
+                        last = Array((last + [image]).suffix(held))
+                    }
+                    XCTAssertGreaterThan(copies.count, 10)
+                    XCTAssert(copies == expected, "\(held) held, orientation \(orientation)")
+                }
+            }
+        }
+    }
+
+    func testRowsChangedBetweenTwoPositions() {
+        typealias Position = PassSnapshots.Position
+        let from = Position(pass: 2, rows: 30)
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 2, rows: 40), height: 100), [30..<40])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 10), height: 100), [0..<10, 30..<100])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 30), height: 100), [0..<100])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 4, rows: 1), height: 100), [0..<100])
     }
 
     /// SDWebImage#633: a partial picture lies as the final one does.
