@@ -36,7 +36,7 @@ help:
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
-#? make bench       the benchmark; make format-check: Swift sources against .swift-format; make clean
+#? make bench       the benchmarks (make bench-decode: of decoding); make format-check: Swift sources against .swift-format; make clean
 
 # ---- What has to be installed
 
@@ -152,8 +152,18 @@ test-long: test
 	$(MAKE) test-asan
 
 .PHONY: bench
-bench:
-	@echo "bench: the benchmark comes with the performance work; build/bin/imgdl-fetch is the program it will measure"
+bench: bench-decode
+
+# Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
+build/bench/decode: bench/decode.c bench/hand.c bench/hand.h $(C_PICTURES) $(LIBRARY) | build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lgif $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
+
+.PHONY: bench-decode
+bench-decode: build/bench/decode
+	build/bench/decode
+	build/bench/decode --thumbnails
+	bench/instructions build/bench/decode
 
 .PHONY: format-check
 format-check:

@@ -4,8 +4,9 @@ import ImgdlCore
 /// JPEG through libjpeg's suspending interface. Owned by one worker at a time.
 ///
 /// A file with one scan goes row by row onto the canvas. A file with several (progressive, or one scan for each
-/// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus once for each
-/// partial image asked for. libjpeg cannot suspend within arithmetic coding: such files are decoded at the end.
+/// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus for partial images: of
+/// the first scan the rows that are there, each once, then every scan once that is whole. libjpeg cannot suspend within
+/// arithmetic coding: such files are decoded at the end.
 final class JPEGDecoder: FormatDecoder {
     private enum Stage {
         case header
@@ -20,6 +21,7 @@ final class JPEGDecoder: FormatDecoder {
     private let options: DecodeOptions
     private let session: OpaquePointer
     private var stage = Stage.header
+    private var walker = JPEGScanWalker()
     private var pending = PendingBytes()
     private var hasBrokenSession = false
 
@@ -32,10 +34,12 @@ final class JPEGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
-    /// The last picture of a pass that was handed out: used again when nobody holds it any more.
+    /// Of a pass over several scans: used again when that is over and nobody holds it any more.
     private var snapshot: PixelBuffer?
+    /// What the last partial image showed; the scan is the one that a pass was begun for.
     private var shownRows = 0
     private var shownScan: Int32 = 0
+    private var hasShownThumbnail = false
     private var salvaged: DecodedImage?
     private(set) var colours = Colours()
     private let clock: DecodeClock
@@ -51,18 +55,24 @@ final class JPEGDecoder: FormatDecoder {
     deinit { codec_jpeg_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        switch stage {
-        case .complete: return
-        case .collecting: try pending.keep(bytes)
-        case .header, .rows, .trailer, .scans: try pending.offer(bytes, use)
+        guard stage != .complete else { return }
+        let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<allowed])
+        if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
+        guard walker.scanCount <= options.maximumScans else {
+            if stage == .collecting { endCollecting() }
+            try pending.offerKept(use)
+            throw Failure(.scanLimit, "the JPEG has more than \(options.maximumScans) scans")
         }
     }
 
+    private func endCollecting() {
+        codec_jpeg_end(session)
+        stage = hasMultipleScans ? .scans : .rows
+    }
+
     func finish() throws(Failure) -> DecodedImage {
-        if stage == .collecting {
-            codec_jpeg_end(session)
-            stage = hasMultipleScans ? .scans : .rows
-        }
+        if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
         guard codec_jpeg_is_damaged(session) == 0 else { throw Failure(.badImageData, words()) }
@@ -70,6 +80,7 @@ final class JPEGDecoder: FormatDecoder {
     }
 
     func partialImage() -> DecodedImage? {
+        if let thumbnail = thumbnail() { return thumbnail }
         switch stage {
         case .header, .collecting: return nil
         case .rows, .trailer: break
@@ -113,13 +124,13 @@ final class JPEGDecoder: FormatDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion))) else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else { return false }
             stage = .trailer
         case .trailer:
             guard try isDone(codec_jpeg_finish(session)) else { return false }
             stage = .complete
         case .scans:
-            guard try isDone(codec_jpeg_consume(session, PictureLimits.scans)) else { return false }
+            guard try isDone(codec_jpeg_consume(session)) else { return false }
             try putOutLastScan()
             stage = .complete
         case .collecting, .complete:
@@ -201,8 +212,6 @@ final class JPEGDecoder: FormatDecoder {
         case CODEC_DONE: return true
         case CODEC_SUSPENDED: return false
         case CODEC_ENDED: throw truncated()
-        case CODEC_LIMIT:
-            throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
         case CODEC_LATE: throw clock.failure
         default:
             hasBrokenSession = true
@@ -238,32 +247,48 @@ final class JPEGDecoder: FormatDecoder {
 
     private func image(on pixels: PixelBuffer, rows: Int, pass: Int32, isComplete: Bool) -> DecodedImage? {
         guard let header, let layout, rows > 0 else { return nil }
-        return DecodedImage(
+        var image = DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: Int(pass))
+        if hasMultipleScans, rows >= layout.storedHeight, isGoodEnough(scan: Int(pass)) { image.isGoodEnough = true }
+        return image
+    }
+
+    /// Unless the caller says when: from the scan on with which every component has come (features R26).
+    private func isGoodEnough(scan: Int) -> Bool {
+        let covering = Int(codec_jpeg_covering_scan(session))
+        return scan >= options.goodEnoughScan ?? (covering > 0 ? covering : .max)
     }
 
     private func putOutLastScan() throws(Failure) {
         guard let layout else { return }
         let pixels = try unusedSnapshot(layout)
-        guard try isDone(putOut(scan: codec_jpeg_scan(session), on: pixels, layout)) else { throw truncated() }
+        guard try isDone(beginPass(codec_jpeg_scan(session), on: pixels)),
+            try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max))
+        else { throw truncated() }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
 
-    /// The scans before the one that is being read: with that one, libjpeg would wait for its end.
+    /// One pass for each scan. The first scan's goes on as its rows come; the others show the last scan that is whole, with
+    /// what has come of the next.
     private func partialScan() -> DecodedImage? {
-        let scan = codec_jpeg_scan(session) - 1
-        guard scan > shownScan, !hasBrokenSession, let layout, let pixels = try? unusedSnapshot(layout) else { return nil }
-        guard putOut(scan: scan, on: pixels, layout) == CODEC_DONE else { return nil }
-        shownScan = scan
-        snapshot = pixels
-        return image(on: pixels, rows: layout.storedHeight, pass: scan, isComplete: false)
+        let scan = max(1, codec_jpeg_scan(session) - 1)
+        guard !hasBrokenSession, let layout else { return nil }
+        if scan > shownScan {
+            guard let pixels = try? unusedSnapshot(layout), beginPass(scan, on: pixels) == CODEC_DONE else { return nil }
+            snapshot = pixels
+            (shownScan, shownRows) = (scan, 0)
+        }
+        guard let snapshot, shownRows < layout.storedHeight else { return nil }
+        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
+        guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else { return nil }
+        shownRows = finishedRows
+        return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
     }
 
-    /// `rows` counts before the scaler.
-    private func putOut(scan: Int32, on pixels: PixelBuffer, _ layout: CanvasLayout, rows: Int = .max) -> codec_status {
+    private func beginPass(_ scan: Int32, on pixels: PixelBuffer) -> codec_status {
         scaler?.begin(on: pixels, conversion)
-        return codec_jpeg_output(session, scan, layout.placement(on: pixels, conversion), rows)
+        return codec_jpeg_begin_pass(session, scan)
     }
 
     private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
@@ -277,22 +302,31 @@ final class JPEGDecoder: FormatDecoder {
         if stage == .complete { return image(isComplete: false) }
         // libjpeg cannot be asked for anything after an error: a second frame header, say, has changed its dimensions.
         if hasBrokenSession {
-            return snapshot.flatMap { image(on: $0, rows: layout.storedHeight, pass: shownScan, isComplete: false) }
+            return snapshot.flatMap { image(on: $0, rows: shownRows, pass: shownScan, isComplete: false) }
         }
-        var scan = codec_jpeg_scan(session)
-        var rows = Int.max
-        if scan > PictureLimits.scans {
-            scan -= 1
-        } else {
-            if scan == 1 { rows = codec_jpeg_scan_rows(session) }
-            if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
-            codec_jpeg_give_up(session)
-            _ = codec_jpeg_consume(session, .max)
-            guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
-        }
-        guard scan > 0, rows > 0, let pixels = try? options.makeCanvas(layout),
-            putOut(scan: scan, on: pixels, layout, rows: rows) == CODEC_DONE
+        let scan = codec_jpeg_scan(session)
+        let rows = scan == 1 ? codec_jpeg_scan_rows(session) : Int.max
+        if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
+        codec_jpeg_give_up(session)
+        _ = codec_jpeg_consume(session)
+        guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
+            let pixels = try? options.makeCanvas(layout), beginPass(scan, on: pixels) == CODEC_DONE
         else { return nil }
-        return image(on: pixels, rows: finishedRows, pass: scan, isComplete: false)
+        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
+        return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
+    }
+
+    /// Once, ahead of all that is the picture itself.
+    private func thumbnail() -> DecodedImage? {
+        guard options.showsThumbnailFirst, !hasShownThumbnail, stage != .header, let header, let layout else { return nil }
+        hasShownThumbnail = true
+        guard stage != .trailer, stage != .complete, shownRows == 0 else { return nil }
+        var size = 0
+        let exif = codec_jpeg_exif(session, &size)
+        let block = UnsafeRawBufferPointer(start: exif, count: size)
+        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
+        return DecodedImage(
+            header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
+            pass: 0)
     }
 }

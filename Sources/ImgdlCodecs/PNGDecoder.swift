@@ -4,7 +4,8 @@ import ImgdlCore
 /// PNG through libpng's progressive reader. Owned by one worker at a time.
 ///
 /// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
-/// alpha, and copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks like a picture.
+/// alpha, and its changed rows are copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks
+/// like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: FormatDecoder {
     private let options: DecodeOptions
@@ -19,8 +20,7 @@ final class PNGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
-    /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
-    private var snapshot: PixelBuffer?
+    private var snapshots = PassSnapshots()
     private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
@@ -167,15 +167,20 @@ final class PNGDecoder: FormatDecoder {
         var pixels = written
         let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
         if isInterlaced, !(isComplete && isFinal) {
-            let isUnused = isKnownUniquelyReferenced(&snapshot)
-            if let unused = snapshot, isUnused { pixels = unused } else { pixels = try options.makeCanvas(layout) }
+            let position = PassSnapshots.Position(pass: pass, rows: codec_png_rows(session))
+            let copy = try snapshots.next(position, height: Int(found.height)) { () throws(Failure) in
+                try options.makeCanvas(layout)
+            }
+            pixels = copy.pixels
             if let scaler {
                 scaler.begin(on: pixels, colours.conversion)
                 scaler.push(written.bytes, rows: rows, stride: written.stride)
             } else {
-                written.place(rows: rows, layout, on: pixels, colours.conversion)
+                for range in copy.missing {
+                    written.place(
+                        first: range.lowerBound, rows: range.count, layout, on: pixels, colours.conversion)
+                }
             }
-            if !isComplete { snapshot = pixels }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }

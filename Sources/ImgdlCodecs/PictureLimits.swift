@@ -1,11 +1,5 @@
 import ImgdlCore
 
-/// Bounds that do not depend on the caller.
-enum PictureLimits {
-    /// Real progressive files have about ten; each costs a walk over all coefficients, however short it is.
-    static let scans: Int32 = 500
-}
-
 extension DecodeOptions {
     /// Judges a header before anything of that size is allocated.
     package func checkSize(width: Int, height: Int) throws(Failure) {

@@ -37,6 +37,9 @@ struct codec_jpeg {
     int components;
     codec_scaler *scaler;
     size_t rows; /* put out in this pass, all from the file's own bytes */
+    int pass; /* of several scans: the one that is being put out; 0 between passes */
+    int covering_scan;
+    unsigned covered; /* a bit for each component */
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };

@@ -42,6 +42,18 @@ const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size)
     return NULL;
 }
 
+/* Which components have had a scan that says something of all their pixels. */
+static void note_scan(codec_jpeg *session)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    if (jpeg->Ss != 0 || session->covering_scan)
+        return;
+    for (int i = 0; i < jpeg->comps_in_scan; i++)
+        session->covered |= 1u << jpeg->cur_comp_info[i]->component_index;
+    if (session->covered == (1u << jpeg->num_components) - 1)
+        session->covering_scan = jpeg->input_scan_number;
+}
+
 codec_status codec_jpeg_start(
     codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory)
 {
@@ -62,7 +74,10 @@ codec_status codec_jpeg_start(
     jpeg->do_block_smoothing = TRUE;
     jpeg->buffered_image = jpeg_has_multiple_scans(jpeg);
     jpeg->mem->max_memory_to_use = maximum_memory;
-    return jpeg_start_decompress(jpeg) ? CODEC_DONE : wanting(session);
+    if (!jpeg_start_decompress(jpeg))
+        return wanting(session);
+    note_scan(session);
+    return CODEC_DONE;
 }
 
 /* A second frame header is an error, but only at its end: until then libjpeg has let it change what it works by. */
@@ -116,32 +131,42 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
     return CODEC_DONE;
 }
 
-codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement)
+codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    return put_out(session, placement, session->jpeg.output_height);
+    if (!is_untouched(session))
+        return CODEC_FAILED;
+    size_t height = session->jpeg.output_height;
+    return put_out(session, placement, rows < height ? rows : height);
+}
+
+/* Of several scans; the caller has set the trap. */
+static int end_pass(codec_jpeg *session)
+{
+    if (session->pass && !jpeg_finish_output(&session->jpeg))
+        return 0;
+    session->pass = 0;
+    return 1;
 }
 
 codec_status codec_jpeg_finish(codec_jpeg *session)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    if (!jpeg_finish_decompress(&session->jpeg))
+    if (!end_pass(session) || !jpeg_finish_decompress(&session->jpeg))
         return wanting(session);
     return session->has_ended_early ? CODEC_ENDED : CODEC_DONE;
 }
 
 size_t codec_jpeg_rows_out(const codec_jpeg *session) { return session->rows; }
 
-codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
+codec_status codec_jpeg_consume(codec_jpeg *session)
 {
     const int had_ended = session->has_ended_early;
     if (setjmp(session->trap))
         return CODEC_FAILED;
     for (;;) {
-        if (session->jpeg.input_scan_number > maximum_scans)
-            return CODEC_LIMIT;
         if (is_late(session))
             return CODEC_LATE;
         int did = jpeg_consume_input(&session->jpeg);
@@ -151,6 +176,8 @@ codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
             return CODEC_DONE;
         if (did == JPEG_SUSPENDED)
             return CODEC_SUSPENDED;
+        if (did == JPEG_REACHED_SOS)
+            note_scan(session);
     }
 }
 
@@ -172,18 +199,17 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session)
     return read > margin ? read - margin : 0; /* upsampling looks at the rows below */
 }
 
-codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows)
+int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->covering_scan; }
+
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan)
 {
-    struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    session->rows = 0;
     if (!is_untouched(session))
         return CODEC_FAILED;
-    if (!jpeg_start_output(jpeg, scan))
+    if (!end_pass(session) || !jpeg_start_output(&session->jpeg, scan))
         return CODEC_SUSPENDED;
-    codec_status status = put_out(session, placement, rows < jpeg->output_height ? rows : jpeg->output_height);
-    if (status == CODEC_DONE && rows >= jpeg->output_height && !jpeg_finish_output(jpeg))
-        return CODEC_SUSPENDED;
-    return status;
+    session->pass = scan;
+    session->rows = 0;
+    return CODEC_DONE;
 }

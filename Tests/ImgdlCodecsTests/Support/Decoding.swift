@@ -84,3 +84,34 @@ func decode(
         return Verdict(failure: error, header: decoder.header)
     }
 }
+
+/// Sizes from 1 up, as many small ones as large ones; the same for the same seed.
+struct RandomSizes {
+    private var state: UInt64
+    private let most: Int
+
+    init(seed: UInt64, most: Int) { (state, self.most) = (seed &* 2 &+ 1, most) }
+
+    mutating func next() -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let bound = 1 << (Int(state >> 58) % (Int.bitWidth - most.leadingZeroBitCount))
+        return 1 + Int(state >> 20 & 0xFFFF_FFFF) % bound
+    }
+}
+
+/// In pieces of these sizes; after about every other one the picture so far is looked at.
+func decode(_ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), randomPieces sizes: inout RandomSizes) -> Verdict {
+    let decoder = BuiltInCodec().makeDecoder(options)
+    do throws(Failure) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(bytes.count, start + sizes.next())
+            try feed(decoder, Array(bytes[start..<end]), pieces: .max / 2)
+            start = end
+            if sizes.next() & 1 == 0 { _ = decoder.partialImage() }
+        }
+        return Verdict(try decoder.finish())
+    } catch {
+        return Verdict(failure: error, header: decoder.header)
+    }
+}

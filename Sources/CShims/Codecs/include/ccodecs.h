@@ -16,7 +16,6 @@ enum codec_status {
     CODEC_DONE,
     CODEC_SUSPENDED, /* wants more bytes */
     CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
-    CODEC_LIMIT,     /* more scans than allowed */
     CODEC_LATE,      /* the deadline is over */
     CODEC_FAILED,    /* see the message; nothing but destroy may follow: the codec's state is not to be trusted */
 };
@@ -62,6 +61,10 @@ void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count)
  * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
 enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
 void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
+/* The same picture in another size, between the pixels by straight lines: for enlarging. Alpha counts as one more colour.
+ * 0: no memory. */
+int codec_stretch(
+    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 
@@ -126,7 +129,7 @@ void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size);
 size_t codec_jpeg_left(const codec_jpeg *session);
 /* Nothing follows the bytes given from now on: decoding stops with CODEC_ENDED within a scan, CODEC_SUSPENDED elsewhere. */
 void codec_jpeg_end(codec_jpeg *session);
-/* The file counts as ended where its bytes end, so that codec_jpeg_consume and then codec_jpeg_output can show what is
+/* The file counts as ended where its bytes end, so that codec_jpeg_consume and then a pass can show what is
  * there. A segment that was begun is forgotten. */
 void codec_jpeg_give_up(codec_jpeg *session);
 
@@ -152,22 +155,27 @@ codec_status codec_jpeg_start(
 /* Looked at between rows and between strips of a scan, in CPU nanoseconds of the calling thread; 0: none. */
 void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline);
 
-/* One scan: puts out the rows that have arrived; all of them: CODEC_DONE. */
-codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement);
+/* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
+ * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
+codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows);
+/* Behind the last row, and for several scans the last pass. */
 codec_status codec_jpeg_finish(codec_jpeg *session);
 /* Rows put out so far in this pass, before the scaler. */
 size_t codec_jpeg_rows_out(const codec_jpeg *session);
 
 /* Several scans: takes in coefficients up to the end of the file. Called again after CODEC_ENDED it makes up the rest,
- * so that codec_jpeg_output can show what is there. */
-codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans);
+ * so that a pass can show what is there. */
+codec_status codec_jpeg_consume(codec_jpeg *session);
 /* The scan being read, from 1; whether all of it has been; and how many rows (before the scaler) could be
  * shown of it alone. */
 int codec_jpeg_scan(const codec_jpeg *session);
 int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
-/* One pass over the picture as it was after this scan, down to this row, before the scaler. */
-codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows);
+/* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
+int codec_jpeg_covering_scan(const codec_jpeg *session);
+/* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this
+ * scan. The scan of the running pass must have been read. */
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan);
 
 /* PNG */
 
