@@ -258,20 +258,18 @@ class Hooks:
             raise
         assert handle.value
         self._handle: int = handle.value
-        weakref.finalize(self, _native.imgdl_hooks_release, self._handle).atexit = False
+        self._finalizer = weakref.finalize(self, _native.imgdl_hooks_release, self._handle)
+        # At exit, `settle`.
+        self._finalizer.atexit = False
 
 
 def settle(timeout: float) -> None:
-    """Before the process ends: none is let go by a thread of the library any more."""
-
-    def is_settled(tables: list[_Table]) -> bool:
-        return all(table.owner() is not None or table.generation != _process.generation for table in tables)
-
-    _tables.wait(is_settled, timeout)
+    """Before the process ends: lets all go, and waits until no thread of the library asks them any more."""
     for table in _tables.values():
         owner = table.owner()
         if owner is not None:
-            _native.imgdl_hooks_retain(owner._handle)
+            owner._finalizer()
+    _tables.wait(lambda tables: all(table.generation != _process.generation for table in tables), timeout)
 
 
 def _ask(
