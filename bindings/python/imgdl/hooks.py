@@ -70,6 +70,7 @@ class Continuation:
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._is_answered = False
+        _continuations[handle] = self
 
     @property
     def is_answered(self) -> bool:
@@ -140,10 +141,15 @@ class Continuation:
             self._is_answered = True
         check(code)
 
-    def __del__(self) -> None:
+    def _let_go(self) -> None:
         if not self._is_answered:
             self._is_answered = True
             _native.imgdl_continue_refused(self._handle, 0, b"its hook let it go without an answer")
+
+    __del__ = _let_go
+
+
+_continuations: weakref.WeakValueDictionary[int, Continuation] = weakref.WeakValueDictionary()
 
 
 Answer = Callable[[Continuation, Any], None]
@@ -265,10 +271,14 @@ class Hooks:
 
 def settle(timeout: float) -> None:
     """Before the process ends: lets all go, and waits until no thread of the library asks them any more."""
+    for reference in _continuations.valuerefs():
+        continuation = reference()
+        if continuation is not None:
+            continuation._let_go()
     for table in _tables.values():
         owner = table.owner()
-        if owner is not None:
-            owner._finalizer()
+        if owner is not None and owner._finalizer.detach():  # at exit it does nothing when it is called
+            _native.imgdl_hooks_release(owner._handle)
     _tables.wait(lambda tables: all(table.generation != _process.generation for table in tables), timeout)
 
 
