@@ -1,6 +1,6 @@
 /// The application is in the background (features O4): only what asked to go on there starts and runs, for as long as
-/// the grace is. The rest of what runs is paused, without a place, and goes on when there is one in the foreground. What
-/// waits for another attempt stays where it is, its clocks standing still as those of what is paused.
+/// the grace is. The rest of what runs is paused, without a place, and goes on when there is one in the foreground.
+/// What waits for another attempt stays where it is, its clocks standing still as those of what is paused.
 extension Downloads {
     struct Background {
         /// Counts stays in the background: a grace of an earlier one ends nothing.
@@ -52,8 +52,8 @@ extension Downloads {
     }
 
     private mutating func updateClocksOfRetried(_ now: Instant) {
-        for id in transfers.keys.map({ TransferID(rawValue: $0) }) where transfers[id].isWaiting && transfers[id].retries > 0 {
-            updateClocks(id, now)
+        for key in transfers.keys where transfers[key].isWaiting && transfers[key].retries > 0 {
+            updateClocks(TransferID(rawValue: key), now)
         }
     }
 

@@ -296,4 +296,20 @@ final class MemoryTests: XCTestCase {
         play.downloads.memoryReleased(canvas, play.now)
         XCTAssertEqual(play.downloads.memoryInUse, canvas + 50)
     }
+
+    func testWhoPausesIsCountedOnce() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let entries = ["a", "b", "c"].map { play.submit($0) }
+        for entry in entries { receive(&play, entry.transfer, 10) }
+        play.body(entries[0].transfer, 1_000)
+        XCTAssertEqual(play.downloads.pausedCount, 2)
+        play.downloads.enterBackground(grace: nil, play.now)
+        XCTAssertEqual(play.downloads.pausedCount, 3)
+        play.cancel(entries[1])
+        XCTAssertEqual(play.downloads.pausedCount, 2)
+        play.downloads.enterForeground(play.now)
+        XCTAssertEqual(play.downloads.pausedCount, 1)
+        play.failed(entries[2].transfer, .lost)
+        XCTAssertEqual(play.downloads.pausedCount, 0)
+    }
 }

@@ -50,8 +50,7 @@ class Registry(Generic[Kept]):
         return list(self._kept.values())
 
     def wait(self, is_settled: Callable[[list[Kept]], bool], timeout: float) -> None:
-        """At the end of the process, when a thread of the library that calls Python a moment too late would crash
-        it."""
+        """At the end of the process, which a thread of the library would crash that calls Python a moment too late."""
         self._waiting = threading.Condition()
         with self._waiting:
             self._waiting.wait_for(lambda: is_settled(self.values()), timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
-from . import _native
+from . import _native, _process
 from ._callbacks import Registry, called_by_the_library, failure
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
@@ -104,6 +104,7 @@ class Coder:
 class _Functions(NamedTuple):
     can_decode: Callable[[bytes], Optional[bool]]
     decoder: Callable[[DecodeOptions], Any]
+    generation: int
 
 
 # Those that nobody closed stay, also where nobody kept them.
@@ -143,8 +144,8 @@ def register_coder(coder: Any) -> Coder:
     """
     can_decode: Any = getattr(coder, "can_decode", None)
     decoder: Any = getattr(coder, "decoder", coder if isinstance(coder, type) else None)
-    functions = _Functions(can_decode, decoder)
-    for name, function in functions._asdict().items():
+    functions = _Functions(can_decode, decoder, _process.generation)
+    for name, function in (("can_decode", can_decode), ("decoder", decoder)):
         if not callable(function):
             raise TypeError(f"the coder has no function {name}")
     table = _native.imgdl_coder_table()
@@ -289,9 +290,10 @@ def _destroy(key: int) -> None:
 
 
 def settle(timeout: float) -> None:
-    """Before the process ends: nothing is decoded on a thread of the library any more. Those that are registered
-    stay."""
-    _decoders.wait(lambda decoders: not decoders, timeout)
+    """Before the process ends: takes all out, and waits until nothing is decoded with them any more."""
+    for coder in list(_registered):
+        coder.close()
+    _functions.wait(lambda left: all(each.generation != _process.generation for each in left), timeout)
 
 
 @_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]

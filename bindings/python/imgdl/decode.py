@@ -98,7 +98,6 @@ class Decoder:
         self._handle = decoder.value
         self._lock = threading.Lock()
         self._finalizer = weakref.finalize(self, _native.imgdl_decoder_destroy, self._handle)
-        self._finalizer.atexit = False
 
     def _live(self) -> int:
         if not self._finalizer.alive:

@@ -70,6 +70,7 @@ class Continuation:
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._is_answered = False
+        _continuations[handle] = self
 
     @property
     def is_answered(self) -> bool:
@@ -140,10 +141,15 @@ class Continuation:
             self._is_answered = True
         check(code)
 
-    def __del__(self) -> None:
+    def _let_go(self) -> None:
         if not self._is_answered:
             self._is_answered = True
             _native.imgdl_continue_refused(self._handle, 0, b"its hook let it go without an answer")
+
+    __del__ = _let_go
+
+
+_continuations: weakref.WeakValueDictionary[int, Continuation] = weakref.WeakValueDictionary()
 
 
 Answer = Callable[[Continuation, Any], None]
@@ -258,20 +264,22 @@ class Hooks:
             raise
         assert handle.value
         self._handle: int = handle.value
-        weakref.finalize(self, _native.imgdl_hooks_release, self._handle).atexit = False
+        self._finalizer = weakref.finalize(self, _native.imgdl_hooks_release, self._handle)
+        # At exit, `settle`.
+        self._finalizer.atexit = False
 
 
 def settle(timeout: float) -> None:
-    """Before the process ends: none is let go by a thread of the library any more."""
-
-    def is_settled(tables: list[_Table]) -> bool:
-        return all(table.owner() is not None or table.generation != _process.generation for table in tables)
-
-    _tables.wait(is_settled, timeout)
+    """Before the process ends: lets all go, and waits until no thread of the library asks them any more."""
+    for reference in _continuations.valuerefs():
+        continuation = reference()
+        if continuation is not None:
+            continuation._let_go()
     for table in _tables.values():
         owner = table.owner()
-        if owner is not None:
-            _native.imgdl_hooks_retain(owner._handle)
+        if owner is not None and owner._finalizer.detach():  # at exit it does nothing when it is called
+            _native.imgdl_hooks_release(owner._handle)
+    _tables.wait(lambda tables: all(table.generation != _process.generation for table in tables), timeout)
 
 
 def _ask(
