@@ -22,7 +22,9 @@ struct Colours {
     private(set) var conversion: ColourConversion?
 
     /// `bytes` is the whole profile.
-    mutating func found(_ bytes: UnsafeRawBufferPointer, _ samples: codec_samples, _ options: DecodeOptions) throws(Failure) {
+    mutating func found(
+        _ bytes: UnsafeRawBufferPointer, _ samples: codec_samples, _ options: DecodeOptions
+    ) throws(Failure) {
         guard !bytes.isEmpty else { return description.notes.formUnion(.unusableProfile) }
         guard let profile = ProfileBytes(bytes) else { throw Failure(.outOfMemory, "no memory for a colour profile") }
         description.hold(profile)

@@ -91,7 +91,8 @@ final class GIFDecoder: FormatDecoder {
         let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
         let working = isFinal ? 0 : 4 * canvas.width * canvas.height
         try options.checkMemory(
-            canvas: layout, count: options.decodesAllFrames ? frameCount : 1, codec: rectangle.width * rectangle.height + working)
+            canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
+            codec: rectangle.width * rectangle.height + working)
         hasAlpha = hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)
         self.frame = frame

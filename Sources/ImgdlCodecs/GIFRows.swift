@@ -30,23 +30,34 @@ struct GIFRows {
             while (count + 1) * width <= indices.count, count < height {
                 let y = top + (passes?.row ?? count)
                 if y < canvas.height, visible > 0 {
-                    // The host's memory may be aligned in any way.
-                    let to = canvas.bytes + y * canvas.stride + left * 4
+                    let row = canvas.bytes + y * canvas.stride + left * 4
                     let from = source + count * width
+                    // The host's memory may be aligned in any way.
+                    guard Int(bitPattern: row) % 4 == 0 else {
+                        for x in 0..<visible where isOpaque || colors[Int(from[x])] != 0 {
+                            row.storeBytes(of: colors[Int(from[x])], toByteOffset: 4 * x, as: UInt32.self)
+                        }
+                        advance()
+                        continue
+                    }
+                    let to = row.assumingMemoryBound(to: UInt32.self)
                     if isOpaque {
-                        for x in 0..<visible { to.storeBytes(of: colors[Int(from[x])], toByteOffset: 4 * x, as: UInt32.self) }
+                        for x in 0..<visible { to[x] = colors[Int(from[x])] }
                     } else {
                         for x in 0..<visible {
                             let color = colors[Int(from[x])]
-                            let old = to.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
-                            to.storeBytes(of: color == 0 ? old : color, toByteOffset: 4 * x, as: UInt32.self)
+                            to[x] = color == 0 ? to[x] : color
                         }
                     }
                 }
-                count += 1
-                passes?.advance()
+                advance()
             }
         }
+    }
+
+    private mutating func advance() {
+        count += 1
+        passes?.advance()
     }
 
     /// How many rows of the canvas, from its top, a picture of this frame alone shows.

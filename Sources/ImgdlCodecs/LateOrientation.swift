@@ -1,8 +1,8 @@
 import ImgdlCore
 
 extension DecodedImage {
-    /// The same upright picture as the caller wants it: turned, scaled into the box if it stands out of that, converted. For an
-    /// orientation that was found only behind the pixels, and for pixels that came as they are stored.
+    /// The same upright picture as the caller wants it: turned, scaled into the box if it stands out of that, converted. For
+    /// an orientation that was found only behind the pixels, and for pixels that came as they are stored.
     func turned(
         _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil
     ) throws(Failure) -> DecodedImage {

@@ -114,7 +114,8 @@ final class PNGDecoder: FormatDecoder {
         if !isInterlaced || layout.orientation == .upright && scaler == nil && isAsStored {
             written = try options.makeCanvas(target)
         } else {
-            let format: PixelFormat = isDeep ? .rgba16 : premultiplies ? options.pixelFormat.straight : options.pixelFormat.working
+            let wanted = options.pixelFormat
+            let format = isDeep ? .rgba16 : premultiplies ? wanted.straight : wanted.working
             written = try PixelBuffer(width: width, height: height, format: format)
         }
         let conversion = isInterlaced ? nil : colours.conversion

@@ -6,7 +6,9 @@ import XCTest
 
 /// Every limit has a code of its own and names its numbers (features B10, I41, I42).
 final class LimitTests: XCTestCase {
-    private func check(_ file: [UInt8], _ options: DecodeOptions, _ code: ErrorCode, _ numbers: String..., line: UInt = #line) {
+    private func check(
+        _ file: [UInt8], _ options: DecodeOptions, _ code: ErrorCode, _ numbers: String..., line: UInt = #line
+    ) {
         for size in [1, 1000, .max / 2] {
             let failure = decode(file, options, pieces: size).failure
             XCTAssertEqual(failure?.code, code, line: line)

@@ -37,7 +37,9 @@ package final class PixelBuffer: @unchecked Sendable {
             let rowBytes = stride
             memory = try allocator.allocate(
                 width: width, height: height, bytesPerPixel: format.bytesPerPixel, stride: &stride)
-            for row in 0..<height { (memory + row * stride).initializeMemory(as: UInt8.self, repeating: 0, count: rowBytes) }
+            for row in 0..<height {
+                (memory + row * stride).initializeMemory(as: UInt8.self, repeating: 0, count: rowBytes)
+            }
         } else if let own = system_pixels_allocate(size, &capacity) {
             memory = own
         } else {
