@@ -103,7 +103,7 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -pthread
 
 .PHONY: test
-test: setup all c-tests build/tests/imgdl-tests-thread
+test: setup all c-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
