@@ -100,7 +100,7 @@ C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
-C_LIBS := -ljpeg -lpng16 -lwebp -pthread
+C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
 test: setup all c-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address

@@ -30,14 +30,16 @@ struct GIFRows {
             while (count + 1) * width <= indices.count, count < height {
                 let y = top + (passes?.row ?? count)
                 if y < canvas.height, visible > 0 {
-                    let to = (canvas.bytes + y * canvas.stride + left * 4).assumingMemoryBound(to: UInt32.self)
+                    // The host's memory may be aligned in any way.
+                    let to = canvas.bytes + y * canvas.stride + left * 4
                     let from = source + count * width
                     if isOpaque {
-                        for x in 0..<visible { to[x] = colors[Int(from[x])] }
+                        for x in 0..<visible { to.storeBytes(of: colors[Int(from[x])], toByteOffset: 4 * x, as: UInt32.self) }
                     } else {
                         for x in 0..<visible {
                             let color = colors[Int(from[x])]
-                            to[x] = color == 0 ? to[x] : color
+                            let old = to.loadUnaligned(fromByteOffset: 4 * x, as: UInt32.self)
+                            to.storeBytes(of: color == 0 ? old : color, toByteOffset: 4 * x, as: UInt32.self)
                         }
                     }
                 }
@@ -54,8 +56,11 @@ struct GIFRows {
     }
 
     /// A copy in which each row that has not come looks like the nearest one above that has: blocks, not a comb.
-    func filled(_ canvas: PixelBuffer, _ rectangle: PixelRectangle) throws(Failure) -> PixelBuffer {
-        let copy = try PixelBuffer(width: canvas.width, height: canvas.height, format: canvas.format)
+    func filled(
+        _ canvas: PixelBuffer, _ rectangle: PixelRectangle, _ allocator: CanvasAllocator?
+    ) throws(Failure) -> PixelBuffer {
+        let copy = try PixelBuffer(
+            width: canvas.width, height: canvas.height, format: canvas.format, allocator: allocator)
         guard let passes else { return copy }
         for y in 0..<rectangle.height {
             guard let source = passes.source(of: y) else { continue }

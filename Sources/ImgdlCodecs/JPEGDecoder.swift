@@ -7,7 +7,7 @@ import ImgdlCore
 /// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus for partial images: of
 /// the first scan the rows that are there, each once, then every scan once that is whole. libjpeg cannot suspend within
 /// arithmetic coding: such files are decoded at the end.
-final class JPEGDecoder: ImageDecoder {
+final class JPEGDecoder: FormatDecoder {
     private enum Stage {
         case header
         /// Arithmetic coding: waits for the end.
@@ -47,11 +47,15 @@ final class JPEGDecoder: ImageDecoder {
     private var shownScan: Int32 = 0
     private var hasShownThumbnail = false
     private var salvaged: DecodedImage?
+    private(set) var colours = Colours()
+    private let clock: DecodeClock
 
-    init(_ options: DecodeOptions) throws(Failure) {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
         guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
         self.options = options
         self.session = session
+        self.clock = clock
+        codec_jpeg_read_profile(session, max(0, MetadataMeter(options).room))
     }
 
     deinit { codec_jpeg_destroy(session) }
@@ -111,7 +115,11 @@ final class JPEGDecoder: ImageDecoder {
 
     private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         lend(bytes)
-        defer { codec_jpeg_give(session, nil, 0) }
+        codec_jpeg_set_deadline(session, clock.deadline)
+        defer {
+            codec_jpeg_give(session, nil, 0)
+            codec_jpeg_set_deadline(session, 0)
+        }
         while try advance() {}
         return bytes.count - codec_jpeg_left(session)
     }
@@ -129,7 +137,7 @@ final class JPEGDecoder: ImageDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas), .max)) else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else { return false }
             stage = .trailer
         case .trailer:
             guard try isDone(codec_jpeg_finish(session)) else { return false }
@@ -153,6 +161,9 @@ final class JPEGDecoder: ImageDecoder {
         let stored = EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
+        try readProfile(exif: size)
+        // Coefficients of three components; a file has fewer where they are not stored at full size.
+        try options.checkMemory(canvas: layout, codec: found.has_multiple_scans != 0 ? 6 * width * height : 64 * width)
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
@@ -165,11 +176,33 @@ final class JPEGDecoder: ImageDecoder {
             session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session, overflow ? .max : coefficients)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
-            let pixels = try layout.makeCanvas(options.pixelFormat)
-            scaler?.begin(on: pixels)
+            let pixels = try options.makeCanvas(layout)
+            scaler?.begin(on: pixels, conversion)
             canvas = pixels
         }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
+    }
+
+    /// For pixels; inks are converted where they become colours.
+    private var conversion: ColourConversion? {
+        codec_jpeg_samples(session) == CODEC_SAMPLES_INKS ? nil : colours.conversion
+    }
+
+    private func readProfile(exif: Int) throws(Failure) {
+        var metadata = MetadataMeter(options)
+        if try metadata.fits(exif) { metadata.hold(exif) }
+        var bytes: UnsafePointer<UInt8>?
+        var size = 0
+        let state = codec_jpeg_profile(session, &bytes, &size)
+        defer { codec_jpeg_forget_profile(session) }
+        if state == CODEC_PROFILE_TOO_LONG, let most = options.maximumMetadataBytes {
+            throw options.metadataFailure(most + 1)
+        }
+        guard state != CODEC_PROFILE_NONE else { return }
+        let isHeld = try metadata.fits(size)
+        let samples = codec_jpeg_samples(session)
+        try colours.found(UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples, options)
+        if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
     /// libjpeg scales within its transform, which makes decoding cheaper, as far as that is not below the target. Only
@@ -192,6 +225,7 @@ final class JPEGDecoder: ImageDecoder {
         case CODEC_DONE: return true
         case CODEC_SUSPENDED: return false
         case CODEC_ENDED: throw truncated()
+        case CODEC_LATE: throw clock.failure
         default:
             hasBrokenSession = true
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
@@ -242,7 +276,7 @@ final class JPEGDecoder: ImageDecoder {
         guard let layout else { return }
         guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
         let pixels = try passCanvas(layout)
-        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels), .max)) else { throw truncated() }
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else { throw truncated() }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
@@ -260,7 +294,7 @@ final class JPEGDecoder: ImageDecoder {
             (shownScan, shownRows) = (scan, 0)
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
-        let status = codec_jpeg_rows(session, layout.placement(on: snapshot), .max)
+        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
         guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else { return nil }
         shownRows = finishedRows
         return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
@@ -270,9 +304,9 @@ final class JPEGDecoder: ImageDecoder {
     private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
         let position = PassSnapshots.Position(pass: Int(codec_jpeg_scan(session)), rows: 0)
         let (pixels, _) = try snapshots.next(position, height: layout.storedHeight) { () throws(Failure) in
-            try layout.makeCanvas(options.pixelFormat)
+            try options.makeCanvas(layout)
         }
-        scaler?.begin(on: pixels)
+        scaler?.begin(on: pixels, conversion)
         return pixels
     }
 
@@ -290,11 +324,10 @@ final class JPEGDecoder: ImageDecoder {
         codec_jpeg_give_up(session)
         _ = codec_jpeg_consume(session)
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
-            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE,
-            let pixels = try? layout.makeCanvas(options.pixelFormat)
+            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
         else { return nil }
-        scaler?.begin(on: pixels)
-        let status = codec_jpeg_rows(session, layout.placement(on: pixels), rows)
+        scaler?.begin(on: pixels, conversion)
+        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
     }
 
@@ -306,7 +339,7 @@ final class JPEGDecoder: ImageDecoder {
         var size = 0
         let exif = codec_jpeg_exif(session, &size)
         let block = UnsafeRawBufferPointer(start: exif, count: size)
-        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options) else { return nil }
+        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
         return DecodedImage(
             header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
             pass: 0)

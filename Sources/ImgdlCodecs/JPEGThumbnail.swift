@@ -12,20 +12,23 @@ struct JPEGThumbnail {
 
     /// `stored` is the picture's size in the file. nil: there is no thumbnail that can be decoded, or it has other
     /// proportions than the picture, as one with black bars has.
-    init?(exif: UnsafeRawBufferPointer, stored: OutputSize, _ layout: CanvasLayout, _ options: DecodeOptions) {
+    init?(
+        exif: UnsafeRawBufferPointer, stored: OutputSize, _ layout: CanvasLayout, _ options: DecodeOptions,
+        _ conversion: ColourConversion?
+    ) {
         guard let bytes = EXIFReader.thumbnail(in: exif) else { return nil }
         var own = DecodeOptions()
-        own.pixelFormat = options.pixelFormat
+        own.pixelFormat = options.pixelFormat.working
         own.appliesOrientation = false
         own.maximumPixels = min(Self.maximumPixels, options.maximumPixels)
         own.maximumScans = Self.maximumScans
         do throws(Failure) {
-            let decoder = try JPEGDecoder(own)
+            let decoder = try JPEGDecoder(own, DecodeClock(own))
             try decoder.feed(bytes)
             let small = try decoder.finish().pixels
             guard Self.isAlike(small, stored) else { return nil }
-            let canvas = try layout.makeCanvas(options.pixelFormat)
-            let placement = layout.placement(on: canvas)
+            let canvas = try options.makeCanvas(layout)
+            let placement = layout.placement(on: canvas, conversion)
             let source = small.bytes.assumingMemoryBound(to: UInt8.self)
             let isDone = codec_stretch(
                 source, small.width, small.height, layout.storedWidth, layout.storedHeight, placement)

@@ -12,6 +12,10 @@ static codec_status wanting(const codec_jpeg *session)
     return session->has_ended_early ? CODEC_ENDED : CODEC_SUSPENDED;
 }
 
+static int is_late(const codec_jpeg *session) { return session->deadline && codec_cpu_time() > session->deadline; }
+
+void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline) { session->deadline = deadline; }
+
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
@@ -88,11 +92,13 @@ static int is_untouched(const codec_jpeg *session)
 static codec_status put_out(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    int in_place = !session->scaler && placement.step_x == 4;
+    int in_place = !session->scaler && codec_is_in_place(&placement);
     size_t width = jpeg->output_width;
     if (!in_place && !session->strip && !(session->strip = malloc(4 * width * STRIP_ROWS)))
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     while (jpeg->output_scanline < rows) {
+        if (is_late(session))
+            return CODEC_LATE;
         size_t first = jpeg->output_scanline, count = 0;
         size_t wanted = rows - first < STRIP_ROWS ? rows - first : STRIP_ROWS;
         codec_status status = CODEC_DONE;
@@ -107,7 +113,9 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
                     memset(row, 0, 4 * width);
                 status = CODEC_ENDED;
             } else {
-                if (session->has_inks)
+                if (session->has_inks && session->inks)
+                    codec_colour_inks(session->inks, row, width, jpeg->saw_Adobe_marker);
+                else if (session->has_inks)
                     codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
                 if (session->scaler)
                     codec_scaler_push(session->scaler, row);
@@ -159,6 +167,8 @@ codec_status codec_jpeg_consume(codec_jpeg *session)
     if (setjmp(session->trap))
         return CODEC_FAILED;
     for (;;) {
+        if (is_late(session))
+            return CODEC_LATE;
         int did = jpeg_consume_input(&session->jpeg);
         if (session->has_ended_early && !had_ended)
             return CODEC_ENDED;

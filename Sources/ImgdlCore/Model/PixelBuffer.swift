@@ -17,6 +17,8 @@ package final class PixelBuffer: @unchecked Sendable {
     package var byteCount: Int { stride * height }
     /// Bytes of the pixels in a row.
     package var rowBytes: Int { width * format.bytesPerPixel }
+    /// In the host's memory.
+    package var isHosts: Bool { allocator != nil }
     package var isPacked: Bool { stride == rowBytes }
 
     /// Throws `outOfMemory`, and what the allocator does wrong; width and height are positive and have passed the pixel

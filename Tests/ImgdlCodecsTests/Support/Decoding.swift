@@ -1,4 +1,4 @@
-import ImgdlCodecs
+@testable import ImgdlCodecs
 import ImgdlCore
 
 /// What a caller can tell of a decode.
@@ -23,8 +23,20 @@ struct Verdict: Equatable {
     init(failure: Failure, header: ImageHeader?) { (self.failure, self.header) = (failure, header) }
 }
 
+/// Without padding.
 func bytes(of pixels: PixelBuffer) -> [UInt8] {
-    Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount))
+    if pixels.isPacked { return Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount)) }
+    return (0..<pixels.height).flatMap { row in
+        Array(UnsafeRawBufferPointer(start: pixels.bytes + row * pixels.stride, count: pixels.rowBytes))
+    }
+}
+
+extension PixelBuffer {
+    func scaled(to layout: CanvasLayout, isOpaque: Bool) throws(Failure) -> PixelBuffer {
+        var options = DecodeOptions()
+        options.pixelFormat = format
+        return try shown(as: layout, options, isOpaque: isOpaque).pixels
+    }
 }
 
 extension DecodedImage {

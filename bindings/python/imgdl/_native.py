@@ -80,6 +80,12 @@ IMGDL_ERROR_BODY_LIMIT = 2300
 IMGDL_ERROR_HEADER_LIMIT = 2301
 IMGDL_ERROR_PIXEL_LIMIT = 2302
 IMGDL_ERROR_FRAME_LIMIT = 2303
+IMGDL_ERROR_SCAN_LIMIT = 2304
+IMGDL_ERROR_SIZE_LIMIT = 2305
+IMGDL_ERROR_ANIMATION_LIMIT = 2306
+IMGDL_ERROR_METADATA_LIMIT = 2307
+IMGDL_ERROR_MEMORY_LIMIT = 2308
+IMGDL_ERROR_DECODE_TIMEOUT = 2309
 IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 
 # 4  Images and bodies
@@ -99,12 +105,22 @@ IMGDL_PIXEL_FORMAT_RGBA8 = 1
 IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED = 2
 IMGDL_PIXEL_FORMAT_BGRA8 = 3
 IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4
+IMGDL_PIXEL_FORMAT_RGB8 = 5
+IMGDL_PIXEL_FORMAT_RGBA16 = 6
 IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
 
 
 class imgdl_rectangle(Structure):
     _fields_ = [("x", c_uint32), ("y", c_uint32), ("width", c_uint32), ("height", c_uint32)]
 
+
+imgdl_colour_notes = c_uint32
+IMGDL_COLOUR_NOTE_ICC = 1 << 0
+IMGDL_COLOUR_NOTE_SRGB = 1 << 1
+IMGDL_COLOUR_NOTE_GAMMA = 1 << 2
+IMGDL_COLOUR_NOTE_CHROMATICITIES = 1 << 3
+IMGDL_COLOUR_NOTE_CONVERTED = 1 << 4
+IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1 << 5
 
 # 5  Decoding
 
@@ -115,8 +131,17 @@ IMGDL_DECODE_ALL_FRAMES = 1 << 2
 IMGDL_DECODE_REQUIRE_ANIMATION = 1 << 3
 IMGDL_DECODE_STRETCH = 1 << 4
 IMGDL_DECODE_SCALE_DOWN = 1 << 5
+IMGDL_DECODE_THUMBNAIL_FIRST = 1 << 6
+imgdl_colour = c_uint32
+IMGDL_COLOUR_AS_STORED = 0
+IMGDL_COLOUR_SRGB = 1
+IMGDL_COLOUR_FORCE32 = 0x7FFFFFFF
+imgdl_allocate = CFUNCTYPE(c_void_p, c_uint32, c_uint32, c_uint32, POINTER(c_size_t), c_void_p)
+imgdl_deallocate = CFUNCTYPE(None, c_void_p, c_void_p)
 IMGDL_DEFAULT_MAX_PIXELS = 100000000
 IMGDL_DEFAULT_MAX_FRAMES = 1000
+IMGDL_DEFAULT_MAX_SCANS = 500
+IMGDL_DEFAULT_MAX_METADATA_BYTES = 16777216
 IMGDL_DEFAULT_SCALE_DOWN_BYTES = 62914560
 IMGDL_MAX_TARGET = 1048576
 
@@ -134,6 +159,18 @@ class imgdl_decode_options(Structure):
         ("max_frames", c_uint32),
         ("format_hint", imgdl_format),
         ("coder", imgdl_coder),
+        ("max_side", c_uint32),
+        ("max_scans", c_uint32),
+        ("max_animation_pixels", c_uint64),
+        ("max_metadata_bytes", c_uint64),
+        ("max_memory_bytes", c_uint64),
+        ("max_decode_ms", c_uint32),
+        ("colour", imgdl_colour),
+        ("allocate", imgdl_allocate),
+        ("deallocate", imgdl_deallocate),
+        ("allocator_user_data", c_void_p),
+        ("good_enough_scan", c_uint32),
+        ("reserved2", c_uint32),
     ]
 
 
@@ -605,6 +642,9 @@ imgdl_image_loop_count = _function("imgdl_image_loop_count", c_uint32, imgdl_ima
 imgdl_image_scale_factor = _function("imgdl_image_scale_factor", c_double, imgdl_image)
 imgdl_image_orientation = _function("imgdl_image_orientation", c_uint32, imgdl_image)
 imgdl_image_is_complete = _function("imgdl_image_is_complete", c_int32, imgdl_image)
+imgdl_image_is_good_enough = _function("imgdl_image_is_good_enough", c_int32, imgdl_image)
+imgdl_image_colour_notes = _function("imgdl_image_colour_notes", imgdl_colour_notes, imgdl_image)
+imgdl_image_icc_profile = _function("imgdl_image_icc_profile", c_void_p, imgdl_image, POINTER(c_size_t))
 imgdl_image_pass = _function("imgdl_image_pass", c_uint32, imgdl_image)
 imgdl_image_ready = _function("imgdl_image_ready", imgdl_rectangle, imgdl_image)
 imgdl_image_create = _waits(

@@ -59,6 +59,12 @@ class Code(IntEnum):
     HEADER_LIMIT = _native.IMGDL_ERROR_HEADER_LIMIT
     PIXEL_LIMIT = _native.IMGDL_ERROR_PIXEL_LIMIT
     FRAME_LIMIT = _native.IMGDL_ERROR_FRAME_LIMIT
+    SCAN_LIMIT = _native.IMGDL_ERROR_SCAN_LIMIT
+    SIZE_LIMIT = _native.IMGDL_ERROR_SIZE_LIMIT
+    ANIMATION_LIMIT = _native.IMGDL_ERROR_ANIMATION_LIMIT
+    METADATA_LIMIT = _native.IMGDL_ERROR_METADATA_LIMIT
+    MEMORY_LIMIT = _native.IMGDL_ERROR_MEMORY_LIMIT
+    DECODE_TIMEOUT = _native.IMGDL_ERROR_DECODE_TIMEOUT
 
 
 class Error(Exception):
@@ -183,6 +189,12 @@ _TYPES = {
     Code.HEADER_LIMIT: LimitError,
     Code.PIXEL_LIMIT: LimitError,
     Code.FRAME_LIMIT: LimitError,
+    Code.SCAN_LIMIT: LimitError,
+    Code.SIZE_LIMIT: LimitError,
+    Code.ANIMATION_LIMIT: LimitError,
+    Code.METADATA_LIMIT: LimitError,
+    Code.MEMORY_LIMIT: LimitError,
+    Code.DECODE_TIMEOUT: LimitError,
 }
 
 

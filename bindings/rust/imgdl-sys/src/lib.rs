@@ -30,7 +30,9 @@ handles! {
 pub type imgdl_status = i32;
 pub type imgdl_format = u32;
 pub type imgdl_pixel_format = u32;
+pub type imgdl_colour_notes = u32;
 pub type imgdl_decode_flags = u32;
+pub type imgdl_colour = u32;
 pub type imgdl_event_mask = u32;
 pub type imgdl_priority = i32;
 pub type imgdl_request_flags = u32;
@@ -39,6 +41,16 @@ pub type imgdl_config_flags = u32;
 pub type imgdl_shutdown_mode = u32;
 
 pub type imgdl_event_callback = Option<unsafe extern "C" fn(event: *const imgdl_event, user_data: *mut c_void)>;
+pub type imgdl_allocate = Option<
+    unsafe extern "C" fn(
+        width: u32,
+        height: u32,
+        bytes_per_pixel: u32,
+        stride: *mut usize,
+        user_data: *mut c_void,
+    ) -> *mut c_void,
+>;
+pub type imgdl_deallocate = Option<unsafe extern "C" fn(pixels: *mut c_void, user_data: *mut c_void)>;
 pub type imgdl_destructor = Option<unsafe extern "C" fn(user_data: *mut c_void)>;
 pub type imgdl_observer = Option<unsafe extern "C" fn(observation: *const imgdl_observation, user_data: *mut c_void)>;
 
@@ -51,6 +63,8 @@ pub const IMGDL_VERSION_STRING: &str = "1.1.0";
 
 pub const IMGDL_DEFAULT_MAX_PIXELS: u32 = 100_000_000;
 pub const IMGDL_DEFAULT_MAX_FRAMES: u32 = 1_000;
+pub const IMGDL_DEFAULT_MAX_SCANS: u32 = 500;
+pub const IMGDL_DEFAULT_MAX_METADATA_BYTES: u32 = 16_777_216;
 pub const IMGDL_DEFAULT_SCALE_DOWN_BYTES: u32 = 62_914_560;
 pub const IMGDL_MAX_TARGET: u32 = 1_048_576;
 pub const IMGDL_RETRY_NONE: u32 = u32::MAX;
@@ -106,6 +120,12 @@ pub const IMGDL_ERROR_BODY_LIMIT: imgdl_status = 2300;
 pub const IMGDL_ERROR_HEADER_LIMIT: imgdl_status = 2301;
 pub const IMGDL_ERROR_PIXEL_LIMIT: imgdl_status = 2302;
 pub const IMGDL_ERROR_FRAME_LIMIT: imgdl_status = 2303;
+pub const IMGDL_ERROR_SCAN_LIMIT: imgdl_status = 2304;
+pub const IMGDL_ERROR_SIZE_LIMIT: imgdl_status = 2305;
+pub const IMGDL_ERROR_ANIMATION_LIMIT: imgdl_status = 2306;
+pub const IMGDL_ERROR_METADATA_LIMIT: imgdl_status = 2307;
+pub const IMGDL_ERROR_MEMORY_LIMIT: imgdl_status = 2308;
+pub const IMGDL_ERROR_DECODE_TIMEOUT: imgdl_status = 2309;
 
 pub const IMGDL_FORMAT_UNKNOWN: imgdl_format = 0;
 pub const IMGDL_FORMAT_JPEG: imgdl_format = 1;
@@ -119,6 +139,18 @@ pub const IMGDL_PIXEL_FORMAT_RGBA8: imgdl_pixel_format = 1;
 pub const IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED: imgdl_pixel_format = 2;
 pub const IMGDL_PIXEL_FORMAT_BGRA8: imgdl_pixel_format = 3;
 pub const IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED: imgdl_pixel_format = 4;
+pub const IMGDL_PIXEL_FORMAT_RGB8: imgdl_pixel_format = 5;
+pub const IMGDL_PIXEL_FORMAT_RGBA16: imgdl_pixel_format = 6;
+
+pub const IMGDL_COLOUR_NOTE_ICC: imgdl_colour_notes = 1 << 0;
+pub const IMGDL_COLOUR_NOTE_SRGB: imgdl_colour_notes = 1 << 1;
+pub const IMGDL_COLOUR_NOTE_GAMMA: imgdl_colour_notes = 1 << 2;
+pub const IMGDL_COLOUR_NOTE_CHROMATICITIES: imgdl_colour_notes = 1 << 3;
+pub const IMGDL_COLOUR_NOTE_CONVERTED: imgdl_colour_notes = 1 << 4;
+pub const IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE: imgdl_colour_notes = 1 << 5;
+
+pub const IMGDL_COLOUR_AS_STORED: imgdl_colour = 0;
+pub const IMGDL_COLOUR_SRGB: imgdl_colour = 1;
 
 pub const IMGDL_DECODE_IGNORE_ORIENTATION: imgdl_decode_flags = 1 << 0;
 pub const IMGDL_DECODE_SALVAGE: imgdl_decode_flags = 1 << 1;
@@ -126,6 +158,7 @@ pub const IMGDL_DECODE_ALL_FRAMES: imgdl_decode_flags = 1 << 2;
 pub const IMGDL_DECODE_REQUIRE_ANIMATION: imgdl_decode_flags = 1 << 3;
 pub const IMGDL_DECODE_STRETCH: imgdl_decode_flags = 1 << 4;
 pub const IMGDL_DECODE_SCALE_DOWN: imgdl_decode_flags = 1 << 5;
+pub const IMGDL_DECODE_THUMBNAIL_FIRST: imgdl_decode_flags = 1 << 6;
 
 pub const IMGDL_EVENT_STARTED: imgdl_event_mask = 1 << 0;
 pub const IMGDL_EVENT_RESPONSE: imgdl_event_mask = 1 << 1;
@@ -188,6 +221,18 @@ pub struct imgdl_decode_options {
     pub max_frames: u32,
     pub format_hint: imgdl_format,
     pub coder: *mut imgdl_coder,
+    pub max_side: u32,
+    pub max_scans: u32,
+    pub max_animation_pixels: u64,
+    pub max_metadata_bytes: u64,
+    pub max_memory_bytes: u64,
+    pub max_decode_ms: u32,
+    pub colour: imgdl_colour,
+    pub allocate: imgdl_allocate,
+    pub deallocate: imgdl_deallocate,
+    pub allocator_user_data: *mut c_void,
+    pub good_enough_scan: u32,
+    pub reserved2: u32,
 }
 
 #[repr(C)]
@@ -556,6 +601,9 @@ extern "C" {
     pub fn imgdl_image_scale_factor(image: *const imgdl_image) -> f64;
     pub fn imgdl_image_orientation(image: *const imgdl_image) -> u32;
     pub fn imgdl_image_is_complete(image: *const imgdl_image) -> i32;
+    pub fn imgdl_image_is_good_enough(image: *const imgdl_image) -> i32;
+    pub fn imgdl_image_colour_notes(image: *const imgdl_image) -> imgdl_colour_notes;
+    pub fn imgdl_image_icc_profile(image: *const imgdl_image, length: *mut usize) -> *const c_void;
     pub fn imgdl_image_pass(image: *const imgdl_image) -> u32;
     pub fn imgdl_image_ready(image: *const imgdl_image) -> imgdl_rectangle;
     pub fn imgdl_image_create(

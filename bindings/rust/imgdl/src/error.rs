@@ -107,6 +107,18 @@ codes! {
     PIXEL_LIMIT = IMGDL_ERROR_PIXEL_LIMIT;
     /// [`max_frames`](crate::DecodeOptions::max_frames).
     FRAME_LIMIT = IMGDL_ERROR_FRAME_LIMIT;
+    /// The C interface's `max_scans`.
+    SCAN_LIMIT = IMGDL_ERROR_SCAN_LIMIT;
+    /// The C interface's `max_side`.
+    SIZE_LIMIT = IMGDL_ERROR_SIZE_LIMIT;
+    /// The C interface's `max_animation_pixels`.
+    ANIMATION_LIMIT = IMGDL_ERROR_ANIMATION_LIMIT;
+    /// The C interface's `max_metadata_bytes`.
+    METADATA_LIMIT = IMGDL_ERROR_METADATA_LIMIT;
+    /// The C interface's `max_memory_bytes`.
+    MEMORY_LIMIT = IMGDL_ERROR_MEMORY_LIMIT;
+    /// The C interface's `max_decode_ms`.
+    DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
 }
 
 impl Code {
