@@ -80,7 +80,7 @@ static struct bytes load(const struct picture *picture)
         picture_free(pixels);
     } else {
         struct picture_spec spec = {
-            .kind = picture->kind, .width = picture->width, .height = picture->height, .seed = 7};
+            .kind = picture->kind, .width = picture->width, .height = picture->height, .seed = 7, .quality = 98};
         uint8_t *data = picture_encode(&spec, &bytes.size);
         FILE *file = fopen(path, "wb");
         if (!data || !file || fwrite(data, 1, bytes.size, file) != bytes.size)

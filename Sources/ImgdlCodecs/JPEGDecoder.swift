@@ -18,11 +18,16 @@ final class JPEGDecoder: FormatDecoder {
         case complete
     }
 
+    /// libjpeg reads coefficients in a faster way while it has some kilobytes ahead.
+    private static let batch = 32 * 1024
+
     private let options: DecodeOptions
     private let session: OpaquePointer
     private var stage = Stage.header
     private var walker = JPEGScanWalker()
     private var pending = PendingBytes()
+    /// Found while a partial image was made: the next call tells it.
+    private var failure: Failure?
     private var hasBrokenSession = false
 
     private(set) var header: ImageHeader?
@@ -34,7 +39,8 @@ final class JPEGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
-    /// Of a pass over several scans: used again when that is over and nobody holds it any more.
+    private var snapshots = PassSnapshots()
+    /// The canvas of the last pass over several scans.
     private var snapshot: PixelBuffer?
     /// What the last partial image showed; the scan is the one that a pass was begun for.
     private var shownRows = 0
@@ -55,9 +61,11 @@ final class JPEGDecoder: FormatDecoder {
     deinit { codec_jpeg_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if let failure { throw failure }
         guard stage != .complete else { return }
         let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
         let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<allowed])
+        pending.batch = stage == .header ? 0 : Self.batch
         if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
         guard walker.scanCount <= options.maximumScans else {
             if stage == .collecting { endCollecting() }
@@ -72,6 +80,7 @@ final class JPEGDecoder: FormatDecoder {
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        if let failure { throw failure }
         if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
@@ -81,6 +90,10 @@ final class JPEGDecoder: FormatDecoder {
 
     func partialImage() -> DecodedImage? {
         if let thumbnail = thumbnail() { return thumbnail }
+        guard failure == nil else { return nil }
+        if stage == .rows || stage == .scans {
+            do throws(Failure) { try pending.offerKept(use) } catch { failure = error }
+        }
         switch stage {
         case .header, .collecting: return nil
         case .rows, .trailer: break
@@ -261,10 +274,9 @@ final class JPEGDecoder: FormatDecoder {
 
     private func putOutLastScan() throws(Failure) {
         guard let layout else { return }
-        let pixels = try unusedSnapshot(layout)
-        guard try isDone(beginPass(codec_jpeg_scan(session), on: pixels)),
-            try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max))
-        else { throw truncated() }
+        guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
+        let pixels = try passCanvas(layout)
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else { throw truncated() }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
@@ -275,8 +287,10 @@ final class JPEGDecoder: FormatDecoder {
         let scan = max(1, codec_jpeg_scan(session) - 1)
         guard !hasBrokenSession, let layout else { return nil }
         if scan > shownScan {
-            guard let pixels = try? unusedSnapshot(layout), beginPass(scan, on: pixels) == CODEC_DONE else { return nil }
-            snapshot = pixels
+            // Only the first is smoothed: the others have detail of their own.
+            guard codec_jpeg_begin_pass(session, scan, scan == 1 ? 1 : 0) == CODEC_DONE else { return nil }
+            snapshot = nil
+            snapshot = try? passCanvas(layout)
             (shownScan, shownRows) = (scan, 0)
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
@@ -286,14 +300,14 @@ final class JPEGDecoder: FormatDecoder {
         return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
     }
 
-    private func beginPass(_ scan: Int32, on pixels: PixelBuffer) -> codec_status {
+    /// For the pass that has begun.
+    private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
+        let position = PassSnapshots.Position(pass: Int(codec_jpeg_scan(session)), rows: 0)
+        let (pixels, _) = try snapshots.next(position, height: layout.storedHeight) { () throws(Failure) in
+            try options.makeCanvas(layout)
+        }
         scaler?.begin(on: pixels, conversion)
-        return codec_jpeg_begin_pass(session, scan)
-    }
-
-    private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        if isKnownUniquelyReferenced(&snapshot), let unused = snapshot { return unused }
-        return try options.makeCanvas(layout)
+        return pixels
     }
 
     /// What the coefficients so far show. In the first scan that is the rows which were read; later, the whole picture.
@@ -310,8 +324,9 @@ final class JPEGDecoder: FormatDecoder {
         codec_jpeg_give_up(session)
         _ = codec_jpeg_consume(session)
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
-            let pixels = try? options.makeCanvas(layout), beginPass(scan, on: pixels) == CODEC_DONE
+            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
         else { return nil }
+        scaler?.begin(on: pixels, conversion)
         let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
     }

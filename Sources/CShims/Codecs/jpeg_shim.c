@@ -201,13 +201,16 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session)
 
 int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->covering_scan; }
 
-codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan)
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
     if (!is_untouched(session))
         return CODEC_FAILED;
-    if (!end_pass(session) || !jpeg_start_output(&session->jpeg, scan))
+    if (!end_pass(session))
+        return CODEC_SUSPENDED;
+    session->jpeg.do_block_smoothing = smooths ? TRUE : FALSE;
+    if (!jpeg_start_output(&session->jpeg, scan))
         return CODEC_SUSPENDED;
     session->pass = scan;
     session->rows = 0;

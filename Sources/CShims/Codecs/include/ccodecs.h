@@ -174,8 +174,9 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session);
 /* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
 int codec_jpeg_covering_scan(const codec_jpeg *session);
 /* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this
- * scan. The scan of the running pass must have been read. */
-codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan);
+ * scan. The scan of the running pass must have been read. `smooths`: where fine detail has not come, its place is not left to
+ * flat blocks; that doubles the work of the pass. */
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths);
 
 /* PNG */
 
