@@ -38,7 +38,7 @@ help:
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
-#? make bench       the benchmark; make format-check: Swift sources against .swift-format; make clean
+#? make bench       the benchmarks (make bench-decode: of decoding); make format-check: Swift sources against .swift-format; make clean
 
 # ---- What has to be installed
 
@@ -102,10 +102,10 @@ C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
-C_LIBS := -ljpeg -lpng16 -lwebp -pthread
+C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
-test: setup all c-tests build/tests/imgdl-tests-thread
+test: setup all c-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
@@ -156,7 +156,7 @@ build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOU
 # ---- Fuzzing: libFuzzer under AddressSanitizer. The targets (Tests/Fuzz/Targets) are a library of their own, instrumented;
 # each program is libFuzzer's main and the name of one target.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := decode decoder gif png webp exif probe http-date retry-after content-type response-head url data-url
+FUZZ_TARGETS := decode decoder gif png webp jpeg exif probe http-date retry-after content-type response-head url data-url
 FUZZ_SOURCES := $(shell find Tests/Fuzz/Targets -type f)
 FUZZ_LIBRARY := build/swift-fuzz/release/libFuzzTargets.so
 FUZZ_COVERAGE := edge,inline-8bit-counters,pc-table,indirect-calls,trace-cmp
@@ -204,8 +204,18 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	$(MAKE) test-asan
 
 .PHONY: bench
-bench:
-	@echo "bench: the benchmark comes with the performance work; build/bin/imgdl-fetch is the program it will measure"
+bench: bench-decode
+
+# Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
+build/bench/decode: bench/decode.c bench/hand.c bench/hand.h $(C_PICTURES) $(LIBRARY) | build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lgif $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
+
+.PHONY: bench-decode
+bench-decode: build/bench/decode
+	build/bench/decode
+	build/bench/decode --thumbnails
+	bench/instructions build/bench/decode
 
 .PHONY: format-check
 format-check:

@@ -17,6 +17,7 @@ let package = Package(
             name: "CCodecs", path: "Sources/CShims/Codecs",
             linkerSettings: [
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
+                .linkedLibrary("lcms2"),
             ]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
@@ -41,7 +42,7 @@ let package = Package(
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp")]),
+            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("lcms2")]),
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 

@@ -176,6 +176,12 @@ enum {
     IMGDL_ERROR_HEADER_LIMIT = 2301,       /* more than 256 KiB of response header                                  */
     IMGDL_ERROR_PIXEL_LIMIT = 2302,        /* max_pixels, from the picture's header                                 */
     IMGDL_ERROR_FRAME_LIMIT = 2303,        /* max_frames                                                            */
+    IMGDL_ERROR_SCAN_LIMIT = 2304,         /* max_scans                                                             */
+    IMGDL_ERROR_SIZE_LIMIT = 2305,         /* max_side                                                              */
+    IMGDL_ERROR_ANIMATION_LIMIT = 2306,    /* max_animation_pixels                                                  */
+    IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
+    IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
+    IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
 
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
@@ -216,6 +222,9 @@ enum {
     IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED = 2,
     IMGDL_PIXEL_FORMAT_BGRA8 = 3,
     IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4,
+    IMGDL_PIXEL_FORMAT_RGB8 = 5,   /* 3 bytes; alpha is left out, and the colours are as if it were straight. Since 1.1 */
+    IMGDL_PIXEL_FORMAT_RGBA16 = 6, /* four uint16_t of this machine, alpha straight. A PNG of 16 bits keeps them unless */
+                                   /* it is scaled or animated; everything else comes times 257. Since 1.1             */
     IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
 };
 
@@ -228,13 +237,15 @@ typedef struct imgdl_rectangle {
 IMGDL_API uint32_t imgdl_image_width(const imgdl_image *image);
 /** Height in pixels. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_height(const imgdl_image *image);
-/** Bytes from one row to the next. At present 4 × width: rows have no padding. Since 1.0. */
+/** Bytes from one row to the next: width × those of a pixel (3 for RGB8, 8 for RGBA16, else 4); more where an allocator
+ *  of yours asked for it. Since 1.0. */
 IMGDL_API size_t imgdl_image_stride(const imgdl_image *image);
 /** What the file is: IMGDL_FORMAT_…. Since 1.0. */
 IMGDL_API imgdl_format imgdl_image_format(const imgdl_image *image);
 /** How its pixels lie in memory: IMGDL_PIXEL_FORMAT_…. Since 1.0. */
 IMGDL_API imgdl_pixel_format imgdl_image_pixel_format(const imgdl_image *image);
-/** stride × height bytes, first row first, valid until the last reference to the image is released. Since 1.0. */
+/** Rows, the first one first, stride bytes apart; what lies behind the last pixel of a row is not written. Valid until
+ *  the last reference to the image is released. Since 1.0. */
 IMGDL_API const void *imgdl_image_pixels(const imgdl_image *image);
 /** Frames in the file. The image's own pixels are the first's. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
@@ -260,7 +271,25 @@ IMGDL_API uint32_t imgdl_image_pass(const imgdl_image *image);
  *  a partial image of a format whose rows are final shares its memory with the later ones, so that no pixel is copied.
  *  Copy or upload this rectangle only. The whole picture for complete images. Since 1.0. */
 IMGDL_API imgdl_rectangle imgdl_image_ready(const imgdl_image *image);
-/** An image of pixels of yours: what a codec gives. Takes: stride × height bytes, copied; stride is at least 4 × width.
+/** 1 if it is good enough to be shown for a while: whole, or at the scan that good_enough_scan names. Since 1.1. */
+IMGDL_API int32_t imgdl_image_is_good_enough(const imgdl_image *image);
+
+/* What the file says about its colours, and what was done about it. */
+typedef uint32_t imgdl_colour_notes;
+enum {
+    IMGDL_COLOUR_NOTE_ICC = 1u << 0,             /* an ICC profile, whole: imgdl_image_icc_profile                       */
+    IMGDL_COLOUR_NOTE_SRGB = 1u << 1,            /* a PNG says that it is sRGB                                           */
+    IMGDL_COLOUR_NOTE_GAMMA = 1u << 2,           /* a PNG names its gamma                                                */
+    IMGDL_COLOUR_NOTE_CHROMATICITIES = 1u << 3,  /* a PNG names its primaries                                            */
+    IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
+    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5 /* broken, incomplete, or not for pixels of this kind: as stored        */
+};
+/** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
+IMGDL_API imgdl_colour_notes imgdl_image_colour_notes(const imgdl_image *image);
+/** The ICC profile in the file (JPEG, PNG, WebP), also when the pixels were converted by it; NULL if there is none. Gives:
+ *  *length, may be NULL. Valid until the last reference to the image is released. Since 1.1. */
+IMGDL_API const void *imgdl_image_icc_profile(const imgdl_image *image, size_t *length);
+/** An image of pixels of yours: what a codec gives. Takes: stride × height bytes, copied; stride is at least a row's.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY. Since 1.1. */
 IMGDL_API imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl_pixel_format format, const void *pixels,
                                           size_t stride, imgdl_image **image);
@@ -283,7 +312,7 @@ IMGDL_API void imgdl_data_release(imgdl_data *data);
  *
  * JPEG (baseline, progressive, arithmetic; gray, YCbCr, RGB, CMYK, YCCK), PNG (all colour types, 16 bit, Adam7, APNG),
  * WebP (lossy, lossless, alpha, animated) and GIF (interlaced, animated). What a file is, its content tells. Pixels come
- * as 8 bits per channel, sRGB values as stored (no colour management), alpha straight unless asked otherwise.
+ * as 8 bits per channel, values as stored (no colour management), alpha straight; unless asked otherwise.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_decode_flags;
@@ -299,11 +328,32 @@ enum {
     /* target_width × target_height exactly, whatever the picture's own proportions. Without it they are kept. */
     IMGDL_DECODE_STRETCH = 1u << 4,
     /* Large pictures come smaller, so that all decoded frames together fit into max_output_bytes (0: 60 MiB). */
-    IMGDL_DECODE_SCALE_DOWN = 1u << 5
+    IMGDL_DECODE_SCALE_DOWN = 1u << 5,
+    /* The first partial image of a JPEG is the thumbnail in its EXIF, where there is one, made as large as the picture. */
+    IMGDL_DECODE_THUMBNAIL_FIRST = 1u << 6
 };
+
+/* What becomes of colours. */
+typedef uint32_t imgdl_colour;
+enum {
+    IMGDL_COLOUR_AS_STORED = 0,
+    /* By the file's ICC profile to sRGB (perceptual intent), CMYK too; alpha is not touched. Without a profile, or with one
+     * that is of no use, as stored: see imgdl_image_colour_notes. */
+    IMGDL_COLOUR_SRGB = 1,
+    IMGDL_COLOUR_FORCE32 = 0x7FFFFFFF
+};
+
+/** Memory of yours for a canvas: of a picture, a frame, or partial images. Takes: width, height, bytes per pixel; *stride,
+ *  width × bytes per pixel, which may be made larger. Returns: stride × height bytes, however aligned; NULL: OUT_OF_MEMORY.
+ *  Called once for each canvas, on a thread of the library or the one that decodes; for several pictures at a time. */
+typedef void *(*imgdl_allocate)(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data);
+/** The last image on that canvas is released, or decoding failed. Any thread. */
+typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 
 #define IMGDL_DEFAULT_MAX_PIXELS 100000000u
 #define IMGDL_DEFAULT_MAX_FRAMES 1000u
+#define IMGDL_DEFAULT_MAX_SCANS 500u
+#define IMGDL_DEFAULT_MAX_METADATA_BYTES 16777216u
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
 #define IMGDL_MAX_TARGET 1048576u
 
@@ -328,6 +378,21 @@ typedef struct imgdl_decode_options {
     uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
     imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
     imgdl_coder *coder;              /* decode with this codec of yours and no other; NULL: whichever can            */
+    uint32_t max_side;               /* of width and of height, as stored; 0: max_pixels alone                       */
+    uint32_t max_scans;              /* of a progressive JPEG; 0 is IMGDL_DEFAULT_MAX_SCANS                          */
+    uint64_t max_animation_pixels;   /* of all frames decoded; 0: as many as max_pixels                              */
+    uint64_t max_metadata_bytes;     /* EXIF and ICC profile that are held. 0: what is longer than                   */
+                                     /* IMGDL_DEFAULT_MAX_METADATA_BYTES is passed over, and no error                */
+    uint64_t max_memory_bytes;       /* canvases and the codec's own memory for this picture, estimated before       */
+                                     /* anything is allocated; 0: none of its own                                    */
+    uint32_t max_decode_ms;          /* CPU time of this decoding, looked at between rows and chunks; 0: none        */
+    imgdl_colour colour;             /* IMGDL_COLOUR_…                                                               */
+    imgdl_allocate allocate;         /* both or neither. Requests whose options are all the same share canvases      */
+    imgdl_deallocate deallocate;
+    void *allocator_user_data;
+    uint32_t good_enough_scan;       /* of a progressive JPEG: see imgdl_image_is_good_enough; 0: the one after which */
+                                     /* each component has all of its pixels in some precision                       */
+    uint32_t reserved2;
 } imgdl_decode_options;              /* end of 1.1 */
 
 /** Fills *options with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -351,9 +416,9 @@ IMGDL_API void imgdl_image_info_init(imgdl_image_info *info, size_t struct_size)
 
 /** Decodes a whole picture in memory.
  *  Takes:   length bytes, read before return; options, NULL for defaults.
- *  Gives:   *image, one reference. With IMGDL_DECODE_SALVAGE also, or NULL, when BAD_IMAGE_DATA or TRUNCATED is
- *           returned; otherwise not written on failure.
- *  Returns: IMGDL_OK, BAD_IMAGE_DATA, TRUNCATED, PIXEL_LIMIT, OUT_OF_MEMORY, INVALID_ARGUMENT, UNSUPPORTED_OPTION.
+ *  Gives:   *image, one reference. With IMGDL_DECODE_SALVAGE also, or NULL, when BAD_IMAGE_DATA, TRUNCATED or a limit's
+ *           code (2302 to 2309) is returned; otherwise not written on failure.
+ *  Returns: IMGDL_OK, BAD_IMAGE_DATA, TRUNCATED, a limit's code, OUT_OF_MEMORY, INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since:   1.0 */
 IMGDL_API imgdl_status imgdl_decode(const void *bytes, size_t length, const imgdl_decode_options *options,
                                     imgdl_image **image);

@@ -8,15 +8,29 @@ package final class BuiltInCodec: ImageCodec {
     package func makeProbe() -> (any ImageProbe)? { HeaderProbe() }
 }
 
+/// A decoder of one format.
+protocol FormatDecoder: ImageDecoder {
+    /// As far as they are known.
+    var colours: Colours { get }
+}
+
+extension FormatDecoder {
+    var colours: Colours { Colours() }
+}
+
 /// Waits until the content tells the format, then hands everything to that format's decoder. Owned by one worker at a
 /// time. It also keeps what all formats promise alike: a failure stays, and a result is not given twice differently.
 final class SniffingDecoder: ImageDecoder {
     private let options: DecodeOptions
     private let prefix = ByteBuffer()
-    private var decoder: (any ImageDecoder)?
+    private var decoder: (any FormatDecoder)?
     private var outcome: Result<DecodedImage, Failure>?
+    private let clock: DecodeClock
 
-    init(_ options: DecodeOptions) { self.options = options }
+    init(_ options: DecodeOptions) {
+        self.options = options
+        clock = DecodeClock(options)
+    }
 
     var header: ImageHeader? { decoder?.header }
 
@@ -26,8 +40,17 @@ final class SniffingDecoder: ImageDecoder {
             return
         }
         guard !bytes.isEmpty else { return }
+        clock.begin()
+        defer { clock.end() }
         do throws(Failure) {
-            if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
+            var rest = bytes
+            while clock.isRunning, rest.count > DecodeClock.slice {
+                try feedOn(UnsafeRawBufferPointer(rebasing: rest.prefix(DecodeClock.slice)))
+                try clock.check()
+                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(DecodeClock.slice))
+            }
+            try feedOn(rest)
+            try clock.check()
             if let stillness = stillness(of: decoder?.header) { throw stillness }
         } catch {
             let failure = stillness(of: decoder?.header) ?? error
@@ -38,10 +61,14 @@ final class SniffingDecoder: ImageDecoder {
 
     func finish() throws(Failure) -> DecodedImage {
         if let outcome { return try outcome.get() }
+        clock.begin()
+        defer { clock.end() }
         do throws(Failure) {
+            try clock.check()
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
-            let image = try decoder.finish()
+            let image = described(try decoder.finish())
             if let stillness = stillness(of: image.header) { throw stillness }
+            try clock.check()
             outcome = .success(image)
             return image
         } catch {
@@ -58,11 +85,26 @@ final class SniffingDecoder: ImageDecoder {
         return Failure(.badImageData, "the picture has one frame, and an animation was asked for")
     }
 
-    func partialImage() -> DecodedImage? { outcome == nil ? decoder?.partialImage() : nil }
+    func partialImage() -> DecodedImage? {
+        guard outcome == nil, let decoder else { return nil }
+        clock.begin()
+        defer { clock.end() }
+        return decoder.partialImage().map(described)
+    }
 
     func salvagedImage() -> DecodedImage? {
         guard case .failure = outcome, stillness(of: decoder?.header) == nil else { return nil }
-        return decoder?.salvagedImage()
+        return decoder?.salvagedImage().map(described)
+    }
+
+    private func described(_ image: DecodedImage) -> DecodedImage {
+        var image = image
+        if let decoder { image.colour = decoder.colours.description }
+        return image
+    }
+
+    private func feedOn(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
     }
 
     /// Keeps no more than a signature's length: the rest goes straight on.
@@ -87,9 +129,9 @@ final class SniffingDecoder: ImageDecoder {
         try decoder.feed(rest)
     }
 
-    private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any ImageDecoder {
+    private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any FormatDecoder {
         switch format {
-        case .jpeg: return try JPEGDecoder(options)
+        case .jpeg: return try JPEGDecoder(options, clock)
         case .png: return try PNGDecoder(options)
         case .webp: return WebPDecoder(options)
         case .gif: return GIFDecoder(options)

@@ -4,11 +4,13 @@ import ImgdlCore
 ///
 /// Frames that nobody asked for are read too, their codes checked and not carried out: whether a file is broken does not
 /// depend on how much of it is wanted.
-final class GIFDecoder: ImageDecoder {
+final class GIFDecoder: FormatDecoder {
     private let options: DecodeOptions
     private var reader: GIFReader
     private let codes = LZWReader()
     private var canvas: FrameCanvas?
+    /// Frames are given out as they are drawn.
+    private var isFinal = false
 
     private(set) var header: ImageHeader?
     /// The frame whose data is being read; nil between frames and behind its last index.
@@ -41,7 +43,10 @@ final class GIFDecoder: ImageDecoder {
             switch event {
             case .screen(let width, let height):
                 try options.checkSize(width: width, height: height)
-                canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat)
+                canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.working)
+                let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
+                isFinal = !layout.isScaled(width: width, height: height)
+                    && options.isFinal(options.pixelFormat.working, nil)
             case .frame(let frame): try begin(frame)
             case .data(let data): try read(data)
             case .frameEnd:
@@ -83,17 +88,22 @@ final class GIFDecoder: ImageDecoder {
         }
         if !isEmpty { try options.checkSize(width: rectangle.width, height: rectangle.height) }
         try options.checkFrame(number: frameCount, width: canvas.width, height: canvas.height)
+        let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
+        let working = isFinal ? 0 : 4 * canvas.width * canvas.height
+        try options.checkMemory(
+            canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
+            codec: rectangle.width * rectangle.height + working)
         hasAlpha = hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)
         self.frame = frame
         rows = GIFRows(frame)
-        drawn = frameCount == 1 || options.decodesAllFrames ? try canvas.next() : nil
+        let allocator = isFinal ? options.allocator : nil
+        drawn = frameCount == 1 || options.decodesAllFrames ? try canvas.next(allocator) : nil
         if frameCount == 1 {
             first = drawn
             firstRectangle = rectangle.clipped(width: canvas.width, height: canvas.height)
             firstRows = rows
             firstMilliseconds = frame.control.milliseconds
-            let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
             header = ImageHeader(
                 format: .gif, width: layout.width, height: layout.height, frameCount: 0, hasAlpha: hasAlpha,
                 isProgressive: frame.isInterlaced)
@@ -150,7 +160,7 @@ final class GIFDecoder: ImageDecoder {
         if !isFirstWhole {
             ready.height = min(first.height, firstRows.coveredRows(firstRectangle))
             if header.isProgressive {
-                pixels = try firstRows.filled(first, firstRectangle)
+                pixels = try firstRows.filled(first, firstRectangle, isFinal ? options.allocator : nil)
             }
         }
         let image = DecodedImage(

@@ -30,8 +30,17 @@ struct GIFRows {
             while (count + 1) * width <= indices.count, count < height {
                 let y = top + (passes?.row ?? count)
                 if y < canvas.height, visible > 0 {
-                    let to = (canvas.bytes + y * canvas.stride + left * 4).assumingMemoryBound(to: UInt32.self)
+                    let row = canvas.bytes + y * canvas.stride + left * 4
                     let from = source + count * width
+                    // The host's memory may be aligned in any way.
+                    guard Int(bitPattern: row) % 4 == 0 else {
+                        for x in 0..<visible where isOpaque || colors[Int(from[x])] != 0 {
+                            row.storeBytes(of: colors[Int(from[x])], toByteOffset: 4 * x, as: UInt32.self)
+                        }
+                        advance()
+                        continue
+                    }
+                    let to = row.assumingMemoryBound(to: UInt32.self)
                     if isOpaque {
                         for x in 0..<visible { to[x] = colors[Int(from[x])] }
                     } else {
@@ -41,10 +50,14 @@ struct GIFRows {
                         }
                     }
                 }
-                count += 1
-                passes?.advance()
+                advance()
             }
         }
+    }
+
+    private mutating func advance() {
+        count += 1
+        passes?.advance()
     }
 
     /// How many rows of the canvas, from its top, a picture of this frame alone shows.
@@ -54,8 +67,11 @@ struct GIFRows {
     }
 
     /// A copy in which each row that has not come looks like the nearest one above that has: blocks, not a comb.
-    func filled(_ canvas: PixelBuffer, _ rectangle: PixelRectangle) throws(Failure) -> PixelBuffer {
-        let copy = try PixelBuffer(width: canvas.width, height: canvas.height, format: canvas.format)
+    func filled(
+        _ canvas: PixelBuffer, _ rectangle: PixelRectangle, _ allocator: CanvasAllocator?
+    ) throws(Failure) -> PixelBuffer {
+        let copy = try PixelBuffer(
+            width: canvas.width, height: canvas.height, format: canvas.format, allocator: allocator)
         guard let passes else { return copy }
         for y in 0..<rectangle.height {
             guard let source = passes.source(of: y) else { continue }

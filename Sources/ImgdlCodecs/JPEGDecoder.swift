@@ -4,9 +4,10 @@ import ImgdlCore
 /// JPEG through libjpeg's suspending interface. Owned by one worker at a time.
 ///
 /// A file with one scan goes row by row onto the canvas. A file with several (progressive, or one scan for each
-/// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus once for each
-/// partial image asked for. libjpeg cannot suspend within arithmetic coding: such files are decoded at the end.
-final class JPEGDecoder: ImageDecoder {
+/// component) is kept as coefficients, which costs nothing extra, and put out once at the end, plus for partial images: of
+/// the first scan the rows that are there, each once, then every scan once that is whole. libjpeg cannot suspend within
+/// arithmetic coding: such files are decoded at the end.
+final class JPEGDecoder: FormatDecoder {
     private enum Stage {
         case header
         /// Arithmetic coding: waits for the end.
@@ -17,10 +18,16 @@ final class JPEGDecoder: ImageDecoder {
         case complete
     }
 
+    /// libjpeg reads coefficients in a faster way while it has some kilobytes ahead.
+    private static let batch = 32 * 1024
+
     private let options: DecodeOptions
     private let session: OpaquePointer
     private var stage = Stage.header
+    private var walker = JPEGScanWalker()
     private var pending = PendingBytes()
+    /// Found while a partial image was made: the next call tells it.
+    private var failure: Failure?
     private var hasBrokenSession = false
 
     private(set) var header: ImageHeader?
@@ -32,33 +39,49 @@ final class JPEGDecoder: ImageDecoder {
     private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
-    /// The last picture of a pass that was handed out: used again when nobody holds it any more.
+    private var snapshots = PassSnapshots()
+    /// The canvas of the last pass over several scans.
     private var snapshot: PixelBuffer?
+    /// What the last partial image showed; the scan is the one that a pass was begun for.
     private var shownRows = 0
     private var shownScan: Int32 = 0
+    private var hasShownThumbnail = false
     private var salvaged: DecodedImage?
+    private(set) var colours = Colours()
+    private let clock: DecodeClock
 
-    init(_ options: DecodeOptions) throws(Failure) {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
         guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
         self.options = options
         self.session = session
+        self.clock = clock
+        codec_jpeg_read_profile(session, max(0, MetadataMeter(options).room))
     }
 
     deinit { codec_jpeg_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        switch stage {
-        case .complete: return
-        case .collecting: try pending.keep(bytes)
-        case .header, .rows, .trailer, .scans: try pending.offer(bytes, use)
+        if let failure { throw failure }
+        guard stage != .complete else { return }
+        let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
+        let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<allowed])
+        pending.batch = stage == .header ? 0 : Self.batch
+        if stage == .collecting { try pending.keep(bytes) } else { try pending.offer(bytes, use) }
+        guard walker.scanCount <= options.maximumScans else {
+            if stage == .collecting { endCollecting() }
+            try pending.offerKept(use)
+            throw Failure(.scanLimit, "the JPEG has more than \(options.maximumScans) scans")
         }
     }
 
+    private func endCollecting() {
+        codec_jpeg_end(session)
+        stage = hasMultipleScans ? .scans : .rows
+    }
+
     func finish() throws(Failure) -> DecodedImage {
-        if stage == .collecting {
-            codec_jpeg_end(session)
-            stage = hasMultipleScans ? .scans : .rows
-        }
+        if let failure { throw failure }
+        if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
         guard codec_jpeg_is_damaged(session) == 0 else { throw Failure(.badImageData, words()) }
@@ -66,6 +89,11 @@ final class JPEGDecoder: ImageDecoder {
     }
 
     func partialImage() -> DecodedImage? {
+        if let thumbnail = thumbnail() { return thumbnail }
+        guard failure == nil else { return nil }
+        if stage == .rows || stage == .scans {
+            do throws(Failure) { try pending.offerKept(use) } catch { failure = error }
+        }
         switch stage {
         case .header, .collecting: return nil
         case .rows, .trailer: break
@@ -87,7 +115,11 @@ final class JPEGDecoder: ImageDecoder {
 
     private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         lend(bytes)
-        defer { codec_jpeg_give(session, nil, 0) }
+        codec_jpeg_set_deadline(session, clock.deadline)
+        defer {
+            codec_jpeg_give(session, nil, 0)
+            codec_jpeg_set_deadline(session, 0)
+        }
         while try advance() {}
         return bytes.count - codec_jpeg_left(session)
     }
@@ -105,13 +137,13 @@ final class JPEGDecoder: ImageDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas))) else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else { return false }
             stage = .trailer
         case .trailer:
             guard try isDone(codec_jpeg_finish(session)) else { return false }
             stage = .complete
         case .scans:
-            guard try isDone(codec_jpeg_consume(session, PictureLimits.scans)) else { return false }
+            guard try isDone(codec_jpeg_consume(session)) else { return false }
             try putOutLastScan()
             stage = .complete
         case .collecting, .complete:
@@ -129,6 +161,9 @@ final class JPEGDecoder: ImageDecoder {
         let stored = EXIFReader.orientation(of: UnsafeRawBufferPointer(start: exif, count: size))
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
+        try readProfile(exif: size)
+        // Coefficients of three components; a file has fewer where they are not stored at full size.
+        try options.checkMemory(canvas: layout, codec: found.has_multiple_scans != 0 ? 6 * width * height : 64 * width)
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
@@ -141,11 +176,33 @@ final class JPEGDecoder: ImageDecoder {
             session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session, overflow ? .max : coefficients)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
-            let pixels = try layout.makeCanvas(options.pixelFormat)
-            scaler?.begin(on: pixels)
+            let pixels = try options.makeCanvas(layout)
+            scaler?.begin(on: pixels, conversion)
             canvas = pixels
         }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
+    }
+
+    /// For pixels; inks are converted where they become colours.
+    private var conversion: ColourConversion? {
+        codec_jpeg_samples(session) == CODEC_SAMPLES_INKS ? nil : colours.conversion
+    }
+
+    private func readProfile(exif: Int) throws(Failure) {
+        var metadata = MetadataMeter(options)
+        if try metadata.fits(exif) { metadata.hold(exif) }
+        var bytes: UnsafePointer<UInt8>?
+        var size = 0
+        let state = codec_jpeg_profile(session, &bytes, &size)
+        defer { codec_jpeg_forget_profile(session) }
+        if state == CODEC_PROFILE_TOO_LONG, let most = options.maximumMetadataBytes {
+            throw options.metadataFailure(most + 1)
+        }
+        guard state != CODEC_PROFILE_NONE else { return }
+        let isHeld = try metadata.fits(size)
+        let samples = codec_jpeg_samples(session)
+        try colours.found(UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples, options)
+        if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
     /// libjpeg scales within its transform, which makes decoding cheaper, as far as that is not below the target. Only
@@ -168,8 +225,7 @@ final class JPEGDecoder: ImageDecoder {
         case CODEC_DONE: return true
         case CODEC_SUSPENDED: return false
         case CODEC_ENDED: throw truncated()
-        case CODEC_LIMIT:
-            throw Failure(.badImageData, "the JPEG has more than \(PictureLimits.scans) scans")
+        case CODEC_LATE: throw clock.failure
         default:
             hasBrokenSession = true
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
@@ -204,37 +260,54 @@ final class JPEGDecoder: ImageDecoder {
 
     private func image(on pixels: PixelBuffer, rows: Int, pass: Int32, isComplete: Bool) -> DecodedImage? {
         guard let header, let layout, rows > 0 else { return nil }
-        return DecodedImage(
+        var image = DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: Int(pass))
+        if hasMultipleScans, rows >= layout.storedHeight, isGoodEnough(scan: Int(pass)) { image.isGoodEnough = true }
+        return image
+    }
+
+    /// Unless the caller says when: from the scan on with which every component has come (features R26).
+    private func isGoodEnough(scan: Int) -> Bool {
+        let covering = Int(codec_jpeg_covering_scan(session))
+        return scan >= options.goodEnoughScan ?? (covering > 0 ? covering : .max)
     }
 
     private func putOutLastScan() throws(Failure) {
         guard let layout else { return }
-        let pixels = try unusedSnapshot(layout)
-        guard try isDone(putOut(scan: codec_jpeg_scan(session), on: pixels, layout)) else { throw truncated() }
+        guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
+        let pixels = try passCanvas(layout)
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else { throw truncated() }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
 
-    /// The scans before the one that is being read: with that one, libjpeg would wait for its end.
+    /// One pass for each scan. The first scan's goes on as its rows come; the others show the last scan that is whole, with
+    /// what has come of the next.
     private func partialScan() -> DecodedImage? {
-        let scan = codec_jpeg_scan(session) - 1
-        guard scan > shownScan, !hasBrokenSession, let layout, let pixels = try? unusedSnapshot(layout) else { return nil }
-        guard putOut(scan: scan, on: pixels, layout) == CODEC_DONE else { return nil }
-        shownScan = scan
-        snapshot = pixels
-        return image(on: pixels, rows: layout.storedHeight, pass: scan, isComplete: false)
+        let scan = max(1, codec_jpeg_scan(session) - 1)
+        guard !hasBrokenSession, let layout else { return nil }
+        if scan > shownScan {
+            // Only the first is smoothed: the others have detail of their own.
+            guard codec_jpeg_begin_pass(session, scan, scan == 1 ? 1 : 0) == CODEC_DONE else { return nil }
+            snapshot = nil
+            snapshot = try? passCanvas(layout)
+            (shownScan, shownRows) = (scan, 0)
+        }
+        guard let snapshot, shownRows < layout.storedHeight else { return nil }
+        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
+        guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else { return nil }
+        shownRows = finishedRows
+        return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
     }
 
-    /// `rows` counts before the scaler.
-    private func putOut(scan: Int32, on pixels: PixelBuffer, _ layout: CanvasLayout, rows: Int = .max) -> codec_status {
-        scaler?.begin(on: pixels)
-        return codec_jpeg_output(session, scan, layout.placement(on: pixels), rows)
-    }
-
-    private func unusedSnapshot(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        if isKnownUniquelyReferenced(&snapshot), let unused = snapshot { return unused }
-        return try layout.makeCanvas(options.pixelFormat)
+    /// For the pass that has begun.
+    private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
+        let position = PassSnapshots.Position(pass: Int(codec_jpeg_scan(session)), rows: 0)
+        let (pixels, _) = try snapshots.next(position, height: layout.storedHeight) { () throws(Failure) in
+            try options.makeCanvas(layout)
+        }
+        scaler?.begin(on: pixels, conversion)
+        return pixels
     }
 
     /// What the coefficients so far show. In the first scan that is the rows which were read; later, the whole picture.
@@ -243,22 +316,32 @@ final class JPEGDecoder: ImageDecoder {
         if stage == .complete { return image(isComplete: false) }
         // libjpeg cannot be asked for anything after an error: a second frame header, say, has changed its dimensions.
         if hasBrokenSession {
-            return snapshot.flatMap { image(on: $0, rows: layout.storedHeight, pass: shownScan, isComplete: false) }
+            return snapshot.flatMap { image(on: $0, rows: shownRows, pass: shownScan, isComplete: false) }
         }
-        var scan = codec_jpeg_scan(session)
-        var rows = Int.max
-        if scan > PictureLimits.scans {
-            scan -= 1
-        } else {
-            if scan == 1 { rows = codec_jpeg_scan_rows(session) }
-            if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
-            codec_jpeg_give_up(session)
-            _ = codec_jpeg_consume(session, .max)
-            guard codec_jpeg_consume(session, .max) == CODEC_DONE else { return nil }
-        }
-        guard scan > 0, rows > 0, let pixels = try? layout.makeCanvas(options.pixelFormat),
-            putOut(scan: scan, on: pixels, layout, rows: rows) == CODEC_DONE
+        let scan = codec_jpeg_scan(session)
+        let rows = scan == 1 ? codec_jpeg_scan_rows(session) : Int.max
+        if codec_jpeg_scan_is_read(session) == 0 { lend(pending.bytes) }
+        codec_jpeg_give_up(session)
+        _ = codec_jpeg_consume(session)
+        guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
+            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
         else { return nil }
-        return image(on: pixels, rows: finishedRows, pass: scan, isComplete: false)
+        scaler?.begin(on: pixels, conversion)
+        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
+        return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
+    }
+
+    /// Once, ahead of all that is the picture itself.
+    private func thumbnail() -> DecodedImage? {
+        guard options.showsThumbnailFirst, !hasShownThumbnail, stage != .header, let header, let layout else { return nil }
+        hasShownThumbnail = true
+        guard stage != .trailer, stage != .complete, shownRows == 0 else { return nil }
+        var size = 0
+        let exif = codec_jpeg_exif(session, &size)
+        let block = UnsafeRawBufferPointer(start: exif, count: size)
+        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
+        return DecodedImage(
+            header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
+            pass: 0)
     }
 }

@@ -37,11 +37,7 @@ struct CanvasLayout {
     var width: Int { orientation.swapsAxes ? storedHeight : storedWidth }
     var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }
 
-    func makeCanvas(_ format: PixelFormat) throws(Failure) -> PixelBuffer {
-        try PixelBuffer(width: width, height: height, format: format)
-    }
-
-    func placement(on canvas: PixelBuffer) -> codec_placement {
+    func placement(on canvas: PixelBuffer, _ conversion: ColourConversion? = nil) -> codec_placement {
         let pixel = canvas.format.bytesPerPixel
         let row = canvas.stride
         let right = (canvas.width - 1) * pixel
@@ -58,7 +54,8 @@ struct CanvasLayout {
             case .turnedLeft: (bottom, -row, pixel)
             }
         let origin = canvas.bytes.advanced(by: offset).assumingMemoryBound(to: UInt8.self)
-        return codec_placement(origin: origin, step_x: stepX, step_y: stepY)
+        return codec_placement(
+            origin: origin, step_x: stepX, step_y: stepY, pixel: canvas.format.codecPixel, colour: conversion?.session)
     }
 
     /// The part of the canvas that the first rows of the stored picture cover.

@@ -56,6 +56,7 @@ final class PNGAnimation {
     private var frame: PNGFrame?
     /// How frames are turned and scaled, as far as the image data's beginning tells.
     private var layout: CanvasLayout?
+    private var conversion: ColourConversion?
 
     /// Those that are whole.
     private(set) var frames: [AnimationFrame] = []
@@ -72,7 +73,9 @@ final class PNGAnimation {
     // MARK: Chunks
 
     /// Known when the image data begins.
-    func shown(as layout: CanvasLayout) { self.layout = layout }
+    func shown(as layout: CanvasLayout, _ conversion: ColourConversion?) {
+        (self.layout, self.conversion) = (layout, conversion)
+    }
 
     /// The signature, IHDR, PLTE or tRNS, whole. One of each counts, for libpng too: every frame is given what is kept here.
     func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
@@ -109,7 +112,7 @@ final class PNGAnimation {
         self.control = control
         hasData = false
         guard decodes else { return }
-        try options.checkFrame(number: begun, width: width, height: height)
+        try checkFrame()
         if isBehindImageData { try open() }
     }
 
@@ -118,7 +121,7 @@ final class PNGAnimation {
         if !isBehindImageData {
             isBehindImageData = true
             if control != nil, decodes {
-                try options.checkFrame(number: begun, width: width, height: height)
+                try checkFrame()
                 try open()
             }
         }
@@ -163,6 +166,12 @@ final class PNGAnimation {
         return number == sequence
     }
 
+    private func checkFrame() throws(Failure) {
+        try options.checkFrame(number: begun, width: width, height: height)
+        // Before the image data, no layout is known: what is stored may be scaled.
+        if let layout { try options.checkMemory(canvas: layout, count: begun + 1) }
+    }
+
     private func open() throws(Failure) {
         guard let control else { return }
         let area = control.rectangle
@@ -189,13 +198,15 @@ final class PNGAnimation {
         try attempt { (frame) throws(Failure) in try frame.finish() }
         guard let frame, let layout, var canvas else { return }
         self.frame = nil
-        let pixels = try canvas.next()
+        let isFinal = !layout.isScaled(width: width, height: height) && layout.orientation == .upright
+            && options.isFinal(canvas.format, conversion)
+        let pixels = try canvas.next(isFinal ? options.allocator : nil)
         frame.pixels.draw(on: pixels, ended)
         canvas.dispose(pixels, ended.rectangle, ended.disposal)
         self.canvas = canvas
         frames.append(
             AnimationFrame(
-                pixels: try pixels.shown(as: layout, options.pixelFormat),
+                pixels: try pixels.shown(as: layout, options, conversion).pixels,
                 milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
     }
 }
@@ -209,34 +220,8 @@ extension PixelBuffer {
             if control.blends {
                 codec_blend_over(to.assumingMemoryBound(to: UInt8.self), from.assumingMemoryBound(to: UInt8.self), width)
             } else {
-                to.copyMemory(from: from, byteCount: stride)
+                to.copyMemory(from: from, byteCount: rowBytes)
             }
         }
     }
-}
-
-extension PixelBuffer {
-    /// The same pixels as a caller wants them, turned, scaled and premultiplied; itself where nothing has to be done.
-    func shown(as layout: CanvasLayout, _ format: PixelFormat) throws(Failure) -> PixelBuffer {
-        let isScaled = layout.isScaled(width: width, height: height)
-        guard isScaled || layout.orientation != .upright || format != self.format else { return self }
-        let canvas = try layout.makeCanvas(format)
-        let premultiplies = format.isPremultiplied && !self.format.isPremultiplied
-        if isScaled {
-            let alpha = alpha(isOpaque: false)
-            let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, format)
-            scaler.begin(on: canvas)
-            scaler.push(bytes, rows: height)
-            return canvas
-        }
-        codec_place_rows(
-            bytes.assumingMemoryBound(to: UInt8.self), width, 0, height, layout.placement(on: canvas),
-            premultiplies ? 1 : 0)
-        return canvas
-    }
-}
-
-extension PixelFormat {
-    /// The same order of colours, not premultiplied: what frames are blended in.
-    var straight: PixelFormat { isBGRA ? .bgra8 : .rgba8 }
 }

@@ -1,3 +1,4 @@
+import CCodecs
 import ImgdlCore
 
 /// Walks over the chunks of a PNG and gives out those that make pixels.
@@ -37,8 +38,25 @@ struct PNGChunkFilter {
     let animation: PNGAnimation
     /// What EXIF says, wherever it stood so far.
     private(set) var orientation: Int?
+    /// What iCCP, sRGB, gAMA and cHRM say, as far as they stand ahead of the pixels.
+    private(set) var colours = Colours()
+    /// libpng was shown one.
+    private(set) var hasProfile = false
+    private var metadata: MetadataMeter
+    private let options: DecodeOptions
 
-    init(_ animation: PNGAnimation) { self.animation = animation }
+    init(_ animation: PNGAnimation, _ options: DecodeOptions) {
+        self.animation = animation
+        self.options = options
+        metadata = MetadataMeter(options)
+    }
+
+    /// The profile that libpng made of the chunk, empty if none.
+    mutating func readProfile(_ bytes: UnsafeRawBufferPointer, _ samples: codec_samples) throws(Failure) {
+        guard try metadata.fits(bytes.count) else { return colours.description.notes.formUnion(.unusableProfile) }
+        metadata.hold(bytes.count)
+        try colours.found(bytes, samples, options)
+    }
 
     /// The chunk IEND has passed.
     var isAtEnd: Bool { if case .end = state { true } else { false } }
@@ -66,7 +84,7 @@ struct PNGChunkFilter {
                 default:
                     if name == "IEND" {
                         try animation.end()
-                    } else {
+                    } else if name != "iCCP" {
                         try animation.keep(held.bytes, name: name ?? "")
                     }
                     return held.bytes
@@ -126,7 +144,8 @@ struct PNGChunkFilter {
             state = .frameSequence(length: length - Self.sequenceLength)
             return false
         }
-        if isNeeded(name, length) {
+        if progress == .header { note(name) }
+        if try isNeeded(name, length) {
             state = .whole(length: Self.headLength + length + Self.checksumLength)
             return false
         }
@@ -139,12 +158,31 @@ struct PNGChunkFilter {
         return false
     }
 
-    private func isNeeded(_ name: String, _ length: Int) -> Bool {
+    private mutating func isNeeded(_ name: String, _ length: Int) throws(Failure) -> Bool {
         switch name {
-        case "IHDR", "PLTE", "tRNS", "IEND": length <= Self.longestWhole
-        case "eXIf": length <= Self.longestEXIF && orientation == nil
-        case "acTL", "fcTL": length <= Self.longestControl
-        default: false
+        case "IHDR", "PLTE", "tRNS", "IEND": return length <= Self.longestWhole
+        case "eXIf":
+            guard orientation == nil, length <= Self.longestEXIF, try metadata.fits(length) else { return false }
+            metadata.hold(length)
+            return true
+        case "iCCP":
+            guard progress == .header, !hasProfile else { return false }
+            hasProfile = true
+            // Counted again when it is inflated.
+            let fits = try metadata.fits(length)
+            if !fits { colours.description.notes.insert(.unusableProfile) }
+            return fits
+        case "acTL", "fcTL": return length <= Self.longestControl
+        default: return false
+        }
+    }
+
+    private mutating func note(_ name: String) {
+        switch name {
+        case "sRGB": colours.description.notes.insert(.sRGB)
+        case "gAMA": colours.description.notes.insert(.gamma)
+        case "cHRM": colours.description.notes.insert(.chromaticities)
+        default: break
         }
     }
 

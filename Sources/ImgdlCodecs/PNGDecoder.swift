@@ -4,9 +4,10 @@ import ImgdlCore
 /// PNG through libpng's progressive reader. Owned by one worker at a time.
 ///
 /// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
-/// alpha, and copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks like a picture.
+/// alpha, and its changed rows are copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks
+/// like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
-final class PNGDecoder: ImageDecoder {
+final class PNGDecoder: FormatDecoder {
     private let options: DecodeOptions
     private let session: OpaquePointer
     private let animation: PNGAnimation
@@ -19,12 +20,14 @@ final class PNGDecoder: ImageDecoder {
     private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
-    /// The last copy of an Adam7 picture that was handed out: used again when nobody holds it any more.
-    private var snapshot: PixelBuffer?
+    private var snapshots = PassSnapshots()
     private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
     private var premultiplies: Bool { options.pixelFormat.isPremultiplied && found.has_alpha != 0 }
+    var colours: Colours { filter.colours }
+    /// Samples of 16 bits that are wanted and not averaged.
+    private var isDeep: Bool { options.pixelFormat == .rgba16 && found.depth == 16 && scaler == nil }
 
     init(_ options: DecodeOptions) throws(Failure) {
         guard let session = codec_png_create(options.pixelFormat.isBGRA ? 1 : 0) else {
@@ -33,7 +36,8 @@ final class PNGDecoder: ImageDecoder {
         self.options = options
         self.session = session
         animation = PNGAnimation(options)
-        filter = PNGChunkFilter(animation)
+        filter = PNGChunkFilter(animation, options)
+        codec_png_limit_profile(session, MetadataMeter(options).room)
     }
 
     deinit { codec_png_destroy(session) }
@@ -95,25 +99,51 @@ final class PNGDecoder: ImageDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let frames = options.decodesAllFrames ? animation.frameCount : 1
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
-        animation.shown(as: layout)
+        try readProfile()
+        animation.shown(as: layout, colours.conversion)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
-        let written = try target.makeCanvas(options.pixelFormat)
+        try options.checkMemory(canvas: layout, codec: isInterlaced ? 4 * width * height : 4 * width)
         if layout.isScaled(width: width, height: height) {
             let alpha = found.has_alpha != 0 ? CODEC_ALPHA_STRAIGHT : CODEC_ALPHA_OPAQUE
             scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
         }
         let premultipliesRows = !isInterlaced && premultiplies
         let ownScaler = isInterlaced ? nil : scaler
-        ownScaler?.begin(on: written)
+        let written: PixelBuffer
+        if !isInterlaced || layout.orientation == .upright && scaler == nil && isAsStored {
+            written = try options.makeCanvas(target)
+        } else {
+            let wanted = options.pixelFormat
+            let format = isDeep ? .rgba16 : premultiplies ? wanted.straight : wanted.working
+            written = try PixelBuffer(width: width, height: height, format: format)
+        }
+        let conversion = isInterlaced ? nil : colours.conversion
+        ownScaler?.begin(on: written, conversion)
         let status = codec_png_start(
-            session, target.placement(on: written), premultipliesRows ? 1 : 0, ownScaler?.session)
+            session, target.placement(on: written, conversion), premultipliesRows ? 1 : 0, ownScaler?.session,
+            isDeep ? 1 : 0)
         guard status != CODEC_FAILED else { throw failure() }
         self.written = written
         self.layout = layout
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
             frameCount: animation.frameCount, hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
+    }
+
+    /// What libpng writes of an Adam7 picture can be given out.
+    private var isAsStored: Bool {
+        !premultiplies && options.isFinal(isDeep ? .rgba16 : options.pixelFormat.working, colours.conversion)
+    }
+
+    private func readProfile() throws(Failure) {
+        guard filter.hasProfile else { return }
+        var size = 0
+        var isTooLong: Int32 = 0
+        let profile = codec_png_profile(session, &size, &isTooLong)
+        if isTooLong != 0, let most = options.maximumMetadataBytes { throw options.metadataFailure(most + 1) }
+        let bytes = UnsafeRawBufferPointer(start: profile, count: size)
+        try filter.readProfile(bytes, found.is_gray != 0 ? CODEC_SAMPLES_GRAY : CODEC_SAMPLES_COLOURS)
     }
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
@@ -136,19 +166,22 @@ final class PNGDecoder: ImageDecoder {
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
         let rows = isComplete || pass > 0 ? Int(found.height) : codec_png_rows(session)
         var pixels = written
-        let isAsStored = layout.orientation == .upright && !premultiplies && scaler == nil
-        if isInterlaced, !(isComplete && isAsStored) {
-            let isUnused = isKnownUniquelyReferenced(&snapshot)
-            if let unused = snapshot, isUnused { pixels = unused } else { pixels = try layout.makeCanvas(written.format) }
-            if let scaler {
-                scaler.begin(on: pixels)
-                scaler.push(written.bytes, rows: rows)
-            } else {
-                codec_place_rows(
-                    written.bytes.assumingMemoryBound(to: UInt8.self), layout.storedWidth, 0, rows,
-                    layout.placement(on: pixels), premultiplies ? 1 : 0)
+        let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
+        if isInterlaced, !(isComplete && isFinal) {
+            let position = PassSnapshots.Position(pass: pass, rows: codec_png_rows(session))
+            let copy = try snapshots.next(position, height: Int(found.height)) { () throws(Failure) in
+                try options.makeCanvas(layout)
             }
-            if !isComplete { snapshot = pixels }
+            pixels = copy.pixels
+            if let scaler {
+                scaler.begin(on: pixels, colours.conversion)
+                scaler.push(written.bytes, rows: rows, stride: written.stride)
+            } else {
+                for range in copy.missing {
+                    written.place(
+                        first: range.lowerBound, rows: range.count, layout, on: pixels, colours.conversion)
+                }
+            }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }

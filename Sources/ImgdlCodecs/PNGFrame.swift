@@ -42,7 +42,7 @@ final class PNGFrame {
             if !hasStarted, codec_png_header_of(session, &found) != 0 {
                 hasStarted = true
                 let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: .upright)
-                guard codec_png_start(session, layout.placement(on: pixels), 0, nil) != CODEC_FAILED else { throw failure }
+                guard codec_png_start(session, layout.placement(on: pixels), 0, nil, 0) != CODEC_FAILED else { throw failure }
             }
         }
     }

@@ -1,15 +1,13 @@
 import ImgdlCore
 
-/// Bounds that do not depend on the caller.
-enum PictureLimits {
-    /// Real progressive files have about ten; each costs a walk over all coefficients, however short it is.
-    static let scans: Int32 = 500
-}
-
 extension DecodeOptions {
     /// Judges a header before anything of that size is allocated.
     package func checkSize(width: Int, height: Int) throws(Failure) {
         guard width > 0, height > 0 else { throw Failure(.badImageData, "the picture is \(width) × \(height) pixels") }
+        if let side = maximumSide, max(width, height) > side {
+            throw Failure(
+                .sizeLimit, "the picture is \(width) × \(height) pixels, and no side may have more than \(side)")
+        }
         let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
         guard !overflow, pixels <= maximumPixels else {
             throw Failure(
@@ -23,10 +21,33 @@ extension DecodeOptions {
             throw Failure(.frameLimit, "the animation has more than the limit of \(maximumFrames) frames")
         }
         let (pixels, overflow) = UInt64(width * height).multipliedReportingOverflow(by: UInt64(number))
-        guard !overflow, pixels <= maximumPixels else {
+        let most = maximumAnimationPixels ?? maximumPixels
+        guard !overflow, pixels <= most else {
             throw Failure(
-                .pixelLimit,
-                "\(number) frames of \(width) × \(height) pixels are more than the limit of \(maximumPixels) pixels")
+                .animationLimit,
+                "\(number) frames of \(width) × \(height) pixels are more than the limit of \(most) pixels for all frames")
         }
+    }
+
+    /// Judges what decoding will take, before it is allocated: canvases of so many pixels as the caller wants them, and
+    /// bytes of the codec's own.
+    func checkMemory(canvas: CanvasLayout, count: Int = 1, codec: Int = 0) throws(Failure) {
+        guard let most = maximumMemoryBytes else { return }
+        let (row, rowOverflow) = UInt64(canvas.width).multipliedReportingOverflow(by: UInt64(pixelFormat.bytesPerPixel))
+        let (one, oneOverflow) = row.multipliedReportingOverflow(by: UInt64(canvas.height))
+        let (all, allOverflow) = one.multipliedReportingOverflow(by: UInt64(count))
+        let (bytes, overflow) = all.addingReportingOverflow(UInt64(codec))
+        guard !rowOverflow, !oneOverflow, !allOverflow, !overflow, bytes <= most else {
+            throw Failure(
+                .memoryLimit,
+                "decoding \(canvas.width) × \(canvas.height) pixels takes about \(bytes) bytes of memory, "
+                    + "more than the limit of \(most)")
+        }
+    }
+
+    func metadataFailure(_ bytes: Int) -> Failure {
+        Failure(
+            .metadataLimit,
+            "the picture has \(bytes) bytes of EXIF and profile, more than the limit of \(maximumMetadataBytes ?? 0)")
     }
 }

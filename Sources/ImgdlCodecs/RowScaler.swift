@@ -6,7 +6,6 @@ import ImgdlCore
 final class RowScaler {
     let session: OpaquePointer
     private let layout: CanvasLayout
-    private let sourceWidth: Int
 
     /// `layout` is that of the result; `width` and `height`, those of the rows that come, must not be smaller. `from` and
     /// `format` say what their alpha is and what it becomes.
@@ -19,7 +18,6 @@ final class RowScaler {
         }
         self.session = session
         self.layout = layout
-        sourceWidth = width
     }
 
     deinit { codec_scaler_destroy(session) }
@@ -28,14 +26,14 @@ final class RowScaler {
     var rows: Int { codec_scaler_rows(session) }
 
     /// Before the first row, and again for each pass over the picture.
-    func begin(on canvas: PixelBuffer) { codec_scaler_begin(session, layout.placement(on: canvas)) }
+    func begin(on canvas: PixelBuffer, _ conversion: ColourConversion? = nil) {
+        codec_scaler_begin(session, layout.placement(on: canvas, conversion))
+    }
 
-    /// Rows of the source, in its byte order, without padding.
-    func push(_ pixels: UnsafeRawPointer, rows: Int) {
-        var row = pixels.assumingMemoryBound(to: UInt8.self)
-        for _ in 0..<rows {
-            codec_scaler_push(session, row)
-            row += 4 * sourceWidth
+    /// Rows of the source, in its byte order, so many bytes apart.
+    func push(_ pixels: UnsafeRawPointer, rows: Int, stride: Int) {
+        for row in 0..<rows {
+            codec_scaler_push(session, (pixels + row * stride).assumingMemoryBound(to: UInt8.self))
         }
     }
 }
@@ -44,16 +42,5 @@ extension PixelBuffer {
     /// What the buffer's own alpha is to a scaler.
     func alpha(isOpaque: Bool) -> codec_alpha {
         isOpaque ? CODEC_ALPHA_OPAQUE : format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
-    }
-
-    /// The picture, or its first rows, smaller and turned as `layout` says; and how many rows that gives.
-    func scaled(
-        to layout: CanvasLayout, isOpaque: Bool, rows: Int = .max
-    ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
-        let canvas = try layout.makeCanvas(format)
-        let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha(isOpaque: isOpaque), format)
-        scaler.begin(on: canvas)
-        scaler.push(bytes, rows: min(rows, height))
-        return (canvas, scaler.rows)
     }
 }

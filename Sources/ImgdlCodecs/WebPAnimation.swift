@@ -7,8 +7,17 @@ final class WebPAnimation {
     private let options: DecodeOptions
     private let width: Int
     private let height: Int
-    private var reader = WebPFrameReader()
+    private var reader: WebPFrameReader
     private var canvas: FrameCanvas
+    private(set) var colours = Colours()
+    /// What the first frame and all others come as: the caller's format, unless they are converted at the end.
+    private var format: PixelFormat {
+        colours.conversion == nil ? options.pixelFormat.working : options.pixelFormat.straight
+    }
+    private var isFinal: Bool {
+        let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
+        return !layout.isScaled(width: width, height: height) && options.isFinal(format, colours.conversion)
+    }
 
     /// What is known of the file so far.
     private(set) var frameCount = 0
@@ -40,6 +49,7 @@ final class WebPAnimation {
 
     init(width: Int, height: Int, _ options: DecodeOptions) {
         (self.width, self.height, self.options) = (width, height, options)
+        reader = WebPFrameReader(options)
         canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
     }
 
@@ -49,6 +59,7 @@ final class WebPAnimation {
             switch event {
             case .loops(let plays): (loopCount, hasLoops) = (plays, true)
             case .exif(let data): orientation = orientation ?? EXIFReader.orientation(of: data)
+            case .profile(let data): try colours.found(data, CODEC_SAMPLES_COLOURS, options)
             case .frame(let frame, let length): try begin(frame, length)
             case .data(let data): try read(data)
             case .frameEnd: try endFrame()
@@ -78,9 +89,15 @@ final class WebPAnimation {
             throw broken("lies outside the canvas")
         }
         try options.checkFrame(number: frameCount, width: width, height: height)
+        try options.checkMemory(
+            canvas: CanvasLayout(width: width, height: height, orientation: .upright, options),
+            count: options.decodesAllFrames ? frameCount : 1, codec: length + 4 * area.width * area.height)
         (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         body.removeAll()
-        if frameCount == 1 { first = try PixelBuffer(width: width, height: height, format: options.pixelFormat) }
+        if frameCount == 1 {
+            first = try PixelBuffer(
+                width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil)
+        }
     }
 
     private var isDecoded: Bool { frameCount == 1 || options.decodesAllFrames }
@@ -132,7 +149,7 @@ final class WebPAnimation {
         let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
         codec_place_rows(
             source.assumingMemoryBound(to: UInt8.self), still.pixels.width, placedRows, still.rows - placedRows,
-            placement, options.pixelFormat.isPremultiplied ? 1 : 0)
+            placement, format.isPremultiplied ? 1 : 0)
         placedRows = still.rows
         readyRows = frame.rectangle.y + placedRows
     }
@@ -150,7 +167,7 @@ final class WebPAnimation {
         if frameCount == 1, let first {
             readyRows = height
             if options.decodesAllFrames {
-                try compose(frame, still.pixels, features, options.pixelFormat.isPremultiplied ? nil : first)
+                try compose(frame, still.pixels, features, format.isPremultiplied ? nil : first)
             } else {
                 frames = [AnimationFrame(pixels: first, milliseconds: milliseconds(frame))]
             }
@@ -169,13 +186,22 @@ final class WebPAnimation {
         if let drawn {
             work = drawn
         } else {
-            work = try canvas.next()
+            work = try canvas.next(isFinal && !format.isPremultiplied && frameCount > 1 ? options.allocator : nil)
             draw(pixels, frame, on: work, blends: frame.blends && !isKey)
         }
         canvas.dispose(work, frame.rectangle, frame.disposal)
         (last, wasKey) = (frame, isKey)
-        let shown = frameCount == 1 ? first ?? work : try work.shown(as: shownLayout, options.pixelFormat)
+        let shown = frameCount == 1 ? first ?? work : try uprightFrame(work)
         frames.append(AnimationFrame(pixels: shown, milliseconds: milliseconds(frame)))
+    }
+
+    /// Multiplied by alpha, where that is not left to the end.
+    private func uprightFrame(_ work: PixelBuffer) throws(Failure) -> PixelBuffer {
+        guard format != work.format else { return work }
+        let frame = try PixelBuffer(
+            width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil)
+        work.place(rows: height, shownLayout, on: frame)
+        return frame
     }
 
     /// Frames are turned and scaled together, at the end.

@@ -3,6 +3,11 @@ import ImgdlCore
 /// Walks over the RIFF chunks of a WebP as they arrive: where its pixels begin, and which orientation its EXIF names.
 /// Chunk lengths come from the network; positions are 64-bit sums of 32-bit numbers and cannot overflow.
 struct WebPContainer {
+    enum Profile {
+        case passedOver
+        case at(Range<Int>)
+    }
+
     static let riffHeaderLength = 12
     private static let chunkHeaderLength = 8
     private static let longestEXIF = 1024 * 1024
@@ -12,13 +17,17 @@ struct WebPContainer {
     /// Where the chunk header of the bitstream (VP8 or VP8L) stands.
     private(set) var bitstreamStart: Int?
     private(set) var isLossless = false
+    private(set) var profile: Profile?
+    private var metadata: MetadataMeter
     private(set) var orientation: Int?
     /// The length of the file, by its own header; nil before that has arrived.
     private(set) var length: Int?
     private var next = Self.riffHeaderLength
 
+    init(_ options: DecodeOptions) { metadata = MetadataMeter(options) }
+
     /// `bytes` is the body from its beginning, each time longer. Every chunk is looked at once.
-    mutating func walk(_ bytes: UnsafeRawBufferPointer) {
+    mutating func walk(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         guard bytes.count >= Self.riffHeaderLength else { return }
         let end = Int(number(bytes, at: 4)) + 8
         length = end
@@ -35,8 +44,18 @@ struct WebPContainer {
                     bitstreamStart = next
                     isLossless = bytes[next + 3] == UInt8(ascii: "L")
                 }
-            case "EXIF" where orientation == nil && size <= Self.longestEXIF:
+            case "ICCP" where profile == nil && bitstreamStart == nil && !isAnimated:
+                guard try metadata.fits(size) else {
+                    profile = .passedOver
+                    break
+                }
                 guard payload + size <= bytes.count else { return }
+                metadata.hold(size)
+                profile = .at(payload..<payload + size)
+            case "EXIF" where orientation == nil && size <= Self.longestEXIF:
+                guard try metadata.fits(size) else { break }
+                guard payload + size <= bytes.count else { return }
+                metadata.hold(size)
                 orientation = EXIFReader.orientation(of: UnsafeRawBufferPointer(rebasing: bytes[payload..<payload + size]))
             default:
                 break

@@ -9,14 +9,16 @@ import ImgdlCore
 ///
 /// libwebp scales while it decodes; but it averages the colours of a lossy picture without regard to their alpha, so that
 /// invisible ones would show. Those are decoded at full size and scaled here.
-final class WebPDecoder: ImageDecoder {
+final class WebPDecoder: FormatDecoder {
     /// RIFF header, one chunk header, and the ten bytes that hold the size in each kind of bitstream.
     private static let headerLength = 30
 
     private let options: DecodeOptions
     private let body = ByteBuffer()
     private var received = 0
-    private var container = WebPContainer()
+    private var container: WebPContainer
+    private var ownColours = Colours()
+    var colours: Colours { animation?.colours ?? ownColours }
     private var features: WebPBitstreamFeatures?
     private var still: WebPStill?
     private var animation: WebPAnimation?
@@ -26,11 +28,16 @@ final class WebPDecoder: ImageDecoder {
     private var scaler: RowScaler?
     /// The turned or scaled picture; nil while it is the one that libwebp writes, or not known yet.
     private var canvas: PixelBuffer?
+    private var isPrepared = false
+    private var hasReadProfile = false
     private var placedRows = 0
     private var shownRows = 0
     private var shownFrames = 1
 
-    init(_ options: DecodeOptions) { self.options = options }
+    init(_ options: DecodeOptions) {
+        self.options = options
+        container = WebPContainer(options)
+    }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         let room = container.length.map { max(0, $0 - received) } ?? bytes.count
@@ -39,7 +46,7 @@ final class WebPDecoder: ImageDecoder {
         if let animation { return try feed(bytes, to: animation) }
         if let still, still.isComplete, layout != nil { return body.release() }
         try body.append(bytes)
-        container.walk(body.bytes)
+        try container.walk(body.bytes)
         try readFeatures()
         if let features, features.has_animation != 0 { return try beginAnimation(features) }
         try findOrientation()
@@ -60,6 +67,7 @@ final class WebPDecoder: ImageDecoder {
         }
         guard container.bitstreamStart != nil else { throw Failure(.badImageData, "the WebP has no picture in it") }
         try settle(container.orientation ?? 1)
+        try prepare()
         let still = try openedStill(features)
         try still.update(body.bytes)
         try placeRows()
@@ -90,6 +98,7 @@ final class WebPDecoder: ImageDecoder {
         guard container.bitstreamStart != nil else { return nil }
         // More rows may be in bytes that were waiting for their batch.
         try? settle(container.orientation ?? 1)
+        try? prepare()
         try? openedStill(features).update(body.bytes)
         try? placeRows()
         return image(isComplete: false)
@@ -128,20 +137,49 @@ final class WebPDecoder: ImageDecoder {
             format: .webp, width: layout.width, height: layout.height, orientation: stored,
             frameCount: isAnimated ? 0 : 1, hasAlpha: features.has_alpha != 0, isProgressive: false)
         self.layout = layout
-        guard !isAnimated else { return }
+    }
+
+    /// What the pixels that are about to come need; the profile stands ahead of them.
+    private func prepare() throws(Failure) {
+        guard let features, let layout, !isPrepared, container.bitstreamStart != nil else { return }
+        isPrepared = true
+        try readProfile()
         let (width, height) = (Int(features.width), Int(features.height))
+        let length = container.length ?? 0
+        let pixels = container.isLossless || !(layout.orientation == .upright && isFinal) ? 4 * width * height : 0
+        try options.checkMemory(canvas: layout, codec: length + pixels)
         if layout.isScaled(width: width, height: height), !libwebpScales(features) {
             // The rows that come are premultiplied already where that was asked for.
-            let alpha = options.pixelFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
+            let alpha = stillFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
             let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
-            let pixels = try layout.makeCanvas(options.pixelFormat)
-            scaler.begin(on: pixels)
+            let pixels = try options.makeCanvas(layout)
+            scaler.begin(on: pixels, ownColours.conversion)
             canvas = pixels
             self.scaler = scaler
-        } else if layout.orientation != .upright {
-            canvas = try layout.makeCanvas(options.pixelFormat)
+        } else if layout.orientation != .upright || !isFinal || still != nil && options.allocator != nil {
+            canvas = try options.makeCanvas(layout)
         }
     }
+
+    private func readProfile() throws(Failure) {
+        guard !hasReadProfile, container.bitstreamStart != nil else { return }
+        hasReadProfile = true
+        switch container.profile {
+        case .at(let range):
+            try ownColours.found(
+                UnsafeRawBufferPointer(rebasing: body.bytes[range]), CODEC_SAMPLES_COLOURS, options)
+        case .passedOver: ownColours.description.notes.insert(.unusableProfile)
+        case nil: break
+        }
+    }
+
+    /// What libwebp writes.
+    private var stillFormat: PixelFormat {
+        ownColours.conversion == nil ? options.pixelFormat.working : options.pixelFormat.straight
+    }
+
+    /// What libwebp writes can be given out, if it is upright.
+    private var isFinal: Bool { options.isFinal(stillFormat, ownColours.conversion) }
 
     private func layout(_ features: WebPBitstreamFeatures, _ orientation: Orientation) -> CanvasLayout {
         CanvasLayout(width: Int(features.width), height: Int(features.height), orientation: orientation, options)
@@ -153,11 +191,14 @@ final class WebPDecoder: ImageDecoder {
 
     private func openedStill(_ features: WebPBitstreamFeatures) throws(Failure) -> WebPStill {
         if let still { return still }
+        try readProfile()
+        // Before the orientation is known it is not known either whether these pixels are given out.
+        let allocator = layout != nil && canvas == nil && isFinal ? options.allocator : nil
         let layout = layout ?? layout(features, .upright)
         let scales = libwebpScales(features)
         let opened = try WebPStill(
             features, isLossless: container.isLossless, width: scales ? layout.storedWidth : Int(features.width),
-            height: scales ? layout.storedHeight : Int(features.height), options.pixelFormat)
+            height: scales ? layout.storedHeight : Int(features.height), stillFormat, allocator)
         still = opened
         return opened
     }
@@ -167,6 +208,7 @@ final class WebPDecoder: ImageDecoder {
         // Before the orientation is known, only a size that does not depend on it.
         let (upright, lying) = (layout(features, .upright), layout(features, .transposed))
         guard layout != nil || !lying.isScaled(width: upright.storedWidth, height: upright.storedHeight) else { return }
+        try prepare()
         let isWhole = container.length.map { received >= $0 } ?? false
         try openedStill(features).offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
         try placeRows()
@@ -174,15 +216,14 @@ final class WebPDecoder: ImageDecoder {
 
     private func placeRows() throws(Failure) {
         guard let still, let canvas, let layout, still.rows > placedRows else { return }
-        let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
         if let scaler {
-            scaler.push(source, rows: still.rows - placedRows)
+            let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
+            scaler.push(source, rows: still.rows - placedRows, stride: still.pixels.stride)
             placedRows = still.rows
             return
         }
-        codec_place_rows(
-            source.assumingMemoryBound(to: UInt8.self), layout.storedWidth, placedRows, still.rows - placedRows,
-            layout.placement(on: canvas), 0)
+        still.pixels.place(
+            first: placedRows, rows: still.rows - placedRows, layout, on: canvas, ownColours.conversion)
         placedRows = still.rows
     }
 
@@ -229,7 +270,7 @@ final class WebPDecoder: ImageDecoder {
             header: upright, pixels: first,
             ready: PixelRectangle(x: 0, y: 0, width: first.width, height: animation.readyRows), isComplete: isComplete,
             frames: isAnimated ? animation.frames : [], loopCount: isAnimated ? animation.loopCount : 1)
-        let turned = try image.turned(animation.orientation ?? 1, options)
+        let turned = try image.turned(animation.orientation ?? 1, options, animation.colours.conversion)
         header = turned.header
         return turned
     }

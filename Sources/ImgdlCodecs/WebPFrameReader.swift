@@ -25,6 +25,8 @@ struct WebPFrameReader {
         case loops(Int)
         /// Valid until the next call.
         case exif(UnsafeRawBufferPointer)
+        /// Likewise; empty for one that is passed over.
+        case profile(UnsafeRawBufferPointer)
         case frame(Frame, length: Int)
         /// A part of the frame's own chunks, valid until the next call.
         case data(UnsafeRawBufferPointer)
@@ -32,7 +34,7 @@ struct WebPFrameReader {
     }
 
     private enum State {
-        case chunk, frame(Int), loops(Int), exif(Int)
+        case chunk, frame(Int), loops(Int), exif(Int), profile(Int)
         case data(remaining: Int)
         case padding(remaining: Int)
     }
@@ -42,6 +44,10 @@ struct WebPFrameReader {
 
     private var state = State.chunk
     private let held = ByteBuffer()
+    private var metadata: MetadataMeter
+    private var hasProfile = false
+
+    init(_ options: DecodeOptions) { metadata = MetadataMeter(options) }
 
     mutating func next(_ rest: inout UnsafeRawBufferPointer) throws(Failure) -> Event? {
         while !rest.isEmpty {
@@ -62,7 +68,20 @@ struct WebPFrameReader {
                 case "VP8 ", "VP8L", "ALPH":
                     throw Failure(.badImageData, "the WebP is animated, but has a picture outside its frames")
                 case "EXIF" where (1...Self.longestEXIF).contains(size):
-                    state = .exif(size)
+                    if try metadata.fits(size) {
+                        metadata.hold(size)
+                        state = .exif(size)
+                    } else {
+                        state = .padding(remaining: padded)
+                    }
+                case "ICCP" where !hasProfile && size > 0:
+                    hasProfile = true
+                    guard try metadata.fits(size) else {
+                        state = .padding(remaining: padded)
+                        return .profile(UnsafeRawBufferPointer(start: nil, count: 0))
+                    }
+                    metadata.hold(size)
+                    state = .profile(size)
                 default:
                     state = padded == 0 ? .chunk : .padding(remaining: padded)
                 }
@@ -74,6 +93,10 @@ struct WebPFrameReader {
                 guard let bytes = try hold(&rest, size) else { return nil }
                 state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
                 return .exif(bytes)
+            case .profile(let size):
+                guard let bytes = try hold(&rest, size) else { return nil }
+                state = size % 2 == 0 ? .chunk : .padding(remaining: 1)
+                return .profile(bytes)
             case .frame(let size):
                 guard let bytes = try hold(&rest, Self.frameHeaderLength) else { return nil }
                 let length = size - Self.frameHeaderLength

@@ -18,9 +18,10 @@ final class WebPStill {
     private var offered = 0
 
     init(
-        _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat
+        _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
+        _ allocator: CanvasAllocator? = nil
     ) throws(Failure) {
-        let pixels = try PixelBuffer(width: width, height: height, format: format)
+        let pixels = try PixelBuffer(width: width, height: height, format: format, allocator: allocator)
         let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
         guard WebPInitDecoderConfig(configuration) != 0, let stride = Int32(exactly: pixels.stride),
             let scaledWidth = Int32(exactly: width), let scaledHeight = Int32(exactly: height)
@@ -82,8 +83,10 @@ final class WebPStill {
         guard row > rows else { return }
         // Also where the header denies it, pixels may have alpha: VP8L calls it a hint, VP8X can be wrong.
         if pixels.format.isPremultiplied {
-            let first = pixels.bytes.advanced(by: rows * pixels.stride).assumingMemoryBound(to: UInt8.self)
-            codec_premultiply(first, (row - rows) * pixels.width)
+            for row in rows..<row {
+                let first = pixels.bytes.advanced(by: row * pixels.stride).assumingMemoryBound(to: UInt8.self)
+                codec_premultiply(first, pixels.width)
+            }
         }
         rows = row
     }

@@ -20,7 +20,7 @@ final class DecoderObject {
         do {
             image.pointee = ImageObject.handle(try decoder.finish())
         } catch {
-            if salvages, error.code == .badImageData || error.code == .truncated {
+            if salvages, error.code.mayLeavePixels {
                 image.pointee = decoder.salvagedImage().flatMap { ImageObject.handle($0) }
             }
             throw error
@@ -37,7 +37,7 @@ struct DecodeRequest {
     init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
         guard source != nil else { return }
         let read = try SizedStruct.read(source, version1: decodeOptionsSize1)
-        guard read.flags & ~Self.knownFlags == 0, read.reserved == 0 else {
+        guard read.flags & ~Self.knownFlags == 0, read.reserved == 0, read.reserved2 == 0 else {
             throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know")
         }
         if read.pixel_format != 0 {
@@ -52,6 +52,8 @@ struct DecodeRequest {
         if read.max_pixels > 0 { options.maximumPixels = read.max_pixels }
         try readSize(read)
         readFrames(read)
+        try readLimits(read)
+        try readOutput(read)
         guard let hint = ImageFormat(rawValue: read.format_hint) else {
             throw Failure(.invalidArgument, "\(read.format_hint) is no format")
         }
@@ -61,6 +63,7 @@ struct DecodeRequest {
     private static var knownFlags: UInt32 {
         UInt32(IMGDL_DECODE_IGNORE_ORIENTATION) | UInt32(IMGDL_DECODE_SALVAGE) | UInt32(IMGDL_DECODE_ALL_FRAMES)
             | UInt32(IMGDL_DECODE_REQUIRE_ANIMATION) | UInt32(IMGDL_DECODE_STRETCH) | UInt32(IMGDL_DECODE_SCALE_DOWN)
+            | UInt32(IMGDL_DECODE_THUMBNAIL_FIRST)
     }
 
     private mutating func readSize(_ read: imgdl_decode_options) throws(Failure) {
@@ -85,6 +88,31 @@ struct DecodeRequest {
         options.decodesAllFrames = read.flags & UInt32(IMGDL_DECODE_ALL_FRAMES) != 0
         options.requiresAnimation = read.flags & UInt32(IMGDL_DECODE_REQUIRE_ANIMATION) != 0
         if read.max_frames > 0 { options.maximumFrames = Int(read.max_frames) }
+    }
+
+    private mutating func readLimits(_ read: imgdl_decode_options) throws(Failure) {
+        if read.max_side > 0 { options.maximumSide = Int(read.max_side) }
+        if read.max_scans > 0 { options.maximumScans = Int(clamping: read.max_scans) }
+        if read.max_animation_pixels > 0 { options.maximumAnimationPixels = read.max_animation_pixels }
+        if read.max_metadata_bytes > 0 { options.maximumMetadataBytes = Int(clamping: read.max_metadata_bytes) }
+        if read.max_memory_bytes > 0 { options.maximumMemoryBytes = read.max_memory_bytes }
+        if read.max_decode_ms > 0 { options.maximumMilliseconds = Int64(read.max_decode_ms) }
+        if read.good_enough_scan > 0 { options.goodEnoughScan = Int(read.good_enough_scan) }
+    }
+
+    private mutating func readOutput(_ read: imgdl_decode_options) throws(Failure) {
+        options.showsThumbnailFirst = read.flags & UInt32(IMGDL_DECODE_THUMBNAIL_FIRST) != 0
+        guard read.colour <= UInt32(IMGDL_COLOUR_SRGB) else {
+            throw Failure(.invalidArgument, "\(read.colour) is no treatment of colours")
+        }
+        options.convertsToSRGB = read.colour == UInt32(IMGDL_COLOUR_SRGB)
+        switch (read.allocate, read.deallocate) {
+        case (let allocate?, let deallocate?):
+            options.allocator = CanvasAllocator(
+                allocate: allocate, deallocate: deallocate, userData: read.allocator_user_data)
+        case (nil, nil): break
+        default: throw Failure(.invalidArgument, "allocate and deallocate need each other")
+        }
     }
 }
 

@@ -73,6 +73,12 @@ extension ErrorCode {
         case .headerLimit: "IMGDL_ERROR_HEADER_LIMIT"
         case .pixelLimit: "IMGDL_ERROR_PIXEL_LIMIT"
         case .frameLimit: "IMGDL_ERROR_FRAME_LIMIT"
+        case .scanLimit: "IMGDL_ERROR_SCAN_LIMIT"
+        case .sizeLimit: "IMGDL_ERROR_SIZE_LIMIT"
+        case .animationLimit: "IMGDL_ERROR_ANIMATION_LIMIT"
+        case .metadataLimit: "IMGDL_ERROR_METADATA_LIMIT"
+        case .memoryLimit: "IMGDL_ERROR_MEMORY_LIMIT"
+        case .decodeTimeout: "IMGDL_ERROR_DECODE_TIMEOUT"
         }
     }
 
@@ -122,6 +128,12 @@ extension ErrorCode {
         case .headerLimit: "the response header is larger than allowed"
         case .pixelLimit: "the picture has more pixels than allowed"
         case .frameLimit: "the picture has more frames than allowed"
+        case .scanLimit: "the picture has more scans than allowed"
+        case .sizeLimit: "the picture is wider or higher than allowed"
+        case .animationLimit: "the frames have more pixels together than allowed"
+        case .metadataLimit: "the picture has more metadata than allowed"
+        case .memoryLimit: "decoding the picture takes more memory than allowed"
+        case .decodeTimeout: "decoding the picture takes more time than allowed"
         }
     }
 }

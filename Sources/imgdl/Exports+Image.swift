@@ -95,6 +95,23 @@ public func imgdl_image_orientation(_ handle: OpaquePointer?) -> UInt32 {
 @_cdecl("imgdl_image_is_complete") @implementation
 public func imgdl_image_is_complete(_ handle: OpaquePointer?) -> Int32 { image(handle)?.isComplete == true ? 1 : 0 }
 
+@_cdecl("imgdl_image_is_good_enough") @implementation
+public func imgdl_image_is_good_enough(_ handle: OpaquePointer?) -> Int32 {
+    image(handle)?.isGoodEnough == true ? 1 : 0
+}
+
+@_cdecl("imgdl_image_colour_notes") @implementation
+public func imgdl_image_colour_notes(_ handle: OpaquePointer?) -> imgdl_colour_notes {
+    image(handle)?.colour.notes.rawValue ?? 0
+}
+
+@_cdecl("imgdl_image_icc_profile") @implementation
+public func imgdl_image_icc_profile(_ handle: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafeRawPointer? {
+    let profile = image(handle)?.colour.profile
+    length?.pointee = profile?.bytes.count ?? 0
+    return profile?.bytes.baseAddress
+}
+
 @_cdecl("imgdl_image_pass") @implementation
 public func imgdl_image_pass(_ handle: OpaquePointer?) -> UInt32 { UInt32(clamping: image(handle)?.pass ?? 0) }
 

@@ -55,6 +55,7 @@ final class HostCodec: CodecPlugin, @unchecked Sendable {
         if options.decodesAllFrames { flags |= UInt32(IMGDL_DECODE_ALL_FRAMES) }
         if options.requiresAnimation { flags |= UInt32(IMGDL_DECODE_REQUIRE_ANIMATION) }
         if options.stretches { flags |= UInt32(IMGDL_DECODE_STRETCH) }
+        if options.showsThumbnailFirst { flags |= UInt32(IMGDL_DECODE_THUMBNAIL_FIRST) }
         if options.maximumOutputBytes != nil { flags |= UInt32(IMGDL_DECODE_SCALE_DOWN) }
         result.flags = flags
         result.max_pixels = options.maximumPixels
@@ -63,6 +64,14 @@ final class HostCodec: CodecPlugin, @unchecked Sendable {
         result.max_output_bytes = options.maximumOutputBytes ?? 0
         result.max_frames = UInt32(clamping: options.maximumFrames)
         result.format_hint = options.formatHint.rawValue
+        result.max_side = UInt32(clamping: options.maximumSide ?? 0)
+        result.max_scans = UInt32(clamping: options.maximumScans)
+        result.max_animation_pixels = options.maximumAnimationPixels ?? 0
+        result.max_metadata_bytes = UInt64(options.maximumMetadataBytes ?? 0)
+        result.max_memory_bytes = options.maximumMemoryBytes ?? 0
+        result.max_decode_ms = UInt32(clamping: options.maximumMilliseconds ?? 0)
+        result.colour = options.convertsToSRGB ? 1 : 0
+        result.good_enough_scan = UInt32(clamping: options.goodEnoughScan ?? 0)
         return result
     }
 }

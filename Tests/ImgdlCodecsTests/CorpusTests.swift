@@ -60,6 +60,17 @@ final class CorpusTests: XCTestCase {
         }
     }
 
+    /// B7: and so do pieces of sizes that follow no rule, looked at in between.
+    func testRandomPiecesEqualWhole() {
+        for (number, file) in files.enumerated() {
+            let whole = decode(file.bytes)
+            var sizes = RandomSizes(seed: UInt64(number), most: max(2, file.bytes.count / 10))
+            let pieces = decode(file.bytes, randomPieces: &sizes)
+            XCTAssert(pieces == whole, "\(file.path): \(String(describing: pieces.failure)), "
+                + "not \(String(describing: whole.failure))")
+        }
+    }
+
     /// B22: every frame as the viewer sees it, its duration and the loop count; T18, T19, T33.
     func testGivesTheReferenceFrames() {
         var compared = 0

@@ -220,7 +220,7 @@ final class GIFTests: XCTestCase {
         options.maximumPixels = 9
         XCTAssertEqual(
             decodeEveryWay(bytes, options).failure,
-            Failure(.pixelLimit, "5 frames of 2 × 1 pixels are more than the limit of 9 pixels"))
+            Failure(.animationLimit, "5 frames of 2 × 1 pixels are more than the limit of 9 pixels for all frames"))
         options.maximumPixels = 10
         XCTAssertNil(decodeEveryWay(bytes, options).failure)
     }

@@ -1,7 +1,8 @@
-import TestPictures
-import ImgdlCodecs
 import ImgdlCore
+import TestPictures
 import XCTest
+
+@testable import ImgdlCodecs
 
 /// B6, B7: pictures shown while the bytes are still coming.
 final class PartialImageTests: XCTestCase {
@@ -15,7 +16,8 @@ final class PartialImageTests: XCTestCase {
             guard let image = decoder.partialImage() else { return }
             images.append(image)
             copies.append(image.bytes)
-            XCTAssertNil(decoder.partialImage(), "nothing new without new bytes")
+            // A thumbnail comes ahead of rows that are there already.
+            if image.pass > 0 { XCTAssertNil(decoder.partialImage(), "nothing new without new bytes") }
         }
         return (images, copies, try decoder.finish())
     }
@@ -42,7 +44,7 @@ final class PartialImageTests: XCTestCase {
         }
     }
 
-    /// Files stored in passes show whole pictures, each better, none of them touched afterwards.
+    /// Files stored in passes show pictures, each better, none of them touched afterwards where it was ready.
     func testPassesAreSnapshots() throws {
         let pictures = [
             Picture("progressive", PICTURE_JPEG_PROGRESSIVE), Picture("scans", PICTURE_JPEG_SEPARATE_SCANS),
@@ -53,7 +55,10 @@ final class PartialImageTests: XCTestCase {
             XCTAssertGreaterThan(partials.count, 1, picture.name)
             XCTAssert(partials.allSatisfy(\.header.isProgressive), picture.name)
             for (partial, copy) in zip(partials, copies) {
-                XCTAssert(partial.bytes == copy, "\(picture.name): a picture that was handed out has changed")
+                let end = partial.ready.height * partial.pixels.stride
+                XCTAssert(
+                    partial.bytes[..<end] == copy[..<end], "\(picture.name): a picture that was handed out has changed")
+                XCTAssert(copy[end...].allSatisfy { $0 == 0 }, "\(picture.name): not transparent below")
                 XCTAssert(partial.pixels !== final.pixels, picture.name)
             }
             let passes = partials.map(\.pass)
@@ -64,12 +69,111 @@ final class PartialImageTests: XCTestCase {
         }
     }
 
-    /// At most one picture for each scan, however many pieces.
-    func testProgressiveJPEGShowsOnePictureAScan() throws {
-        let bytes = Picture("progressive", PICTURE_JPEG_PROGRESSIVE).encoded()
-        let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }.count
-        let (partials, _, _) = try partials(of: bytes, pieces: 1)
-        XCTAssertEqual(partials.map(\.pass), Array(1..<scans))
+    /// B9: at most one picture for each scan, however many pieces; of the first also its rows as they come.
+    func testProgressiveJPEGShowsTheFirstScanGrowAndThenOnePictureAScan() throws {
+        for kind in [PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_SEPARATE_SCANS] {
+            let bytes = Picture("progressive", kind).encoded()
+            let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }.count
+            let (partials, _, _) = try partials(of: bytes, pieces: 1)
+            let later = partials.filter { $0.pass > 1 }
+            XCTAssertEqual(later.map(\.pass), Array(2..<scans))
+            XCTAssert(later.allSatisfy { $0.ready.height == 150 })
+            let heights = partials.filter { $0.pass == 1 }.map(\.ready.height)
+            XCTAssertGreaterThan(heights.count, 4)
+            XCTAssertEqual(heights, Set(heights).sorted())
+            XCTAssertEqual(heights.last, 150)
+        }
+    }
+
+    /// R26: good enough once every component has been there, or when the caller says so; never before the scan is whole.
+    func testGoodEnough() throws {
+        let cases: [(picture_kind, Int?, Int)] = [
+            (PICTURE_JPEG_PROGRESSIVE, nil, 1), (PICTURE_JPEG_PROGRESSIVE, 4, 4), (PICTURE_JPEG_SEPARATE_SCANS, 2, 2),
+            (PICTURE_JPEG_SEPARATE_SCANS, nil, 3),
+        ]
+        for (kind, chosen, expected) in cases {
+            var options = DecodeOptions()
+            options.goodEnoughScan = chosen
+            let (partials, _, final) = try partials(of: Picture("a", kind).encoded(), options, pieces: 20)
+            for partial in partials {
+                XCTAssertEqual(partial.isGoodEnough, partial.pass >= expected && partial.ready.height == 150)
+            }
+            XCTAssert(final.isGoodEnough)
+        }
+    }
+
+    /// The first scan's rows are those which a whole first scan has.
+    func testGrowingScanEqualsTheWholeScan() throws {
+        for (format, target) in [(PixelFormat.rgba8, 0), (.bgra8, 60)] {
+            for orientation in Int32(1)...8 {
+                let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE, orientation: orientation).encoded()
+                var options = decodeOptions(format)
+                options.targetWidth = target
+                let grown = try partials(of: bytes, options, pieces: 30).copies
+                let decoder = BuiltInCodec().makeDecoder(options)
+                var first: [UInt8]?
+                try feed(decoder, bytes, pieces: bytes.count / 3) { _ in
+                    if first == nil, let image = decoder.partialImage(), image.pass == 1 { first = image.bytes }
+                }
+                guard let first else { continue }
+                XCTAssert(grown.contains(first), "orientation \(orientation)")
+            }
+        }
+    }
+
+    /// R05: the EXIF thumbnail, as large as the picture, before anything else; lying as the picture does.
+    func testThumbnailComesFirst() throws {
+        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_ARITHMETIC] {
+            for orientation in Int32(1)...8 {
+                var picture = Picture("camera", kind, width: 320, height: 214, orientation: orientation)
+                picture.spec.exif_thumbnail = 1
+                let bytes = picture.encoded()
+                var options = DecodeOptions()
+                options.showsThumbnailFirst = true
+                let (partials, copies, final) = try partials(of: bytes, options, pieces: bytes.count / 2)
+                let first = try XCTUnwrap(partials.first)
+                XCTAssertEqual(first.pass, 0)
+                XCTAssertEqual(first.header, final.header)
+                XCTAssertEqual(first.ready.height, final.pixels.height)
+                XCTAssertFalse(first.isComplete)
+                XCTAssertEqual(copies[0].count, final.bytes.count)
+                XCTAssert(stride(from: 3, to: copies[0].count, by: 4).allSatisfy { copies[0][$0] == 255 })
+                XCTAssert(decode(bytes, options, pieces: 500, partials: true) == decode(bytes), "the picture is its own")
+                let plain = try self.partials(of: bytes, pieces: bytes.count / 2).partials
+                XCTAssertFalse(plain.contains { $0.pass == 0 }, "only when it was asked for")
+            }
+        }
+    }
+
+    /// One with black bars, or of another picture, would jump when the picture comes.
+    func testThumbnailOfOtherProportionsIsNotShown() throws {
+        var options = DecodeOptions()
+        options.showsThumbnailFirst = true
+        for (width, height) in [(Int32(320), Int32(240)), (107, 160), (160, 100)] {
+            var picture = Picture("camera", PICTURE_JPEG_BASELINE, width: width, height: height, orientation: 1)
+            picture.spec.exif_thumbnail = 1
+            let partials = try partials(of: picture.encoded(), options, pieces: 1000).partials
+            XCTAssertFalse(partials.isEmpty)
+            XCTAssertFalse(partials.contains { $0.pass == 0 }, "\(width) × \(height)")
+        }
+    }
+
+    /// A flat thumbnail stays flat, whatever the size; a broken one is none.
+    func testThumbnailIsStretched() throws {
+        var options = DecodeOptions()
+        options.showsThumbnailFirst = true
+        options.targetWidth = 80
+        var picture = Picture("camera", PICTURE_JPEG_BASELINE, width: 1600, height: 1070, orientation: 1)
+        picture.spec.exif_thumbnail = 1
+        let bytes = picture.encoded()
+        let first = try XCTUnwrap(partials(of: bytes, options, pieces: 20_000).partials.first)
+        XCTAssertEqual(first.pass, 0)
+        XCTAssertEqual([first.pixels.width, first.pixels.height], [80, 54])
+        let inner = try XCTUnwrap(bytes.indices.dropFirst(2).first { bytes[$0...].starts(with: [0xFF, 0xD8, 0xFF]) })
+        var broken = bytes
+        broken[inner] = 0
+        let partials = try partials(of: broken, options, pieces: 20_000).partials
+        XCTAssertFalse(partials.contains { $0.pass == 0 })
     }
 
     /// The first pass of Adam7 is already a picture: libpng fills the gaps.
@@ -78,6 +182,37 @@ final class PartialImageTests: XCTestCase {
         let first = try XCTUnwrap(partials.first)
         XCTAssertEqual(first.pass, 1)
         for y in 0..<first.ready.height { XCTAssertEqual(first.pixel(200, y)[3], 255) }
+    }
+
+    /// A canvas that is used again has the same pixels as a new one, whoever held which.
+    func testAdam7CopiesWhatHasChanged() throws {
+        for (kind, format) in [(PICTURE_PNG_ADAM7, PixelFormat.rgba8), (PICTURE_PNG_ADAM7_RGBA, .bgra8Premultiplied)] {
+            for orientation in [Int32(1), 6] {
+                let bytes = Picture("a", kind, orientation: orientation).encoded()
+                let expected = try partials(of: bytes, decodeOptions(format), pieces: 700).copies
+                for held in 0...2 {
+                    let decoder = BuiltInCodec().makeDecoder(decodeOptions(format))
+                    var last: [DecodedImage] = []
+                    var copies: [[UInt8]] = []
+                    try feed(decoder, bytes, pieces: 700) { _ in
+                        guard let image = decoder.partialImage() else { return }
+                        copies.append(image.bytes)
+                        last = Array((last + [image]).suffix(held))
+                    }
+                    XCTAssertGreaterThan(copies.count, 10)
+                    XCTAssert(copies == expected, "\(held) held, orientation \(orientation)")
+                }
+            }
+        }
+    }
+
+    func testRowsChangedBetweenTwoPositions() {
+        typealias Position = PassSnapshots.Position
+        let from = Position(pass: 2, rows: 30)
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 2, rows: 40), height: 100), [30..<40])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 10), height: 100), [0..<10, 30..<100])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 30), height: 100), [0..<100])
+        XCTAssertEqual(from.rowsChanged(until: Position(pass: 4, rows: 1), height: 100), [0..<100])
     }
 
     /// SDWebImage#633: a partial picture lies as the final one does.

@@ -93,19 +93,38 @@ final class RefusalTests: XCTestCase {
         return stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: ~sum >> UInt32($0)) }
     }
 
-    /// B10: every scan costs a walk over the picture, however few bytes it has.
+    /// B9, B10, I41: every scan costs a walk over the picture, however few bytes it has. What came before is kept.
     func testScanBomb() {
-        let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 16, height: 16).encoded()
-        guard let last = (0..<bytes.count - 1).last(where: { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) else {
-            return XCTFail("no scan")
+        for kind in [PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_ARITHMETIC_PROGRESSIVE] {
+            let bytes = Picture("a", kind, width: 16, height: 16).encoded()
+            guard let last = (0..<bytes.count - 1).last(where: { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }) else {
+                return XCTFail("no scan")
+            }
+            let scan = bytes[last..<bytes.count - 2]
+            let bomb = Array(bytes[..<last]) + Array(repeating: scan, count: 1000).joined() + [0xFF, 0xD9]
+            checkScanLimit(bomb, DecodeOptions(), 500, pieces: 100)
+            checkScanLimit(bomb, DecodeOptions(), 500, pieces: .max / 2)
         }
-        let scan = bytes[last..<bytes.count - 2]
-        let bomb = Array(bytes[..<last]) + Array(repeating: scan, count: 1000).joined() + [0xFF, 0xD9]
-        let decoder = BuiltInCodec().makeDecoder(DecodeOptions())
-        XCTAssertThrowsError(try { try feed(decoder, bomb, pieces: 100); _ = try decoder.finish() }()) { error in
-            XCTAssertEqual(error as? Failure, Failure(.badImageData, "the JPEG has more than 500 scans"))
+    }
+
+    func testScanLimitIsTheCallers() {
+        let bytes = Picture("a", PICTURE_JPEG_PROGRESSIVE).encoded()
+        var options = DecodeOptions()
+        options.maximumScans = 4
+        for pieces in [1, 1000, .max / 2] { checkScanLimit(bytes, options, 4, pieces: pieces) }
+        options.maximumScans = 10
+        XCTAssertNil(decode(bytes, options).failure)
+    }
+
+    private func checkScanLimit(_ bytes: [UInt8], _ options: DecodeOptions, _ limit: Int, pieces: Int) {
+        let decoder = BuiltInCodec().makeDecoder(options)
+        XCTAssertThrowsError(try { try feed(decoder, bytes, pieces: pieces); _ = try decoder.finish() }()) { error in
+            XCTAssertEqual(error as? Failure, Failure(.scanLimit, "the JPEG has more than \(limit) scans"))
         }
-        XCTAssertNotNil(decoder.salvagedImage())
+        let salvaged = decoder.salvagedImage()
+        XCTAssertEqual(salvaged?.pass, limit)
+        XCTAssertEqual(salvaged?.ready.height, salvaged?.pixels.height)
+        XCTAssertEqual(salvaged?.isComplete, false)
     }
 
     /// A long chunk nobody needs is neither kept nor inflated, and an endless one ends with the body.

@@ -58,7 +58,7 @@ final class RowScalerTests: XCTestCase {
         let scaler = try RowScaler(
             width: source.width, height: source.height, to: layout, from: source.alpha(isOpaque: isOpaque), format)
         scaler.begin(on: canvas)
-        scaler.push(source.bytes, rows: source.height)
+        scaler.push(source.bytes, rows: source.height, stride: source.stride)
         XCTAssertEqual(scaler.rows, height)
         let got = canvas.bytes.assumingMemoryBound(to: UInt8.self)
         for y in 0..<height {
@@ -107,7 +107,7 @@ final class RowScalerTests: XCTestCase {
                 for at in 0..<source.byteCount { source.bytes.storeBytes(of: pixel[at % 4], toByteOffset: at, as: UInt8.self) }
                 let layout = CanvasLayout(
                     storedWidth: width == 31 ? 11 : 1, storedHeight: 1, orientation: .upright)
-                let scaled = try source.scaled(to: layout, isOpaque: alpha == 255).pixels
+                let scaled = try source.scaled(to: layout, isOpaque: alpha == 255)
                 let bytes = UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount)
                 let isFlat = bytes.indices.allSatisfy { bytes[$0] == pixel[$0 % 4] }
                 XCTAssert(isFlat, "\(width) x \(height): \(Array(bytes.prefix(4)))")
@@ -123,7 +123,7 @@ final class RowScalerTests: XCTestCase {
                 source.bytes.initializeMemory(as: UInt8.self, repeating: 218, count: source.byteCount)
                 let layout = CanvasLayout(storedWidth: newWidth, storedHeight: newHeight, orientation: .upright)
                 for isOpaque in [true, false] {
-                    let scaled = try source.scaled(to: layout, isOpaque: isOpaque).pixels
+                    let scaled = try source.scaled(to: layout, isOpaque: isOpaque)
                     let bytes = UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount)
                     XCTAssert(bytes.allSatisfy { $0 == 218 }, "\(from) to \(to)")
                 }
@@ -138,7 +138,7 @@ final class RowScalerTests: XCTestCase {
             source.bytes.storeBytes(of: UInt8(value), toByteOffset: at, as: UInt8.self)
         }
         let layout = CanvasLayout(storedWidth: 1, storedHeight: 1, orientation: .upright)
-        let pixel = try source.scaled(to: layout, isOpaque: false).pixels
+        let pixel = try source.scaled(to: layout, isOpaque: false)
         XCTAssertEqual((0..<4).map { pixel.bytes.load(fromByteOffset: $0, as: UInt8.self) }, [255, 255, 255, 128])
     }
 
@@ -153,12 +153,12 @@ final class RowScalerTests: XCTestCase {
     func testRowsBehindTheLastAreIgnored() throws {
         let source = try picture(10, 10, .rgba8, alpha: 255)
         let layout = CanvasLayout(storedWidth: 3, storedHeight: 3, orientation: .turnedRight)
-        let canvas = try layout.makeCanvas(.rgba8)
+        let canvas = try PixelBuffer(width: 3, height: 3, format: .rgba8)
         let scaler = try RowScaler(width: 10, height: 10, to: layout, from: CODEC_ALPHA_OPAQUE, .rgba8)
         for _ in 0..<2 {
             scaler.begin(on: canvas)
-            scaler.push(source.bytes, rows: 10)
-            scaler.push(source.bytes, rows: 10)
+            scaler.push(source.bytes, rows: 10, stride: source.stride)
+            scaler.push(source.bytes, rows: 10, stride: source.stride)
             XCTAssertEqual(scaler.rows, 3)
         }
     }

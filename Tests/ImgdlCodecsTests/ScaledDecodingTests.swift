@@ -21,7 +21,7 @@ final class ScaledDecodingTests: XCTestCase {
         try feed(decoder, bytes, pieces: bytes.count)
         let full = try decoder.finish()
         let layout = CanvasLayout(width: full.pixels.width, height: full.pixels.height, orientation: .upright, options)
-        let scaled = try full.pixels.scaled(to: layout, isOpaque: !full.header.hasAlpha).pixels
+        let scaled = try full.pixels.scaled(to: layout, isOpaque: !full.header.hasAlpha)
         return Array(UnsafeRawBufferPointer(start: scaled.bytes, count: scaled.byteCount))
     }
 

@@ -71,7 +71,7 @@ extension WorkTests {
         var options = DecodeOptions()
         options.decodesAllFrames = true
         let animation = PNGAnimation(options)
-        var filter = PNGChunkFilter(animation)
+        var filter = PNGChunkFilter(animation, options)
         var file = PNGFile(width: 2, height: 2, colorType: 0)
         for _ in 0..<10_000 { file.add("tRNS", [0, 7]) }
         try file.bytes.withUnsafeBytes { bytes in

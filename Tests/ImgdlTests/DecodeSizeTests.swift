@@ -47,7 +47,7 @@ final class DecodeSizeTests: DownloaderTestCase {
         XCTAssertEqual(decode("rgba.png", options { $0.max_output_bytes = 1 }).status, invalid, "without SCALE_DOWN")
         XCTAssertEqual(decode("rgba.png", options { $0.format_hint = 5 }).status, invalid)
         let unsupported = Int32(IMGDL_ERROR_UNSUPPORTED_OPTION)
-        XCTAssertEqual(decode("rgba.png", options { $0.flags = 1 << 6 }).status, unsupported)
+        XCTAssertEqual(decode("rgba.png", options { $0.flags = 1 << 7 }).status, unsupported)
         XCTAssertEqual(decode("rgba.png", options { $0.reserved = 1 }).status, unsupported)
     }
 

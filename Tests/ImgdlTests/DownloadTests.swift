@@ -93,7 +93,7 @@ final class DownloadTests: DownloaderTestCase {
         XCTAssertEqual(none.status, Int32(IMGDL_ERROR_INVALID_URL))
     }
 
-    func testT09_ProgressivePicturesShowEarly() {
+    func testT09_T33_ProgressivePicturesShowEarly() {
         for name in ["baseline.jpg", "progressive.jpg", "rgba.png", "adam7.png", "lossy.webp"] {
             let size = Pictures.bytes(name).count
             let gate = origin.gate(name)
@@ -179,6 +179,31 @@ final class DownloadTests: DownloaderTestCase {
         XCTAssertEqual(progress.last?.received, size)
         XCTAssertEqual(progress.last?.expected, size)
         XCTAssertEqual(progress.map(\.received), progress.map(\.received).sorted())
+    }
+
+    /// Each more than half of the whole: two at most, and the last.
+    func testT17_C3_ProgressComesAtTheIntervalThatWasAsked() {
+        replaceDownloader { $0.progress_interval = 0.51 }
+        let size = Int64(Pictures.bytes("baseline.jpg").count)
+        for faults in ["chunk=100", "chunk=\(size / 3)"] {
+            let download = start(picture("baseline.jpg", faults))
+            assertEnds(download, "IMGDL_OK")
+            let progress = download.record.seen.filter { $0.kind == UInt32(IMGDL_EVENT_PROGRESS) }
+            XCTAssertTrue((1...4).contains(progress.count), "\(progress.count)")
+            XCTAssertEqual(progress.last?.received, size)
+        }
+        // Where the whole is not known there is no part of it.
+        let chunked = start(picture("baseline.jpg", "chunked=1&chunk=100"))
+        assertEnds(chunked, "IMGDL_OK")
+        XCTAssertEqual(chunked.record.seen.filter { $0.kind == UInt32(IMGDL_EVENT_PROGRESS) }.last?.received, size)
+    }
+
+    /// Theirs works without a session; here nothing has to be set up at all.
+    func testT12_TheSharedDownloaderNeedsNoSetUp() {
+        var shared: OpaquePointer?
+        XCTAssertEqual(imgdl_downloader_shared(&shared), 0)
+        defer { imgdl_downloader_release(shared) }
+        assertEnds(Download().start(shared, picture("rgba.png")), "IMGDL_OK")
     }
 
     func testB8_WithoutContentLengthTheTotalIsUnknown() {

@@ -21,7 +21,7 @@ final class NetworkOptionTests: DownloaderTestCase {
         strings = []
     }
 
-    func testPasswords() {
+    func testT08_PasswordsBasicAndDigest() {
         for scheme in ["basic", "digest", "any"] {
             let url = origin.url("/auth/\(scheme)?user=me&password=x&picture=rgba.png")
             assertEnds(start(url) { $0.user = self.text("me"); $0.password = self.text("x") }, "IMGDL_OK")

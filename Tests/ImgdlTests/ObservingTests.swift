@@ -37,7 +37,7 @@ final class ObservingTests: DownloaderTestCase {
 
     // MARK: Metrics
 
-    func testT26_B24_MetricsOfOneTransaction() {
+    func testT26_B24_D15_MetricsOfOneTransaction() {
         let body = Pictures.bytes("baseline.jpg")
         let head = Array("HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: \(body.count)\r\n\r\n".utf8)
         origin.route("/raw") { try $0.send(raw: head + body) }

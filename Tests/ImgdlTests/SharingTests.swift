@@ -100,6 +100,30 @@ final class SharingTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.requests.count, 5)
     }
 
+    func testB4_CredentialsCookiesTLSAndHooksAreNotSharedEither() {
+        let hooks = TestHooks()
+        hooks.modifyRequest = { _, next in imgdl_continue_unchanged(next) }
+        defer { hooks.release() }
+        replaceDownloader { $0.max_concurrent = 20 }
+        let url = picture("rgba.png", "hold_after=100&gate=go")
+        let pin = strdup("sha256//" + String(repeating: "A", count: 43) + "=")
+        let names = ["a", "b"].map { (text: String) in strdup(text) }
+        defer { for text in names + [pin] { free(text) } }
+        let kinds: [(inout imgdl_request) -> Void] = [
+            { _ in }, { $0.user = UnsafePointer(names[0]) }, { $0.user = UnsafePointer(names[1]) },
+            { $0.user = UnsafePointer(names[0]); $0.password = UnsafePointer(names[0]) },
+            { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) },
+            { $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) },
+            { $0.pinned_public_key = UnsafePointer(pin) }, { $0.hooks = hooks.handle },
+        ]
+        // Each twice: the second of a kind shares the first one's transfer.
+        let downloads = (kinds + kinds).map { start(url, $0) }
+        assertOriginSees("one request of each kind") { $0.requests.count == kinds.count }
+        origin.gate("go").open()
+        for download in downloads { assertEnds(download, "IMGDL_OK") }
+        XCTAssertEqual(origin.log.requests.count, kinds.count)
+    }
+
     func testB4_URLsAreComparedInCanonicalForm() {
         let gate = origin.gate("go")
         let path = "/pictures/rgba.png?hold_after=100&gate=go"

@@ -303,7 +303,7 @@ _Static_assert(sizeof(imgdl_transport_table) == 40, "imgdl_transport_table");
 _Static_assert(sizeof(imgdl_observation) == 48, "imgdl_observation");
 #define GREW(type, first, size1, size2)                                                                                \
     _Static_assert(offsetof(type, first) == size1 && sizeof(type) == size2, #type)
-GREW(imgdl_decode_options, target_width, 24, 56);
+GREW(imgdl_decode_options, target_width, 24, 128);
 GREW(imgdl_response, hops, 48, 64);
 GREW(imgdl_event, content_type, 80, 112);
 GREW(imgdl_request, user, 120, 248);

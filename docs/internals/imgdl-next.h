@@ -10,21 +10,6 @@
 
 #include "../../include/imgdl.h"
 
-/* ---- Decoding ---------------------------------------------------------------------------------------------------- */
-
-/* At the end of imgdl_decode_options: */
-struct imgdl_decode_options_next {
-    uint32_t max_scans, max_side;
-    uint64_t max_animation_pixels, max_metadata_bytes, max_memory_bytes;
-    uint32_t max_decode_ms;
-    uint32_t colour;                      /* as stored, or converted to sRGB                                           */
-    void *(*allocate)(uint32_t width, uint32_t height, size_t *stride, void *user_data);
-    void (*deallocate)(void *pixels, void *user_data);
-    void *allocator_user_data;
-};
-
-const void *imgdl_image_icc_profile(const imgdl_image *image, size_t *length);
-
 /* ---- The HTTP cache ---------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_cache imgdl_cache;

@@ -160,6 +160,7 @@ void codec_jpeg_destroy(codec_jpeg *session)
     if (!session)
         return;
     jpeg_destroy_decompress(&session->jpeg);
+    codec_jpeg_forget_profile(session);
     free(session->strip);
     free(session);
 }

@@ -8,6 +8,20 @@
 #include <stdio.h>
 #include <jpeglib.h>
 
+/* The ICC profile while its chunks come. */
+struct codec_jpeg_profile {
+    uint8_t *chunks[256]; /* by their numbers, from 1 */
+    uint32_t sizes[256];
+    size_t held, most;    /* bytes of all of them */
+    unsigned count;       /* as the chunks say it */
+    int is_broken, is_too_long;
+    /* the segment that is being read */
+    int is_open;
+    size_t remaining, have, number;
+    uint8_t head[14];
+    uint8_t *whole;
+};
+
 struct codec_jpeg {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -17,10 +31,16 @@ struct codec_jpeg {
     size_t held_back; /* bytes behind those that libjpeg is shown: see codec_jpeg_show */ /* bytes of segments nobody reads that have still to come */
     int is_ending, is_given_up, has_ended_early, is_damaged, failure;
     int bgra, has_inks;
+    const codec_colour *inks; /* converts them by a profile */
+    struct codec_jpeg_profile profile;
+    int64_t deadline; /* CPU nanoseconds of the thread; 0: none */
     JDIMENSION width, height;
     int components;
     codec_scaler *scaler;
     size_t rows; /* put out in this pass, all from the file's own bytes */
+    int pass; /* of several scans: the one that is being put out; 0 between passes */
+    int covering_scan;
+    unsigned covered; /* a bit for each component */
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };

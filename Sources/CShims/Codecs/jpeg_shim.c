@@ -12,6 +12,10 @@ static codec_status wanting(const codec_jpeg *session)
     return session->has_ended_early ? CODEC_ENDED : CODEC_SUSPENDED;
 }
 
+static int is_late(const codec_jpeg *session) { return session->deadline && codec_cpu_time() > session->deadline; }
+
+void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline) { session->deadline = deadline; }
+
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
@@ -38,6 +42,18 @@ const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size)
     return NULL;
 }
 
+/* Which components have had a scan that says something of all their pixels. */
+static void note_scan(codec_jpeg *session)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    if (jpeg->Ss != 0 || session->covering_scan)
+        return;
+    for (int i = 0; i < jpeg->comps_in_scan; i++)
+        session->covered |= 1u << jpeg->cur_comp_info[i]->component_index;
+    if (session->covered == (1u << jpeg->num_components) - 1)
+        session->covering_scan = jpeg->input_scan_number;
+}
+
 codec_status codec_jpeg_start(
     codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory)
 {
@@ -58,7 +74,10 @@ codec_status codec_jpeg_start(
     jpeg->do_block_smoothing = TRUE;
     jpeg->buffered_image = jpeg_has_multiple_scans(jpeg);
     jpeg->mem->max_memory_to_use = maximum_memory;
-    return jpeg_start_decompress(jpeg) ? CODEC_DONE : wanting(session);
+    if (!jpeg_start_decompress(jpeg))
+        return wanting(session);
+    note_scan(session);
+    return CODEC_DONE;
 }
 
 /* A second frame header is an error, but only at its end: until then libjpeg has let it change what it works by. */
@@ -73,11 +92,13 @@ static int is_untouched(const codec_jpeg *session)
 static codec_status put_out(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    int in_place = !session->scaler && placement.step_x == 4;
+    int in_place = !session->scaler && codec_is_in_place(&placement);
     size_t width = jpeg->output_width;
     if (!in_place && !session->strip && !(session->strip = malloc(4 * width * STRIP_ROWS)))
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     while (jpeg->output_scanline < rows) {
+        if (is_late(session))
+            return CODEC_LATE;
         size_t first = jpeg->output_scanline, count = 0;
         size_t wanted = rows - first < STRIP_ROWS ? rows - first : STRIP_ROWS;
         codec_status status = CODEC_DONE;
@@ -92,7 +113,9 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
                     memset(row, 0, 4 * width);
                 status = CODEC_ENDED;
             } else {
-                if (session->has_inks)
+                if (session->has_inks && session->inks)
+                    codec_colour_inks(session->inks, row, width, jpeg->saw_Adobe_marker);
+                else if (session->has_inks)
                     codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
                 if (session->scaler)
                     codec_scaler_push(session->scaler, row);
@@ -116,44 +139,54 @@ static size_t next_window(const codec_jpeg *session, size_t before, size_t windo
     return window < SIZE_MAX / 2 ? 2 * window : SIZE_MAX;
 }
 
-codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement)
+codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    size_t window = codec_jpeg_window(session);
+    if (!is_untouched(session))
+        return CODEC_FAILED;
+    size_t height = session->jpeg.output_height, window = codec_jpeg_window(session);
     for (;;) {
         size_t before = codec_jpeg_left(session);
         codec_jpeg_show(session, window);
-        codec_status status = put_out(session, placement, session->jpeg.output_height);
-        if (status == CODEC_SUSPENDED && session->held_back > 0) {
-            window = next_window(session, before, window);
-            continue;
-        }
+        codec_status status = put_out(session, placement, rows < height ? rows : height);
+        int has_more = session->held_back > 0;
+        window = next_window(session, before, window);
         codec_jpeg_show(session, SIZE_MAX);
-        return status;
+        if (status != CODEC_SUSPENDED || !has_more)
+            return status;
     }
+}
+
+/* Of several scans; the caller has set the trap. */
+static int end_pass(codec_jpeg *session)
+{
+    if (session->pass && !jpeg_finish_output(&session->jpeg))
+        return 0;
+    session->pass = 0;
+    return 1;
 }
 
 codec_status codec_jpeg_finish(codec_jpeg *session)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    if (!jpeg_finish_decompress(&session->jpeg))
+    if (!end_pass(session) || !jpeg_finish_decompress(&session->jpeg))
         return wanting(session);
     return session->has_ended_early ? CODEC_ENDED : CODEC_DONE;
 }
 
 size_t codec_jpeg_rows_out(const codec_jpeg *session) { return session->rows; }
 
-codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
+codec_status codec_jpeg_consume(codec_jpeg *session)
 {
     const int had_ended = session->has_ended_early;
     if (setjmp(session->trap))
         return CODEC_FAILED;
     size_t window = codec_jpeg_window(session);
     for (;;) {
-        if (session->jpeg.input_scan_number > maximum_scans)
-            return CODEC_LIMIT;
+        if (is_late(session))
+            return CODEC_LATE;
         size_t before = codec_jpeg_left(session);
         codec_jpeg_show(session, window);
         int did = jpeg_consume_input(&session->jpeg);
@@ -166,6 +199,8 @@ codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans)
             return CODEC_DONE;
         if (did == JPEG_SUSPENDED && !has_more)
             return CODEC_SUSPENDED;
+        if (did == JPEG_REACHED_SOS)
+            note_scan(session);
     }
 }
 
@@ -187,18 +222,20 @@ size_t codec_jpeg_scan_rows(const codec_jpeg *session)
     return read > margin ? read - margin : 0; /* upsampling looks at the rows below */
 }
 
-codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows)
+int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->covering_scan; }
+
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths)
 {
-    struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    session->rows = 0;
     if (!is_untouched(session))
         return CODEC_FAILED;
-    if (!jpeg_start_output(jpeg, scan))
+    if (!end_pass(session))
         return CODEC_SUSPENDED;
-    codec_status status = put_out(session, placement, rows < jpeg->output_height ? rows : jpeg->output_height);
-    if (status == CODEC_DONE && rows >= jpeg->output_height && !jpeg_finish_output(jpeg))
+    session->jpeg.do_block_smoothing = smooths ? TRUE : FALSE;
+    if (!jpeg_start_output(&session->jpeg, scan))
         return CODEC_SUSPENDED;
-    return status;
+    session->pass = scan;
+    session->rows = 0;
+    return CODEC_DONE;
 }

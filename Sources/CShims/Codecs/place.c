@@ -61,11 +61,84 @@ void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra)
     }
 }
 
+/* One row of whatever kind: some pixels at a time are converted beside the canvas. */
+static void place_row_of(
+    const uint8_t *from, size_t width, uint8_t *to, const codec_placement *placement, int premultiply)
+{
+    enum { SOME = 256 };
+    uint8_t beside[4 * SOME];
+    for (size_t x = 0; x < width; x += SOME, from += 4 * SOME) {
+        size_t count = width - x < SOME ? width - x : SOME;
+        const uint8_t *pixel = from;
+        if (placement->colour || premultiply) {
+            if (placement->colour)
+                codec_colour_bytes(placement->colour, from, beside, count);
+            else
+                memcpy(beside, from, 4 * count);
+            if (premultiply)
+                codec_premultiply(beside, count);
+            pixel = beside;
+        }
+        uint8_t *column = to + (ptrdiff_t)x * placement->step_x;
+        for (size_t i = 0; i < count; i++, pixel += 4, column += placement->step_x) {
+            if (placement->pixel == CODEC_PIXEL_FOUR_WORDS) {
+                uint16_t words[4];
+                for (int c = 0; c < 4; c++)
+                    words[c] = (uint16_t)(pixel[c] * 257);
+                memcpy(column, words, sizeof words);
+            } else {
+                memcpy(column, pixel, placement->pixel == CODEC_PIXEL_THREE_BYTES ? 3 : 4);
+            }
+        }
+    }
+}
+
+void codec_place_words(const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement)
+{
+    enum { SOME = 256 };
+    uint16_t stored[4 * SOME], words[4 * SOME];
+    for (size_t row = first; row < first + count; row++, pixels += 8 * width)
+        for (size_t x = 0; x < width; x += SOME) {
+            size_t some = width - x < SOME ? width - x : SOME;
+            memcpy(stored, pixels + 8 * x, 8 * some);
+            if (placement.colour)
+                codec_colour_words(placement.colour, stored, words, some);
+            const uint16_t *from = placement.colour ? words : stored;
+            uint8_t *to = placement.origin + (ptrdiff_t)row * placement.step_y + (ptrdiff_t)x * placement.step_x;
+            for (size_t i = 0; i < some; i++, from += 4, to += placement.step_x)
+                memcpy(to, from, 8);
+        }
+}
+
+void codec_four_bytes(const uint8_t *from, codec_pixel pixel, uint8_t *to, size_t count)
+{
+    for (size_t i = 0; i < count; i++, to += 4) {
+        if (pixel == CODEC_PIXEL_THREE_BYTES) {
+            memcpy(to, from + 3 * i, 3);
+            to[3] = 255;
+        } else if (pixel == CODEC_PIXEL_FOUR_WORDS) {
+            uint16_t words[4];
+            memcpy(words, from + 8 * i, sizeof words);
+            for (int c = 0; c < 4; c++)
+                to[c] = (uint8_t)((words[c] + 128u) / 257);
+        } else {
+            memcpy(to, from + 4 * i, 4);
+        }
+    }
+}
+
 void codec_place_rows(
     const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply)
 {
     /* Rows that become columns are written some at a time, a cache line each, instead of one pixel a line. */
     enum { BLOCK = 16 };
+    if (placement.pixel != CODEC_PIXEL_FOUR_BYTES || placement.colour) {
+        for (size_t row = 0; row < count; row++)
+            place_row_of(
+                pixels + 4 * width * row, width, placement.origin + (ptrdiff_t)(first + row) * placement.step_y,
+                &placement, premultiply);
+        return;
+    }
     size_t at_once = placement.step_x == 4 || placement.step_x == -4 ? 1 : BLOCK;
     for (size_t done = 0; done < count; done += at_once) {
         size_t rows = count - done < at_once ? count - done : at_once;

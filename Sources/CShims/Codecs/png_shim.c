@@ -15,6 +15,8 @@ struct codec_png {
     size_t width, rows;
     uint8_t *row; /* on its way to a turned canvas */
     int bgra, premultiply, pass;
+    int is_deep; /* rows have words */
+    int is_profile_too_long;
     int has_header, is_at_end, is_damaged, is_out_of_memory;
     size_t unused;
     char message[MESSAGE_SIZE];
@@ -42,6 +44,8 @@ static void note_warning(png_structp png, png_const_charp message)
         session->is_damaged = 1;
         keep_message(session, message);
     }
+    if (strstr(message, "exceeds application limits"))
+        session->is_profile_too_long = 1;
 }
 
 static void on_header(png_structp png, png_infop info)
@@ -66,7 +70,10 @@ static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
     }
     if (session->row) {
         png_progressive_combine_row(png, session->row, row);
-        codec_place_rows(session->row, session->width, number, 1, session->placement, session->premultiply);
+        if (session->is_deep)
+            codec_place_words(session->row, session->width, number, 1, session->placement);
+        else
+            codec_place_rows(session->row, session->width, number, 1, session->placement, session->premultiply);
         return;
     }
     uint8_t *to = session->placement.origin + (ptrdiff_t)number * session->placement.step_y;
@@ -123,6 +130,27 @@ void codec_png_ignore_checksums(codec_png *session)
     png_set_crc_action(session->png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
 }
 
+void codec_png_limit_profile(codec_png *session, size_t bytes)
+{
+    if (setjmp(png_jmpbuf(session->png)))
+        return;
+    png_set_chunk_malloc_max(session->png, bytes > MAXIMUM_CHUNK_MEMORY ? bytes : MAXIMUM_CHUNK_MEMORY);
+}
+
+const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long)
+{
+    png_charp name = NULL;
+    png_bytep profile = NULL;
+    png_uint_32 length = 0;
+    int compression = 0;
+    *size = 0;
+    *is_too_long = session->is_profile_too_long;
+    if (!png_get_iCCP(session->png, session->info, &name, &compression, &profile, &length))
+        return NULL;
+    *size = length;
+    return profile;
+}
+
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used)
 {
     *used = size;
@@ -141,12 +169,15 @@ int codec_png_header_of(const codec_png *session, codec_png_header *header)
     header->width = png_get_image_width(session->png, session->info);
     header->height = png_get_image_height(session->png, session->info);
     header->is_interlaced = png_get_interlace_type(session->png, session->info) != PNG_INTERLACE_NONE;
+    header->is_gray = (png_get_color_type(session->png, session->info) & PNG_COLOR_MASK_COLOR) == 0;
+    header->depth = png_get_bit_depth(session->png, session->info);
     header->has_alpha = (png_get_color_type(session->png, session->info) & PNG_COLOR_MASK_ALPHA) != 0 ||
                         png_get_valid(session->png, session->info, PNG_INFO_tRNS) != 0;
     return 1;
 }
 
-codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler)
+codec_status codec_png_start(
+    codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep)
 {
     png_structp png = session->png;
     if (setjmp(png_jmpbuf(png)))
@@ -155,17 +186,27 @@ codec_status codec_png_start(codec_png *session, codec_placement placement, int 
     session->placement = placement;
     session->premultiply = premultiply;
     session->scaler = scaler;
-    if (!scaler && placement.step_x != 4 && !(session->row = malloc(4 * session->width)))
+    session->is_deep = deep;
+    size_t pixel = deep ? 8 : 4;
+    int in_place = deep ? placement.step_x == 8 && !placement.colour : codec_is_in_place(&placement);
+    if (!scaler && !in_place && !(session->row = malloc(pixel * session->width)))
         png_error(png, "out of memory");
     png_set_expand(png);
-    png_set_scale_16(png);
+    if (!deep)
+        png_set_scale_16(png);
     png_set_gray_to_rgb(png);
-    png_set_add_alpha(png, 0xFF, PNG_FILLER_AFTER);
+    png_set_add_alpha(png, deep ? 0xFFFF : 0xFF, PNG_FILLER_AFTER);
+    const union {
+        uint16_t word;
+        uint8_t first;
+    } one = {1};
+    if (deep && one.first)
+        png_set_swap(png);
     if (session->bgra)
         png_set_bgr(png);
     (void)png_set_interlace_handling(png);
     png_read_update_info(png, session->info);
-    if (png_get_rowbytes(png, session->info) != 4 * session->width)
+    if (png_get_rowbytes(png, session->info) != pixel * session->width)
         png_error(png, "unexpected row size");
     return CODEC_SUSPENDED;
 }

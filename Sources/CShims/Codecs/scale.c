@@ -251,9 +251,11 @@ static void put_out_row(codec_scaler *scaler)
     const codec_placement *placement = &scaler->placement;
     take_sums(scaler->values, scaler->sums, 4 * scaling->in_width, scaler->shift);
     scaler->weight = 0;
-    int in_place = placement->step_x == 4;
+    int in_place = codec_is_in_place(placement);
     uint8_t *to = in_place ? placement->origin + (ptrdiff_t)scaler->rows_out * placement->step_y : scaler->line;
-    int divides = scaling->from != CODEC_ALPHA_OPAQUE && scaling->to == CODEC_ALPHA_STRAIGHT;
+    /* Colours are converted before they are multiplied by alpha. */
+    int multiplies_late = placement->colour && scaling->to == CODEC_ALPHA_PREMULTIPLIED;
+    int divides = scaling->from != CODEC_ALPHA_OPAQUE && (scaling->to == CODEC_ALPHA_STRAIGHT || multiplies_late);
     const struct span *spans = scaler->spans;
     const uint32_t factor = scaler->factor, full = scaler->full;
     const unsigned shift = scaler->factor_shift, bits = scaler->across.bits;
@@ -266,7 +268,7 @@ static void put_out_row(codec_scaler *scaler)
             put_straight(to, sums);
     }
     if (!in_place)
-        codec_place_rows(scaler->line, scaling->out_width, scaler->rows_out, 1, *placement, 0);
+        codec_place_rows(scaler->line, scaling->out_width, scaler->rows_out, 1, *placement, multiplies_late);
     scaler->rows_out++;
 }
 

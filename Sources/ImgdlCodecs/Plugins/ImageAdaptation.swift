@@ -10,17 +10,28 @@ extension DecodedImage {
         try options.checkSize(width: pixels.width, height: pixels.height)
         var canvas = pixels
         if pixels.format != options.pixelFormat {
-            canvas = try PixelBuffer(width: pixels.width, height: pixels.height, format: options.pixelFormat)
-            codec_convert_pixels(
-                pixels.bytes.assumingMemoryBound(to: UInt8.self), pixels.format.layoutValue,
-                canvas.bytes.assumingMemoryBound(to: UInt8.self), canvas.format.layoutValue,
-                pixels.width * pixels.height)
+            // Formats of another size are made of straight RGBA, which is done last.
+            let format = options.pixelFormat.bytesPerPixel == 4 ? options.pixelFormat : .rgba8
+            if format != pixels.format { canvas = try pixels.inFourBytes().converted(to: format) }
         }
         let upright = DecodedImage(
             header: described, pixels: canvas,
             ready: PixelRectangle(x: 0, y: 0, width: canvas.width, height: canvas.height), isComplete: isComplete,
             pass: pass)
         return try upright.turned(described.orientation, options)
+    }
+}
+
+extension PixelBuffer {
+    /// Four bytes a pixel, and four bytes.
+    fileprivate func converted(to format: PixelFormat) throws(Failure) -> PixelBuffer {
+        let canvas = try PixelBuffer(width: width, height: height, format: format)
+        for row in 0..<height {
+            codec_convert_pixels(
+                (bytes + row * stride).assumingMemoryBound(to: UInt8.self), self.format.layoutValue,
+                (canvas.bytes + row * canvas.stride).assumingMemoryBound(to: UInt8.self), format.layoutValue, width)
+        }
+        return canvas
     }
 }
 

@@ -44,12 +44,16 @@ final class ActiveTransfer {
         hops = []
         response = nil
         expected = -1
+        dropBody()
+        variants = []
+        attempt += 1
+    }
+
+    func dropBody() {
         received = 0
         body = nil
         wholeBody = nil
-        variants = []
         probing = .notBegun
-        attempt += 1
     }
 
     func startHop(_ url: ParsedURL, redirect: Redirect?) {
@@ -101,6 +105,7 @@ final class ActiveTransfer {
     /// A hook's bytes in place of those that came. False when there is no memory.
     func replaceBody(_ bytes: [UInt8]) -> Bool {
         wholeBody = nil
+        probing = .notBegun
         let replacement = Body(expected: Int64(bytes.count))
         body = replacement
         return bytes.withUnsafeBytes { replacement.append($0) }

@@ -27,10 +27,10 @@ extension Engine {
 
     func answered(_ id: TransferID, _ number: UInt32, _ reply: HookReply, _ now: Instant) {
         guard downloads.isAsking(id, number), let transfer = transfer(id) else { return }
-        downloads.answered(id, number, answer(reply, transfer), now)
+        downloads.answered(id, number, answer(reply, id, transfer), now)
     }
 
-    private func answer(_ reply: HookReply, _ transfer: ActiveTransfer) -> Answer {
+    private func answer(_ reply: HookReply, _ id: TransferID, _ transfer: ActiveTransfer) -> Answer {
         switch reply {
         case .request(.refused(let failure)), .response(.refused(let failure)), .body(.refused(let failure)),
             .redirect(.refused(let failure)), .credential(.refused(let failure)):
@@ -46,6 +46,8 @@ extension Engine {
             guard transfer.replaceBody(bytes) else {
                 return .refused(Failure(.outOfMemory, "no memory for the body"))
             }
+            // What came says nothing of the picture that the hook has made of it.
+            downloads.probed(id, bytes.withUnsafeBytes { transfer.probe($0, codec) } ?? .unknown)
             return .body
         case .redirect(.replaced(let url)):
             guard let transport else { return .unchanged }

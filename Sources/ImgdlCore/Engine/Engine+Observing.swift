@@ -20,8 +20,8 @@ extension Engine {
     func noteLoad() {
         statistics.note(
             Load(
-                waiting: downloads.waitingCount, running: downloads.runningCount, decoding: downloads.decodingCount,
-                paused: downloads.pausedCount))
+                waiting: downloads.waitingCount + downloads.restingCount, running: downloads.runningCount,
+                decoding: downloads.decodingCount, paused: downloads.pausedCount))
     }
 
     /// An attempt begins.

@@ -6,7 +6,7 @@ final class Engine: TransportEvents {
     let mailbox: Mailbox
     private let loop: EventLoop
     let clock: any Clock
-    private let codec: any ImageCodec
+    let codec: any ImageCodec
     private let store: any Store
     private let workers: WorkerPool
     private let ledger: MemoryLedger
@@ -225,6 +225,7 @@ final class Engine: TransportEvents {
     private func authenticate(_ id: TransferID, _ credential: Credential) {
         guard let transfer = transfer(id) else { return }
         transfer.authentication = (transfer.url, credential)
+        transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
         transport?.start(id, transportRequest(id, transfer))
     }

@@ -25,7 +25,29 @@ package struct DecodeOptions: Hashable, Sendable {
     /// This codec of the host's and no other (features X5); nil: whichever can.
     package var coder: UInt64?
 
+    /// Of width and of height as stored; nil: the pixels alone.
+    package var maximumSide: Int?
+    package var maximumScans = defaultMaximumScans
+    /// Of all frames that are decoded; nil: as many as `maximumPixels`.
+    package var maximumAnimationPixels: UInt64?
+    /// Of EXIF and profile; nil: what is longer than `defaultMaximumMetadataBytes` is passed over.
+    package var maximumMetadataBytes: Int?
+    /// Of canvases and the codec's own; nil: none.
+    package var maximumMemoryBytes: UInt64?
+    /// CPU time of the decoder's calls; nil: none.
+    package var maximumMilliseconds: Int64?
+    /// By the file's profile, where that can be used.
+    package var convertsToSRGB = false
+    /// For canvases that are given out; nil: the library's own memory.
+    package var allocator: CanvasAllocator?
+    /// The thumbnail in a JPEG's EXIF comes as the first partial image (features R05).
+    package var showsThumbnailFirst = false
+    /// A progressive JPEG is good enough from this scan on; nil: the decoder judges.
+    package var goodEnoughScan: Int?
+
     package static let defaultMaximumFrames = 1000
+    package static let defaultMaximumScans = 500
+    package static let defaultMaximumMetadataBytes = 16 << 20
     package static let defaultScaleDownBytes: UInt64 = 60 << 20
 
     package init() {}

@@ -72,6 +72,9 @@ package struct DecodedImage: Sendable {
     package var frames: [AnimationFrame] = []
     /// How often the animation plays; 0: for ever.
     package var loopCount = 1
+    package var colour = ColourDescription()
+    /// Worth showing for a while, though better may come; of itself when complete.
+    package var isGoodEnough: Bool
     /// Pixels for each pixel of the layout: its subscriber's (features X10).
     package var scaleFactor = 1.0
 
@@ -83,6 +86,7 @@ package struct DecodedImage: Sendable {
         self.pixels = pixels
         self.ready = ready
         self.isComplete = isComplete
+        isGoodEnough = isComplete
         self.pass = pass
         self.frames = frames
         self.loopCount = loopCount
@@ -97,6 +101,8 @@ extension DecodedImage {
         header.frameCount = 1
         let pixels = frames[index].pixels
         let whole = PixelRectangle(x: 0, y: 0, width: pixels.width, height: pixels.height)
-        return DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
+        var frame = DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
+        frame.colour = colour
+        return frame
     }
 }

@@ -52,4 +52,20 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case headerLimit = 2301
     case pixelLimit = 2302
     case frameLimit = 2303
+    case scanLimit = 2304
+    case sizeLimit = 2305
+    case animationLimit = 2306
+    case metadataLimit = 2307
+    case memoryLimit = 2308
+    case decodeTimeout = 2309
+
+    /// Some of a picture may have been decoded before it happened.
+    package var mayLeavePixels: Bool {
+        switch self {
+        case .badImageData, .truncated, .pixelLimit, .frameLimit, .scanLimit, .sizeLimit, .animationLimit, .metadataLimit,
+            .memoryLimit, .decodeTimeout:
+            true
+        default: false
+        }
+    }
 }

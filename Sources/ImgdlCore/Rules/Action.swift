@@ -7,7 +7,8 @@ package enum Action: Equatable {
     case start(TransferID)
     /// The response was a redirect that is followed: send the next hop's request.
     case follow(TransferID, Redirect)
-    /// The server wants a credential, and a hook has given one: send the hop's request again with it.
+    /// The server wants a credential, and a hook has given one: let go of what came of the body, and send the hop's
+    /// request again with it.
     case authenticate(TransferID, Credential)
     /// Ask the host's hook; answered with `answered`, inside the call or later.
     case ask(TransferID, Question)

@@ -1,5 +1,6 @@
 /// The application is in the background (features O4): only what asked to go on there starts and runs, for as long as
 /// the grace is. The rest of what runs is paused, without a place, and goes on when there is one in the foreground.
+/// What waits for another attempt stays where it is, its clocks standing still as those of what is paused.
 extension Downloads {
     struct Background {
         /// Counts stays in the background: a grace of an earlier one ends nothing.
@@ -9,8 +10,6 @@ extension Downloads {
         var isOver = false
     }
 
-    package var isInBackground: Bool { background != nil }
-
     /// Milliseconds of grace; nil: without end. Called again it begins a new grace.
     package mutating func enterBackground(grace: Int64?, _ now: Instant) {
         backgroundStays += 1
@@ -18,12 +17,14 @@ extension Downloads {
         background = Background(number: backgroundStays, graceEnd: end)
         remindOfGrace()
         for id in running { reconsider(id, now) }
+        updateClocksOfRetried(now)
         startWaiting(now)
     }
 
     package mutating func enterForeground(_ now: Instant) {
         background = nil
         if transfers.count == 0 { deadlines.removeAll() }
+        updateClocksOfRetried(now)
         startWaiting(now)
     }
 
@@ -31,13 +32,28 @@ extension Downloads {
     mutating func reconsider(_ id: TransferID, _ now: Instant) {
         let continues = transfers[id].continuesInBackground
         switch transfers[id].phase {
-        case .waiting: waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
+        case .waiting:
+            waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
+            updateClocks(id, now)
+        case .resting: updateClocks(id, now)
         case .asking, .connecting, .receiving:
             guard background != nil, !continues, !transfers[id].pauses.contains(.background) else { return }
             releasePlace(id)
             pause(id, .background, now)
             parked.append(id)
-        default: break
+        case .transforming, .decoding: break
+        }
+    }
+
+    /// Total timeouts while it waits: those that have begun stand still when it does not go on in the background.
+    mutating func updateClocks(_ id: TransferID, _ now: Instant) {
+        let standsStill = background != nil && !transfers[id].continuesInBackground
+        forEachSubscriber(id) { standsStill ? $0.stopClock($1, now) : $0.continueClock($1, now) }
+    }
+
+    private mutating func updateClocksOfRetried(_ now: Instant) {
+        for key in transfers.keys where transfers[key].isWaiting && transfers[key].retries > 0 {
+            updateClocks(TransferID(rawValue: key), now)
         }
     }
 
@@ -83,7 +99,7 @@ extension Downloads {
             transfers[id].pausedAt = now
             if hasExchange(id) { actions.append(.setPaused(id, true)) }
         }
-        transfers[id].pauses.insert(reason)
+        setPauses(id, transfers[id].pauses.union(reason))
         hasRoom = true
         if reason == .background { forEachSubscriber(id) { $0.stopClock($1, now) } }
     }
@@ -94,14 +110,19 @@ extension Downloads {
         guard transfers[id].pauses.isEmpty else { return }
         if hasExchange(id) { actions.append(.setPaused(id, false)) }
         // What it had left before the pause it has left now.
-        let last = transfers[id].lastActivity.nanoseconds
         let pause = now.nanoseconds - transfers[id].pausedAt.nanoseconds
-        transfers[id].lastActivity = Instant(nanoseconds: min(now.nanoseconds, last + pause))
+        func shifted(_ start: Instant) -> Instant {
+            Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + pause))
+        }
+        transfers[id].lastActivity = shifted(transfers[id].lastActivity)
+        forEachSubscriber(id) { downloads, subscriber in
+            downloads.subscribers[subscriber].since = downloads.subscribers[subscriber].since.map(shifted)
+        }
         watch(id)
     }
 
-    /// There is something to pause at the transport: it has begun, and its end has not come.
-    private func hasExchange(_ id: TransferID) -> Bool {
+    /// The transport can be told something of it: it has begun, and its end has not come.
+    func hasExchange(_ id: TransferID) -> Bool {
         transfers[id].isAtTransport && transfers[id].heldEnd == nil
     }
 
@@ -112,16 +133,15 @@ extension Downloads {
     }
 
     private mutating func takeOut(_ reason: Pauses, _ id: TransferID, _ now: Instant) {
-        guard transfers[id].pauses.remove(reason) != nil else { return }
+        guard transfers[id].pauses.contains(reason) else { return }
+        setPauses(id, transfers[id].pauses.subtracting(reason))
         if reason == .background { forEachSubscriber(id) { $0.continueClock($1, now) } }
     }
 
-    /// A new exchange knows nothing of the old one's pause. HTTP/1.1 or not, its memory counts from its head on.
-    mutating func hopBegan(_ id: TransferID, _ now: Instant) {
-        guard !transfers[id].pauses.isEmpty else { return }
-        takeOut(.memory, id, now)
-        transfers[id].pausedAt = now
-        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
+    /// The one place where they change, so that they are counted.
+    mutating func setPauses(_ id: TransferID, _ pauses: Pauses) {
+        pausedCount += (pauses.standsStill ? 1 : 0) - (transfers[id].pauses.standsStill ? 1 : 0)
+        transfers[id].pauses = pauses
     }
 }
 
@@ -133,6 +153,9 @@ struct Pauses: OptionSet {
     static let memory = Pauses(rawValue: 1 << 1)
     /// A hook is asked about its response.
     static let question = Pauses(rawValue: 1 << 2)
+
+    /// For longer than an answer takes.
+    var standsStill: Bool { !isDisjoint(with: [.background, .memory]) }
 }
 
 /// The clock of a subscriber's total timeout.

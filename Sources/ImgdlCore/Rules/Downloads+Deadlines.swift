@@ -6,7 +6,9 @@ extension Downloads {
     /// When `deadlineReached` wants to be called; nil for never. May be earlier than anything is due.
     package var nextDeadline: Instant? { deadlines.earliest }
 
+    /// Nothing is started for an end that has come before all others that are due have.
     package mutating func deadlineReached(_ now: Instant) {
+        isExpiring = true
         while let owner = deadlines.popDue(now) {
             switch owner {
             case .transfer(let id): expireTransfer(id, now)
@@ -17,6 +19,7 @@ extension Downloads {
             case .rest(let id): wake(id, now)
             }
         }
+        isExpiring = false
         startWaiting(now)
     }
 

@@ -52,7 +52,8 @@ extension Downloads {
         transfers[id].isAtTransport = true
         transfers[id].hasHead = false
         transfers[id].drained = 0
-        hopBegan(id, now)
+        // A new exchange knows nothing of the old one's pause.
+        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
         touch(id, now)
     }
 
@@ -151,10 +152,12 @@ extension Downloads {
         transfers[id].askedHead = nil
         resume(id, .question, now)
         touch(id, now)
+        if transfers[id].received > 0, !transfers[id].isDraining { useBody(id, now) }
+        guard transfers.contains(id) else { return }
         switch transfers[id].heldEnd.take() {
         case .success: finished(id, now)
         case .failure(let failure): failed(id, failure, now)
-        case nil: break
+        case nil: press(id, now)
         }
     }
 

@@ -18,13 +18,14 @@ extension Downloads {
         guard priority != before else { return }
         switch transfers[id].phase {
         case .waiting: waiting.setPriority(SlotTable<Transfer>.slot(id), priority, order: limits.order)
-        case .connecting, .receiving: actions.append(.setPriority(id, priority))
+        case .connecting, .receiving: if hasExchange(id) { actions.append(.setPriority(id, priority)) }
         default: break
         }
     }
 
     /// Has go on what may, after whatever happened: what the memory budget held back, what was paused, what waits.
     mutating func startWaiting(_ now: Instant) {
+        guard !isExpiring else { return }
         relieve(now)
         resumeParked(now)
         while mayStart,
@@ -42,7 +43,7 @@ extension Downloads {
     private var mayStart: Bool {
         guard !isSuspended, running.count < limits.maximumConcurrent, background?.isOver != true else { return false }
         // What is in work ends sooner or later, and gives memory back; where nothing is, one has to begin.
-        return !memory.isFull || transfers.count == waiting.count + parked.count
+        return !memory.isFull || transfers.count == waiting.count + parked.count + restingCount
     }
 
     // MARK: Places

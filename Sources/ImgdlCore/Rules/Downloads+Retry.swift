@@ -46,6 +46,7 @@ extension Downloads {
         transfers[id].reset()
         transfers[id].retries += 1
         restingCount += 1
+        updateClocks(id, now)
         actions.append(.restart(id))
         share(id)
         let until = now.advanced(byMilliseconds: wait)

@@ -1,11 +1,14 @@
 /// The end of a session, and a new one (features M4, M5, D7).
 extension Downloads {
-    /// No more requests will come. `cancels`: everything ends; else what waits does, and what runs runs to its end.
+    /// No more requests will come. `cancels`: everything ends; else what waits does, and what runs, or is to be tried
+    /// again, runs to its end.
     package mutating func invalidate(cancels: Bool, _ now: Instant) {
         if cancels { return cancelAll(now) }
         let failure = Failure(.invalidOperation, "the downloader's session is invalidated")
         for subscriber in subscribers.keys {
-            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].isWaiting else { continue }
+            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].phase == .waiting,
+                transfers[id].retries == 0
+            else { continue }
             end(subscriber, .failure(failure), now)
         }
         startWaiting(now)

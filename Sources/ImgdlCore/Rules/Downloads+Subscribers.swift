@@ -149,14 +149,14 @@ extension Downloads {
             waiting.remove(SlotTable<Transfer>.slot(id))
         case .asking, .connecting, .receiving:
             releasePlace(id)
-            // One whose end waits for a hook's answer is not at the transport any more.
-            if transfers[id].isAtTransport, transfers[id].heldEnd == nil { actions.append(.stop(id)) }
+            if hasExchange(id) { actions.append(.stop(id)) }
         case .resting:
             restingCount -= 1
         case .transforming, .decoding:
             break
         }
         forgetBody(id)
+        setPauses(id, [])
         transfers.remove(id.rawValue)
         actions.append(.forget(id))
         guard transfers.count == 0 else { return }

@@ -54,19 +54,22 @@ extension Downloads {
         transfers[id].received += Int64(count)
         countBody(id, count, now)
         // They were on their way when it was paused: nobody has been told of a response.
-        guard transfers[id].question == nil else { return }
-        touch(id, now)
-        if transfers[id].received > transfers[id].bodyLimit {
-            enforceBodyLimits(id, now)
-            startWaiting(now)
-            guard transfers.contains(id) else { return }
+        if transfers[id].question == nil {
+            touch(id, now)
+            useBody(id, now)
         }
+        startWaiting(now)
+    }
+
+    /// More of the body is there: who takes no more ends, the others hear of it, decoders get it.
+    mutating func useBody(_ id: TransferID, _ now: Instant) {
+        if transfers[id].received > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
+        guard transfers.contains(id), transfers[id].heldEnd == nil else { return }
         if !transfers[id].transformsBody {
             for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
         stepDecoders(id, now)
-        relieve(now)
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
@@ -78,9 +81,7 @@ extension Downloads {
         leaveTransport(id, now)
         transfers[id].phase = .transforming
         observeStop(id, nil)
-        if transfers[id].received != transfers[id].expected || transfers[id].received == 0 {
-            forEachSubscriber(id) { $0.emitProgress($1) }
-        }
+        forEachSubscriber(id) { $0.emitProgress($1) }
         completed(id, now)
         startWaiting(now)
     }
@@ -147,6 +148,9 @@ extension Downloads {
         if let redirect = transfers[id].redirect {
             redirected(id, redirect, now)
         } else if let credential = transfers[id].credential.take() {
+            // What came of the challenge's body while the hook was asked.
+            forgetBody(id)
+            transfers[id].voidBody()
             actions.append(.authenticate(id, credential))
             connect(id, now)
         } else {

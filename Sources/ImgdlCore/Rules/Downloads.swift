@@ -28,6 +28,8 @@ package struct Downloads {
     var backgroundStays: UInt32 = 0
     /// Transfers that wait for their next attempt.
     var restingCount = 0
+    /// Transfers that stand still in the background or for want of memory.
+    package internal(set) var pausedCount = 0
     /// Paused in the background, without a place.
     var parked: [TransferID] = []
     var memory: MemoryRules
@@ -45,6 +47,8 @@ package struct Downloads {
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    /// What is due is dealt with; nothing starts in between.
+    var isExpiring = false
     var failedURLs = FailedURLs()
     /// For the waits between attempts.
     var random: SmallGenerator
@@ -144,9 +148,6 @@ package struct Downloads {
     package var decodingCount: Int {
         transfers.count - waiting.count - running.count - parked.count - restingCount
     }
-
-    /// Those that stand still in the background or for want of memory.
-    package var pausedCount: Int { parked.count + pressed.count }
 
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }
 }

@@ -88,7 +88,7 @@ extension Downloads {
         _ request: TransferRequest, _ options: SubscriberOptions, _ failure: Failure, _ now: Instant
     ) -> (subscriber: SubscriberID, transfer: TransferID) {
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
-        transfers[id].phase = .resting
+        transfers[id].phase = .decoding
         let subscriber = join(id, options)
         end(subscriber, .failure(failure), now)
         return (subscriber, id)

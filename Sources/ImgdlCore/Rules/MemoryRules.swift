@@ -51,8 +51,9 @@ package struct MemoryRules {
         guard case .known(let width, let height, let isProgressive) = size, width > 0, height > 0,
             let pixels = product(width, height), pixels <= options.maximumPixels
         else { return 0 }
-        var bytes = pixels * 4
-        if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * 4) }
+        let each = UInt64(options.pixelFormat.bytesPerPixel)
+        var bytes = pixels * each
+        if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * each) }
         if let most = options.maximumOutputBytes { bytes = min(bytes, most) }
         return Int64(clamping: bytes + (isProgressive ? pixels * 4 : 0))
     }

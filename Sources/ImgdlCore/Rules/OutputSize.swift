@@ -13,7 +13,7 @@ package struct OutputSize: Equatable, Sendable {
     package init(width: Int, height: Int, frames: Int = 1, _ options: DecodeOptions) {
         self.init(width: width, height: height)
         if let most = options.maximumOutputBytes {
-            limit(toPixels: Int(clamping: most / UInt64(4 * max(1, frames))))
+            limit(toPixels: Int(clamping: most / UInt64(options.pixelFormat.bytesPerPixel * max(1, frames))))
         } else if options.stretches, options.targetWidth > 0, options.targetHeight > 0 {
             self.width = min(width, options.targetWidth)
             self.height = min(height, options.targetHeight)

@@ -104,9 +104,6 @@ struct Transfer {
         firstMethod = request.method
     }
 
-    /// A connection's worth of the concurrency limit is taken.
-    var isRunning: Bool { phase == .asking || phase == .connecting || phase == .receiving }
-
     /// In or before the queue: nobody has been told that this attempt has started.
     var isWaiting: Bool { phase == .waiting || phase == .resting }
 
@@ -151,12 +148,17 @@ struct Transfer {
         laterHops = []
         reminder = nil
         hasHead = false
-        received = 0
         expected = -1
         mediaType = ""
         doom = nil
         drained = 0
         retryAfter = nil
+        voidBody()
+    }
+
+    /// What came of the body is not that of the picture.
+    mutating func voidBody() {
+        received = 0
         picture = .unknown
         for variant in variants.indices { variants[variant].reset() }
     }

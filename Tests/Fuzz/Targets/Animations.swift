@@ -77,7 +77,7 @@ private final class PNGLog {
         options.decodesAllFrames = true
         options.maximumPixels = fuzzedPixels
         animation = PNGAnimation(options)
-        filter = PNGChunkFilter(animation)
+        filter = PNGChunkFilter(animation, options)
     }
 
     func feed(_ bytes: UnsafeRawBufferPointer) {
@@ -99,14 +99,17 @@ private final class PNGLog {
 
 /// The RIFF walker, each time with more of the file, and the reader of animations, which forgets what it has read.
 func fuzzWebP(_ bytes: UnsafeRawBufferPointer) throws {
-    var whole = WebPContainer()
-    whole.walk(bytes)
-    var growing = WebPContainer()
+    var whole = WebPContainer(DecodeOptions())
+    let verdict = failure { () throws(Failure) in try whole.walk(bytes) }
+    var growing = WebPContainer(DecodeOptions())
     var length = 0
+    var found: Failure?
     bytes.forEachPiece(seed: bytes.seed) { piece in
         length += piece.count
-        growing.walk(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+        let soFar = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+        if found == nil { found = failure { () throws(Failure) in try growing.walk(soFar) } }
     }
+    try require(verdict == found, "in pieces \(found as Any), as a whole \(verdict as Any)")
     try require("\(whole)" == "\(growing)", "in pieces \(growing), as a whole \(whole)")
 
     let frames = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(WebPContainer.riffHeaderLength))
@@ -117,8 +120,13 @@ func fuzzWebP(_ bytes: UnsafeRawBufferPointer) throws {
     try require(all.text == pieces.text, "in pieces \(pieces.text), as a whole \(all.text)")
 }
 
+private func failure(_ body: () throws(Failure) -> Void) -> Failure? {
+    do throws(Failure) { try body() } catch { return error }
+    return nil
+}
+
 private struct WebPLog {
-    private var reader = WebPFrameReader()
+    private var reader = WebPFrameReader(DecodeOptions())
     private(set) var text = ""
     private var isOver = false
     private var sum: UInt64 = 0
@@ -131,6 +139,7 @@ private struct WebPLog {
                 switch event {
                 case .loops(let plays): text += " loops \(plays)"
                 case .exif(let block): text += " exif \(EXIFReader.orientation(of: block))"
+                case .profile(let profile): text += " profile of \(profile.count)"
                 case .frame(let frame, let length): text += " \(frame) \(length)"
                 case .data(let data): for byte in data { sum = sum &* 31 &+ UInt64(byte) }
                 case .frameEnd: text += " end \(sum)"

@@ -21,3 +21,17 @@ func fuzzProbe(_ bytes: UnsafeRawBufferPointer) throws {
     try require(last == whole, "in pieces \(last), as a whole \(whole)")
     if case .known(let width, let height, _) = whole { try require(width > 0 && height > 0, "\(width) × \(height)") }
 }
+
+/// Where scans begin and end is the same in pieces, and lies within the file.
+func fuzzJPEG(_ bytes: UnsafeRawBufferPointer) throws {
+    func text(_ walker: JPEGScanWalker) -> String {
+        "\(walker.scanCount) \(walker.wholeScanCount) \(walker.scanStart) \(walker.scanEnd) \(walker.isAtEnd)"
+    }
+    var whole = JPEGScanWalker()
+    _ = whole.walk(bytes, maximumScans: .max)
+    var walker = JPEGScanWalker()
+    bytes.forEachPiece(seed: bytes.seed) { _ = walker.walk($0, maximumScans: .max) }
+    try require(text(walker) == text(whole), "in pieces \(text(walker)), as a whole \(text(whole))")
+    try require(whole.wholeScanCount <= whole.scanCount, "more scans end than begin")
+    try require(max(whole.scanStart, whole.scanEnd) <= bytes.count, "a scan behind the end")
+}

@@ -1,4 +1,4 @@
-import ImgdlCodecs
+@testable import ImgdlCodecs
 import ImgdlCore
 
 /// What a caller can tell of a decode.
@@ -23,8 +23,20 @@ struct Verdict: Equatable {
     init(failure: Failure, header: ImageHeader?) { (self.failure, self.header) = (failure, header) }
 }
 
+/// Without padding.
 func bytes(of pixels: PixelBuffer) -> [UInt8] {
-    Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount))
+    if pixels.isPacked { return Array(UnsafeRawBufferPointer(start: pixels.bytes, count: pixels.byteCount)) }
+    return (0..<pixels.height).flatMap { row in
+        Array(UnsafeRawBufferPointer(start: pixels.bytes + row * pixels.stride, count: pixels.rowBytes))
+    }
+}
+
+extension PixelBuffer {
+    func scaled(to layout: CanvasLayout, isOpaque: Bool) throws(Failure) -> PixelBuffer {
+        var options = DecodeOptions()
+        options.pixelFormat = format
+        return try shown(as: layout, options, isOpaque: isOpaque).pixels
+    }
 }
 
 extension DecodedImage {
@@ -67,6 +79,37 @@ func decode(
     let decoder = BuiltInCodec().makeDecoder(options)
     do throws(Failure) {
         try feed(decoder, bytes, pieces: pieces) { _ in if partials { _ = decoder.partialImage() } }
+        return Verdict(try decoder.finish())
+    } catch {
+        return Verdict(failure: error, header: decoder.header)
+    }
+}
+
+/// Sizes from 1 up, as many small ones as large ones; the same for the same seed.
+struct RandomSizes {
+    private var state: UInt64
+    private let most: Int
+
+    init(seed: UInt64, most: Int) { (state, self.most) = (seed &* 2 &+ 1, most) }
+
+    mutating func next() -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        let bound = 1 << (Int(state >> 58) % (Int.bitWidth - most.leadingZeroBitCount))
+        return 1 + Int(state >> 20 & 0xFFFF_FFFF) % bound
+    }
+}
+
+/// In pieces of these sizes; after about every other one the picture so far is looked at.
+func decode(_ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), randomPieces sizes: inout RandomSizes) -> Verdict {
+    let decoder = BuiltInCodec().makeDecoder(options)
+    do throws(Failure) {
+        var start = 0
+        while start < bytes.count {
+            let end = min(bytes.count, start + sizes.next())
+            try feed(decoder, Array(bytes[start..<end]), pieces: .max / 2)
+            start = end
+            if sizes.next() & 1 == 0 { _ = decoder.partialImage() }
+        }
         return Verdict(try decoder.finish())
     } catch {
         return Verdict(failure: error, header: decoder.header)

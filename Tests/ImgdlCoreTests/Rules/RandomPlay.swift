@@ -22,6 +22,9 @@ struct RandomPlay {
         limits.idleTimeout = [200, 5_000].randomElement(using: &random)!
         limits.drainTimeout = [100, 1_000].randomElement(using: &random)!
         limits.maximumRedirects = Int.random(in: 0...3, using: &random)
+        limits.maximumPerHost = Int.random(in: 0...2, using: &random)
+        limits.agingInterval = [20, 400, 10_000].randomElement(using: &random)!
+        limits.memoryBudget = [300, 2_000, 1 << 30].randomElement(using: &random)!
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
         limits.failureLifetime = [0, 0, 2_000].randomElement(using: &random)!
         limits.progressInterval = [0, 0, 0.3].randomElement(using: &random)!
@@ -35,6 +38,7 @@ struct RandomPlay {
 
     mutating func run(steps: Int) throws {
         for _ in 0..<steps { try step() }
+        try enterForeground()
         if Bool.random(using: &random) {
             for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
             downloads.cancelAll(witness.now)
@@ -42,7 +46,9 @@ struct RandomPlay {
         } else {
             try runToTheEnd()
         }
-        guard witness.liveSubscribers.isEmpty, witness.liveTransfers.isEmpty, downloads.nextDeadline == nil else {
+        while !witness.charges.isEmpty { try release(0) }
+        let isEmpty = witness.liveSubscribers.isEmpty && witness.liveTransfers.isEmpty
+        guard isEmpty, downloads.memoryInUse == 0, downloads.nextDeadline == nil else {
             throw Witness.Violation(text: "something is left at the end")
         }
     }
@@ -59,6 +65,7 @@ struct RandomPlay {
             if let id = witness.asked.randomElement(using: &random) { try answer(id) }
             if !witness.resting.isEmpty, witness.running.isEmpty { try pass() }
             try stepDecoder()
+            try releaseMemory()
         }
     }
 
@@ -66,11 +73,12 @@ struct RandomPlay {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<16: try submit()
         case 16..<20: try cancel()
-        case 20: if random.oneIn(4) { try cancelAll() }
+        case 20: if random.oneIn(4) { try cancelAll() } else if random.oneIn(6) { try changeSession() }
         case 21..<24: try setPriority()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
-        case 76..<87: try stepDecoder()
+        case 76..<85: try stepDecoder()
+        case 85..<87: try releaseMemory()
         case 87..<91: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 91..<97: try pass()
         default: try reportStale()
@@ -89,6 +97,7 @@ struct RandomPlay {
         options.partialInterval = [0, 50, 300].randomElement(using: &random)!
         if random.oneIn(4) { options.totalTimeout = [50, 500].randomElement(using: &random)! }
         if random.oneIn(4) { options.maximumBodyBytes = [0, 20, 200].randomElement(using: &random)! }
+        options.continuesInBackground = random.oneIn(3)
         if random.oneIn(4) { options.connectTimeout = [100, 400].randomElement(using: &random)! }
         if random.oneIn(4) { options.idleTimeout = [100, 400].randomElement(using: &random)! }
         options.retry.count = [0, 0, 1, 3].randomElement(using: &random)!
@@ -99,7 +108,7 @@ struct RandomPlay {
         options.retriesFailed = random.oneIn(4)
         let path = Int.random(in: 0..<paths, using: &random)
         let request = TransferRequest(
-            url: testURL("https://a.example/\(path)"),
+            url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",
             followsRedirects: !random.oneIn(8), hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let (subscriber, id) = downloads.submit(request, options, witness.now)
@@ -134,6 +143,20 @@ struct RandomPlay {
         try settle("cancelAll")
     }
 
+    private mutating func changeSession() throws {
+        if random.oneIn(2) {
+            downloads.invalidate(cancels: false, witness.now)
+            return try settle("invalidate")
+        }
+        for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
+        witness.limits.maximumConcurrent = Int.random(in: 1...5, using: &random)
+        witness.limits.maximumPerHost = Int.random(in: 0...2, using: &random)
+        witness.limits.memoryBudget = [300, 2_000].randomElement(using: &random)!
+        witness.limits.idleTimeout = [200, 5_000].randomElement(using: &random)!
+        downloads.reconfigure(witness.limits, witness.now)
+        try settle("reconfigure")
+    }
+
     private mutating func setPriority() throws {
         guard let subscriber = everybody.suffix(30).randomElement(using: &random) else { return }
         let priority = Priority.allCases.randomElement(using: &random)!
@@ -143,19 +166,51 @@ struct RandomPlay {
     }
 
     private mutating func changeDownloader() throws {
-        switch Int.random(in: 0..<4, using: &random) {
+        switch Int.random(in: 0..<9, using: &random) {
+        case 4, 5:
+            let grace = ([nil, 5, 100, 1_000] as [Int64?]).randomElement(using: &random)!
+            witness.isInBackground = true
+            witness.isGraceOver = false
+            downloads.enterBackground(grace: grace, witness.now)
+            try settle("background, grace \(grace as Any)")
+        case 6, 7: try enterForeground()
+        case 8:
+            witness.limits.maximumPerHost = Int.random(in: 0...3, using: &random)
+            downloads.setMaximumPerHost(witness.limits.maximumPerHost, witness.now)
+            try settle("width for each host \(witness.limits.maximumPerHost)")
         case 0:
             witness.limits.maximumConcurrent = Int.random(in: 1...6, using: &random)
             downloads.setMaximumConcurrent(witness.limits.maximumConcurrent, witness.now)
             try settle("width \(witness.limits.maximumConcurrent)")
         case 1:
-            downloads.setOrder(Bool.random(using: &random) ? .fifo : .lifo)
+            witness.limits.order = Bool.random(using: &random) ? .fifo : .lifo
+            downloads.setOrder(witness.limits.order)
             try settle("order \(downloads.limits.order)")
         default:
             witness.isSuspended = !witness.isSuspended && random.oneIn(2)
             downloads.setSuspended(witness.isSuspended, witness.now)
             try settle("suspended \(witness.isSuspended)")
         }
+    }
+
+    private mutating func enterForeground() throws {
+        witness.isInBackground = false
+        witness.isGraceOver = false
+        downloads.enterForeground(witness.now)
+        try settle("foreground")
+    }
+
+    // MARK: Memory
+
+    /// Somebody has looked enough at a picture that its transfer has let go.
+    private mutating func releaseMemory() throws {
+        if let index = witness.abandonedCharges.randomElement(using: &random) { try release(index) }
+    }
+
+    private mutating func release(_ index: Int) throws {
+        let bytes = witness.release(index)
+        downloads.memoryReleased(bytes, witness.now)
+        try settle("\(bytes) bytes are released")
     }
 
     // MARK: The transport
@@ -174,6 +229,10 @@ struct RandomPlay {
             witness.transfers[id]!.since = witness.now
             downloads.connected(id, witness.now)
             try settle("\(name(id)) is connected")
+        } else if transfer.transport == .receiving, !transfer.isDraining, random.oneIn(20) {
+            witness.transfers[id]!.since = witness.now
+            downloads.sent(id, witness.now)
+            try settle("\(name(id)) has sent something")
         } else if !transfer.hasHead, !transfer.isDraining {
             try head(id)
         } else if random.oneIn(4) {
@@ -181,7 +240,9 @@ struct RandomPlay {
             downloads.finished(id, witness.now)
             try settle("\(name(id)) is finished")
         } else {
+            guard !transfer.isPaused else { return }
             let count = Int.random(in: 1...40, using: &random)
+            if !transfer.isDraining { probe(id) }
             if !transfer.isDraining {
                 witness.transfers[id]!.received += Int64(count)
                 witness.transfers[id]!.since = witness.now
@@ -191,12 +252,22 @@ struct RandomPlay {
         }
     }
 
+    private mutating func probe(_ id: TransferID) {
+        guard witness.transfers[id]!.received == 0 || downloads.transfers[id].picture == .undecided else { return }
+        let (width, height) = (Int.random(in: 1...20, using: &random), Int.random(in: 1...20, using: &random))
+        let sizes: [PictureSize] = [
+            .undecided, .unknown, .known(width: width, height: height, isProgressive: random.oneIn(3)),
+        ]
+        downloads.probed(id, sizes.randomElement(using: &random)!)
+    }
+
     /// A pause does not hold up what is on its way.
     private mutating func reportWhileAsked(_ id: TransferID) throws {
         let transfer = witness.transfers[id]!
         guard transfer.transport == .receiving, !transfer.hasHeldEnd, random.oneIn(3) else { return try answer(id) }
         if random.oneIn(2) {
             let count = Int.random(in: 1...40, using: &random)
+            probe(id)
             witness.transfers[id]!.received += Int64(count)
             downloads.bodyReceived(id, count, witness.now)
             return try settle("\(name(id)) receives \(count) while a hook is asked")
@@ -330,8 +401,8 @@ struct RandomPlay {
         let type = ["", "image/png", "text/html"].randomElement(using: &random)!
         let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
         let head = ResponseHead(
-            status: status, httpVersion: 11, fields: type.isEmpty ? [] : [HeaderField("Content-Type", type)],
-            contentLength: length, isEncoded: random.oneIn(9))
+            status: status, httpVersion: random.oneIn(4) ? 20 : 11,
+            fields: type.isEmpty ? [] : [HeaderField("Content-Type", type)], contentLength: length, isEncoded: random.oneIn(9))
         let after: Int64? = random.oneIn(2) ? [0, 30, 500].randomElement(using: &random) : nil
         return (head, RetryRules.isTransient(status: status) ? after : nil)
     }
@@ -382,6 +453,7 @@ struct RandomPlay {
         while let deadline = downloads.nextDeadline, deadline <= end {
             witness.now = max(witness.now, deadline)
             downloads.deadlineReached(witness.now)
+            witness.isGraceOver = downloads.background?.isOver ?? false
             try settle("deadline", afterDeadlines: true)
             if let next = downloads.nextDeadline, next <= witness.now {
                 throw Witness.Violation(text: "asks again for a time that has been dealt with")
@@ -411,7 +483,7 @@ struct RandomPlay {
         case .follow(let id, let redirect): "follow \(name(id)) \(redirect.method) \(redirect.url.canonical)"
         case .authenticate(let id, _): "authenticate \(name(id))"
         case .ask(let id, let question): "ask \(name(id)) \(question)"
-        case .setPaused(let id, let isPaused): "pause \(name(id)) \(isPaused)"
+        case .setPaused(let id, let isPaused): "\(isPaused ? "pause" : "resume") \(name(id))"
         case .restart(let id): "restart \(name(id))"
         case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"
         case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"

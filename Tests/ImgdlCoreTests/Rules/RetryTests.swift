@@ -248,4 +248,31 @@ final class RetryTests: XCTestCase {
         play.cancel(a)
         XCTAssertEqual(play.submit("a").transfer, newer.transfer)
     }
+
+    /// R02: the priority goes to the transport only while there is something of it there.
+    func testWhoLeavesBeforeARetryChangesNothingAtTheTransport() {
+        var play = Play()
+        let a = play.submit("a", .with { $0.decode = nil; $0.priority = .low; $0.retry.count = 1; $0.retry.base = 0 })
+        let b = play.submit("a", .priority(.high))
+        play.connected(a.transfer)
+        play.skip()
+        play.failed(a.transfer, .lost)
+        play.expect([.end(b.subscriber, .lost), .restart(a.transfer), .start(a.transfer)])
+    }
+
+    func testItsLastSubscriberMayLeaveWhileItRests() {
+        var play = Play()
+        let a = play.submit("a", retrying(1))
+        let b = play.submit("a", retrying(1))
+        play.failed(a.transfer, .lost)
+        play.skip()
+        play.cancel(a)
+        play.expect([.end(a.subscriber, .cancelled)])
+        XCTAssertEqual(play.downloads.restingCount, 1)
+        play.cancel(b)
+        play.expect([.end(b.subscriber, .cancelled), .forget(a.transfer)])
+        XCTAssertEqual(play.downloads.restingCount, 0)
+        XCTAssertNil(play.downloads.nextDeadline)
+        play.expectEmpty()
+    }
 }

@@ -46,4 +46,33 @@ final class SessionTests: XCTestCase {
         let ids = (0..<5).map { play.submit("\($0)").transfer }
         XCTAssertEqual(play.takeStarts(), Array(ids[..<2]), "two to one host")
     }
+
+    /// It has begun: its next attempt belongs to it.
+    func testInvalidatingLetsWhatIsTriedAgainFinish() {
+        var play = Play(width: 1)
+        let a = play.submit("a", .with { $0.decode = nil; $0.retry.count = 2 })
+        let b = play.submit("b")
+        play.failed(a.transfer, .lost)
+        play.skip()
+        play.downloads.invalidate(cancels: false, play.now)
+        play.expect([])
+        play.pass(1_000)
+        play.skip()
+        play.failed(b.transfer, .lost)
+        XCTAssertEqual(play.takeStarts(), [a.transfer])
+        play.finished(a.transfer)
+        play.expect([.end(a.subscriber, .success(variant: nil)), .forget(a.transfer)])
+        play.expectEmpty()
+    }
+
+    func testAnewWhileSomethingRests() {
+        var play = Play()
+        let a = play.submit("a", .with { $0.decode = nil; $0.retry.count = 2 })
+        play.failed(a.transfer, .lost)
+        play.skip()
+        play.downloads.reconfigure(Limits(), play.now)
+        play.expect([.end(a.subscriber, .cancelled), .forget(a.transfer)])
+        XCTAssertEqual(play.downloads.decodingCount, 0)
+        XCTAssertNil(play.downloads.nextDeadline)
+    }
 }

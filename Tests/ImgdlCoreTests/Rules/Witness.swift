@@ -45,6 +45,7 @@ struct Witness {
         var lastQuestion: UInt32 = 0
         /// Its end has been reported, and waits for an answer.
         var hasHeldEnd = false
+        /// What the transport has been told.
         var isPaused = false
         var retryAfter: Int64?
         /// Between which moments it may be tried again.
@@ -53,6 +54,12 @@ struct Witness {
         var wakes: Instant?
         var mediaType = ""
         var lastStatus: Int32 = 0
+        var waitsSince = Instant(nanoseconds: 0)
+        /// It has come back to the front of this priority, and nothing has come before it since.
+        var front: Priority?
+        /// Of the rules: its own clocks stand still; those of its subscribers do.
+        var pausedAt: Instant?
+        var heldSince: Instant?
         var received: Int64 = 0
         /// nil while it may still come to a good end.
         var failed = false
@@ -70,8 +77,31 @@ struct Witness {
         var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
     }
 
+    /// One that left the queue, with those that ran and that waited at that moment.
+    struct Start {
+        let id: TransferID
+        let running: [TransferID]
+        let waiting: [TransferID]
+        let isBack: Bool
+    }
+
+    /// Reserved and not given back.
+    struct Charge {
+        let transfer: TransferID
+        let variant: Int
+        let bytes: Int64
+        /// Its transfer is over, or begins anew: somebody still looks at the picture, or a worker has it.
+        var isAbandoned = false
+    }
+
     var limits: Limits
     var isSuspended = false
+    var isInBackground = false
+    var isGraceOver = false
+    var starts: [Start] = []
+    var startsSinceAged = 0
+    var charges: [Charge] = []
+    var reservedNow: [Charge] = []
     var now = Instant(nanoseconds: 0)
     var subscribers: [SubscriberID: SubscriberRecord] = [:]
     var transfers: [TransferID: TransferRecord] = [:]
@@ -85,20 +115,28 @@ struct Witness {
     func isRunning(_ id: TransferID) -> Bool {
         [.asking, .connecting, .receiving].contains(transfers[id]?.transport)
     }
-    private func isAtTransport(_ id: TransferID) -> Bool {
+    func isAtTransport(_ id: TransferID) -> Bool {
         [.connecting, .receiving].contains(transfers[id]!.transport) && !transfers[id]!.hasHeldEnd
     }
     /// Those of whom a hook is asked something.
     var asked: [TransferID] { liveTransfers.filter { transfers[$0]!.question != nil } }
     var resting: [TransferID] { liveTransfers.filter { transfers[$0]!.transport == .resting } }
 
-    func priority(_ id: TransferID) -> Priority {
-        liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.map(\.priority).max() ?? .low
+    var abandonedCharges: [Int] { charges.indices.filter { charges[$0].isAbandoned } }
+
+    /// The highest of its live subscribers.
+    private var priorities: [TransferID: Priority] {
+        var priorities: [TransferID: Priority] = [:]
+        for subscriber in liveSubscribers {
+            let (id, priority) = (subscribers[subscriber]!.transfer, subscribers[subscriber]!.priority)
+            priorities[id] = max(priorities[id] ?? .low, priority)
+        }
+        return priorities
     }
 
     mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord, _ request: TransferRequest) {
         if transfers[record.transfer] == nil {
-            transfers[record.transfer] = TransferRecord(request: request)
+            transfers[record.transfer] = TransferRecord(request: request, waitsSince: now)
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
@@ -109,7 +147,7 @@ struct Witness {
         liveSubscribers.append(subscriber)
     }
 
-    private func require(_ condition: Bool, _ text: @autoclosure () -> String) throws {
+    func require(_ condition: Bool, _ text: @autoclosure () -> String) throws {
         if !condition { throw Violation(text: text()) }
     }
 
@@ -133,6 +171,7 @@ struct Witness {
         case .authenticate(let id, _):
             try live(id)
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
+            transfers[id]!.received = 0
             connect(id)
         case .ask(let id, let question): try see(id, question)
         case .setPaused(let id, let isPaused):
@@ -142,7 +181,15 @@ struct Witness {
             try require(!transfer.hasHeldEnd && transfer.isPaused != isPaused, "paused for nothing")
             transfers[id]!.isPaused = isPaused
         case .restart(let id): try restart(id)
-        case .setPriority, .reserve: break
+        case .setPriority(let id, _):
+            try live(id)
+            try require(isAtTransport(id), "a priority for what is not at the transport")
+        case .reserve(let id, let variant, let bytes):
+            try live(id)
+            let isTwice = charges.contains { $0.transfer == id && $0.variant == variant && !$0.isAbandoned }
+            try require(!isTwice, "reserved twice")
+            charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
+            reservedNow.append(charges.last!)
         case .stop(let id):
             try live(id)
             try require(isAtTransport(id), "stopped what is not at the transport")
@@ -156,6 +203,7 @@ struct Witness {
             try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
             transfers[id]!.isForgotten = true
             liveTransfers.removeAll { $0 == id }
+            abandonCharges(id)
         case .decode(let id, let variant, let step):
             try live(id)
             let transfer = transfers[id]!
@@ -193,12 +241,16 @@ struct Witness {
 
     private mutating func leaveQueue(_ id: TransferID) throws {
         try require([.waiting, .resting].contains(transfers[id]?.transport), "started what did not wait")
+        try require(!isSuspended && !isGraceOver, "started though nothing may")
         if let rest = transfers[id]!.rest { try require(rest.contains(now), "did not wait as it was told to") }
         transfers[id]!.rest = nil
         transfers[id]!.hasStarted = true
-        try require(!isSuspended && running.count < limits.maximumConcurrent, "started without a place")
-        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting }
-        try require(waiting.allSatisfy { priority($0) <= priority(id) }, "a higher priority still waits")
+        let isWoken = transfers[id]!.transport == .resting
+        if isWoken { transfers[id]!.waitsSince = now }
+        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting || $0 == id }
+        let isBack = isWoken || transfers[id]!.front != nil
+        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack))
+        transfers[id]!.front = nil
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
         }
@@ -263,6 +315,7 @@ struct Witness {
         var fresh = TransferRecord(request: transfer.request)
         fresh.transport = .resting
         fresh.hasStarted = true
+        (fresh.pausedAt, fresh.heldSince) = (transfer.pausedAt, transfer.heldSince)
         fresh.lastQuestion = transfer.lastQuestion
         fresh.lastStatus = transfer.lastStatus
         // Requests made meanwhile may have a transfer of their own: later ones join that.
@@ -273,6 +326,11 @@ struct Witness {
         fresh.rest = now.advanced(byMilliseconds: after)...Instant(nanoseconds: .max)
         fresh.wakes = now.advanced(byMilliseconds: max(after, shortest))
         transfers[id] = fresh
+        abandonCharges(id)
+    }
+
+    private mutating func abandonCharges(_ id: TransferID) {
+        for index in charges.indices where charges[index].transfer == id { charges[index].isAbandoned = true }
     }
 
     private func live(_ id: TransferID) throws {
@@ -333,6 +391,7 @@ struct Witness {
                 status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options, request: transfer.request)
             try require(refusal == nil, "success of a response it does not take")
             try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
+            try require(transfer.received <= subscriber.options.maximumBodyBytes, "more than it takes")
             if let variant { try require(transfer.endedVariants.contains(variant), "a picture that is not there") }
             if subscriber.options.events.contains(.progress) {
                 // An earlier attempt may have told of more.
@@ -344,6 +403,9 @@ struct Witness {
             switch failure.code {
             case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
             case .totalTimeout: try require(isLate(subscriber), "timed out too early")
+            case .backgroundExpired:
+                let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
+                try require(isExpired, "expired in the foreground, or without having asked for the background")
             case .bodyLimit: break
             case .connectTimeout, .idleTimeout:
                 try require(ownDeadline(subscriber, transfer, failure.code) <= now, "its own timeout came too early")
@@ -353,7 +415,9 @@ struct Witness {
     }
 
     private func isLate(_ subscriber: SubscriberRecord) -> Bool {
-        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0 else { return false }
+        guard let start = subscriber.clockStart, subscriber.options.totalTimeout > 0,
+            transfers[subscriber.transfer]!.heldSince == nil
+        else { return false }
         return start.advanced(byMilliseconds: subscriber.options.totalTimeout) <= now
     }
 
@@ -364,21 +428,42 @@ struct Witness {
         for id in resting where downloads.transfers[id].phase == .waiting {
             try require(transfers[id]!.rest!.contains(now), "woken too early")
             transfers[id]!.transport = .waiting
+            transfers[id]!.waitsSince = now
+            transfers[id]!.front = downloads.priority(id)
         }
+        let priorities = priorities
+        for id in liveTransfers where transfers[id]!.front != priorities[id] || limits.order == .lifo {
+            transfers[id]!.front = nil
+        }
+        try seeMemory(downloads)
+        try seePauses(downloads)
+        try seeStarts(priorities)
         for id in resting where afterDeadlines { try require(transfers[id]!.wakes! > now, "rests too long") }
         let live = liveTransfers
         try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
         try require(downloads.transferCount == live.count, "transfers not counted right")
-        try require(downloads.runningCount == running.count, "running not counted right")
+        let running = running
+        let placed = running.filter { transfers[$0]!.heldSince == nil }
+        let parked = running.filter { transfers[$0]!.heldSince != nil }
+        try require(downloads.runningCount == placed.count, "running not counted right")
+        try require(downloads.restingCount == resting.count, "resting not counted right")
         let waiting = live.filter { transfers[$0]!.transport == .waiting }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
-        if !isSuspended, running.count < limits.maximumConcurrent {
-            try require(waiting.isEmpty, "a place is free and somebody waits")
+        let decoding = live.count - waiting.count - running.count - resting.count
+        try require(downloads.decodingCount == decoding, "decoding not counted right")
+        let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
+        try require(downloads.pausedCount == still, "paused not counted right")
+        let isNothingInWork = decoding == 0 && placed.isEmpty
+        let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
+        if mayStart, !downloads.memory.isFull || isNothingInWork {
+            try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
-        let wanted = Set(liveSubscribers.map { subscribers[$0]!.transfer })
+        if placed.count < limits.maximumConcurrent {
+            try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
+        }
         for id in live {
-            try require(wanted.contains(id), "a transfer nobody wants")
-            try require(downloads.priority(id) == priority(id), "not the priority of its subscribers")
+            try require(priorities[id] != nil, "a transfer nobody wants")
+            try require(downloads.priority(id) == priorities[id], "not the priority of its subscribers")
         }
         if let earliest = running.compactMap({ deadline($0) }).min() {
             guard let next = downloads.nextDeadline else { throw Violation(text: "no deadline for what runs") }
@@ -390,10 +475,10 @@ struct Witness {
         }
     }
 
-    /// nil while a hook is asked: the clocks stand still.
+    /// nil while it is paused or a hook is asked: the clocks stand still.
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
-        guard transfer.question == nil, transfer.transport != .asking else { return nil }
+        guard transfer.pausedAt == nil, transfer.question == nil, transfer.transport != .asking else { return nil }
         let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
         if transfer.isDraining {
             let idle = own.map { $0.options.idleTimeout(limits) }.min() ?? limits.idleTimeout

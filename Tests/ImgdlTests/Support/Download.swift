@@ -32,6 +32,9 @@ final class Download: @unchecked Sendable {
         var responseFields: [String: String] = [:]
         var redirects: UInt32 = 0
         var httpVersion: Int32 = 0
+        /// Of the terminal.
+        var contentType = ""
+        var preview: [UInt8] = []
     }
 
     let monitor = Monitor(Record())
@@ -48,6 +51,8 @@ final class Download: @unchecked Sendable {
     var status: Int32 { accepted.read(\.status) }
 
     var record: Record { monitor.read { $0 } }
+    var contentType: String { record.contentType }
+    var preview: [UInt8] { record.preview }
     var kinds: [UInt32] { record.seen.map(\.kind) }
     var name: String { record.code.map { String(cString: imgdl_error_name($0)) } ?? "(no terminal)" }
 
@@ -145,6 +150,8 @@ final class Download: @unchecked Sendable {
             record.code = event.code
             record.message = String(cString: event.message)
             record.httpStatus = event.http_status
+            record.contentType = String(cString: event.content_type)
+            record.preview = [UInt8](UnsafeRawBufferPointer(start: event.preview, count: event.preview_length))
             record.hasImage = event.image != nil
             if keepsResult, let image = event.image, let pixels = imgdl_image_pixels(image) {
                 record.imageFormat = imgdl_image_format(image)

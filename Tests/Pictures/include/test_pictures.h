@@ -54,6 +54,14 @@ uint8_t *picture_encode(const struct picture_spec *spec, size_t *size);
  * thumbnail, IFD1 follows: its data starts after the block. */
 size_t picture_exif(uint8_t block[64], int32_t orientation, int32_t big_endian, size_t thumbnail_size);
 
+enum picture_profile_kind { PICTURE_PROFILE_RGB, PICTURE_PROFILE_GRAY, PICTURE_PROFILE_INKS };
+/* An ICC profile that differs much from sRGB. Free with picture_free. */
+uint8_t *picture_profile(uint32_t kind, size_t *size);
+/* Through it to sRGB with lcms2 alone: four samples a pixel in and out, of 1 or 2 bytes; of gray the first counts; alpha
+ * stays, inks make it no sense. */
+void picture_to_srgb(
+    const uint8_t *profile, size_t size, uint32_t kind, uint32_t bytes, const void *from, void *to, size_t count);
+
 void picture_free(uint8_t *bytes);
 
 /* SHA-256 (FIPS 180-4). In C, since an unoptimised Swift build would hash a corpus for minutes. */

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from ctypes import CFUNCTYPE, POINTER, Structure
-from ctypes import c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any, Callable
 
@@ -21,14 +21,19 @@ imgdl_executor = c_void_p
 imgdl_decoder = c_void_p
 imgdl_image = c_void_p
 imgdl_data = c_void_p
+imgdl_hooks = c_void_p
+imgdl_continuation = c_void_p
+imgdl_batch = c_void_p
+imgdl_coder = c_void_p
+imgdl_transfer = c_void_p
 
 # 2  Version
 
 IMGDL_VERSION_MAJOR = 1
-IMGDL_VERSION_MINOR = 0
+IMGDL_VERSION_MINOR = 1
 IMGDL_VERSION_PATCH = 0
 IMGDL_VERSION_NUMBER = IMGDL_VERSION_MAJOR * 1000000 + IMGDL_VERSION_MINOR * 1000 + IMGDL_VERSION_PATCH
-IMGDL_VERSION_STRING = b"1.0.0"
+IMGDL_VERSION_STRING = b"1.1.0"
 
 # 3  Errors
 
@@ -36,6 +41,7 @@ IMGDL_OK = 0
 IMGDL_ERROR_INVALID_URL = 1000
 IMGDL_ERROR_BAD_IMAGE_DATA = 1001
 IMGDL_ERROR_NOT_MODIFIED = 1002
+IMGDL_ERROR_BLACKLISTED = 1003
 IMGDL_ERROR_INVALID_OPERATION = 2000
 IMGDL_ERROR_INVALID_STATUS = 2001
 IMGDL_ERROR_CANCELLED = 2002
@@ -53,6 +59,7 @@ IMGDL_ERROR_NOT_READY = 2108
 IMGDL_ERROR_INTERNAL = 2109
 IMGDL_ERROR_INVALID_HEADER = 2110
 IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111
+IMGDL_ERROR_BACKGROUND_EXPIRED = 2112
 IMGDL_ERROR_RESOLVE_FAILED = 2200
 IMGDL_ERROR_CONNECT_FAILED = 2201
 IMGDL_ERROR_CONNECTION_LOST = 2202
@@ -67,9 +74,18 @@ IMGDL_ERROR_PROXY_FAILED = 2210
 IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211
 IMGDL_ERROR_REDIRECT_REFUSED = 2212
 IMGDL_ERROR_CONTENT_ENCODING = 2213
+IMGDL_ERROR_ADDRESS_REFUSED = 2214
+IMGDL_ERROR_TLS_PIN = 2215
 IMGDL_ERROR_BODY_LIMIT = 2300
 IMGDL_ERROR_HEADER_LIMIT = 2301
 IMGDL_ERROR_PIXEL_LIMIT = 2302
+IMGDL_ERROR_FRAME_LIMIT = 2303
+IMGDL_ERROR_SCAN_LIMIT = 2304
+IMGDL_ERROR_SIZE_LIMIT = 2305
+IMGDL_ERROR_ANIMATION_LIMIT = 2306
+IMGDL_ERROR_METADATA_LIMIT = 2307
+IMGDL_ERROR_MEMORY_LIMIT = 2308
+IMGDL_ERROR_DECODE_TIMEOUT = 2309
 IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 
 # 4  Images and bodies
@@ -80,6 +96,7 @@ IMGDL_FORMAT_JPEG = 1
 IMGDL_FORMAT_PNG = 2
 IMGDL_FORMAT_WEBP = 3
 IMGDL_FORMAT_GIF = 4
+IMGDL_FORMAT_OTHER = 100
 IMGDL_FORMAT_FORCE32 = 0x7FFFFFFF
 
 imgdl_pixel_format = c_uint32
@@ -88,6 +105,8 @@ IMGDL_PIXEL_FORMAT_RGBA8 = 1
 IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED = 2
 IMGDL_PIXEL_FORMAT_BGRA8 = 3
 IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4
+IMGDL_PIXEL_FORMAT_RGB8 = 5
+IMGDL_PIXEL_FORMAT_RGBA16 = 6
 IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
 
 
@@ -95,12 +114,36 @@ class imgdl_rectangle(Structure):
     _fields_ = [("x", c_uint32), ("y", c_uint32), ("width", c_uint32), ("height", c_uint32)]
 
 
+imgdl_colour_notes = c_uint32
+IMGDL_COLOUR_NOTE_ICC = 1 << 0
+IMGDL_COLOUR_NOTE_SRGB = 1 << 1
+IMGDL_COLOUR_NOTE_GAMMA = 1 << 2
+IMGDL_COLOUR_NOTE_CHROMATICITIES = 1 << 3
+IMGDL_COLOUR_NOTE_CONVERTED = 1 << 4
+IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1 << 5
+
 # 5  Decoding
 
 imgdl_decode_flags = c_uint32
 IMGDL_DECODE_IGNORE_ORIENTATION = 1 << 0
 IMGDL_DECODE_SALVAGE = 1 << 1
+IMGDL_DECODE_ALL_FRAMES = 1 << 2
+IMGDL_DECODE_REQUIRE_ANIMATION = 1 << 3
+IMGDL_DECODE_STRETCH = 1 << 4
+IMGDL_DECODE_SCALE_DOWN = 1 << 5
+IMGDL_DECODE_THUMBNAIL_FIRST = 1 << 6
+imgdl_colour = c_uint32
+IMGDL_COLOUR_AS_STORED = 0
+IMGDL_COLOUR_SRGB = 1
+IMGDL_COLOUR_FORCE32 = 0x7FFFFFFF
+imgdl_allocate = CFUNCTYPE(c_void_p, c_uint32, c_uint32, c_uint32, POINTER(c_size_t), c_void_p)
+imgdl_deallocate = CFUNCTYPE(None, c_void_p, c_void_p)
 IMGDL_DEFAULT_MAX_PIXELS = 100000000
+IMGDL_DEFAULT_MAX_FRAMES = 1000
+IMGDL_DEFAULT_MAX_SCANS = 500
+IMGDL_DEFAULT_MAX_METADATA_BYTES = 16777216
+IMGDL_DEFAULT_SCALE_DOWN_BYTES = 62914560
+IMGDL_MAX_TARGET = 1048576
 
 
 class imgdl_decode_options(Structure):
@@ -110,6 +153,24 @@ class imgdl_decode_options(Structure):
         ("flags", imgdl_decode_flags),
         ("reserved", c_uint32),
         ("max_pixels", c_uint64),
+        ("target_width", c_uint32),
+        ("target_height", c_uint32),
+        ("max_output_bytes", c_uint64),
+        ("max_frames", c_uint32),
+        ("format_hint", imgdl_format),
+        ("coder", imgdl_coder),
+        ("max_side", c_uint32),
+        ("max_scans", c_uint32),
+        ("max_animation_pixels", c_uint64),
+        ("max_metadata_bytes", c_uint64),
+        ("max_memory_bytes", c_uint64),
+        ("max_decode_ms", c_uint32),
+        ("colour", imgdl_colour),
+        ("allocate", imgdl_allocate),
+        ("deallocate", imgdl_deallocate),
+        ("allocator_user_data", c_void_p),
+        ("good_enough_scan", c_uint32),
+        ("reserved2", c_uint32),
     ]
 
 
@@ -146,6 +207,10 @@ class imgdl_header(Structure):
     _fields_ = [("name", c_char_p), ("value", c_char_p)]
 
 
+class imgdl_hop(Structure):
+    _fields_ = [("url", c_char_p), ("status", c_int32), ("reserved", c_uint32)]
+
+
 class imgdl_response(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -156,6 +221,33 @@ class imgdl_response(Structure):
         ("url", c_char_p),
         ("headers", POINTER(imgdl_header)),
         ("header_count", c_size_t),
+        ("hops", POINTER(imgdl_hop)),
+        ("content_type", c_char_p),
+    ]
+
+
+# Of section 13, which events already point to.
+class imgdl_metrics(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("http_version", c_int32),
+        ("queue_ns", c_int64),
+        ("resolve_ns", c_int64),
+        ("connect_ns", c_int64),
+        ("tls_ns", c_int64),
+        ("first_byte_ns", c_int64),
+        ("body_ns", c_int64),
+        ("transfer_ns", c_int64),
+        ("decode_ns", c_int64),
+        ("total_ns", c_int64),
+        ("bytes_received", c_int64),
+        ("bytes_sent", c_int64),
+        ("body_bytes", c_int64),
+        ("redirect_count", c_uint32),
+        ("retry_count", c_uint32),
+        ("is_connection_reused", c_int32),
+        ("is_shared", c_int32),
+        ("address", c_char_p),
     ]
 
 
@@ -173,6 +265,10 @@ class imgdl_event(Structure):
         ("code", imgdl_status),
         ("http_status", c_int32),
         ("message", c_char_p),
+        ("content_type", c_char_p),
+        ("preview", c_void_p),
+        ("preview_length", c_size_t),
+        ("metrics", POINTER(imgdl_metrics)),
     ]
 
 
@@ -192,6 +288,20 @@ IMGDL_REQUEST_DECODE = 1 << 1
 IMGDL_REQUEST_NO_REDIRECTS = 1 << 2
 IMGDL_REQUEST_ALLOW_DOWNGRADE = 1 << 3
 IMGDL_REQUEST_ANY_STATUS = 1 << 4
+IMGDL_REQUEST_COOKIES = 1 << 5
+IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1 << 6
+IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1 << 7
+IMGDL_REQUEST_RETRY_FAILED = 1 << 8
+IMGDL_REQUEST_FULL_URLS = 1 << 9
+
+
+class imgdl_status_range(Structure):
+    _fields_ = [("first", c_int32), ("last", c_int32)]
+
+
+IMGDL_RETRY_NONE = 0xFFFFFFFF
+IMGDL_DEFAULT_RETRY_BASE_MS = 500
+IMGDL_DEFAULT_RETRY_MAX_MS = 60000
 IMGDL_DEFAULT_MAX_BODY_BYTES = 268435456
 
 
@@ -215,16 +325,71 @@ class imgdl_request(Structure):
         ("callback", imgdl_event_callback),
         ("destructor", imgdl_destructor),
         ("user_data", c_void_p),
+        ("user", c_char_p),
+        ("password", c_char_p),
+        ("connect_timeout_ms", c_uint32),
+        ("idle_timeout_ms", c_uint32),
+        ("retry_count", c_uint32),
+        ("retry_base_ms", c_uint32),
+        ("retry_max_ms", c_uint32),
+        ("reserved", c_uint32),
+        ("accepted_statuses", POINTER(imgdl_status_range)),
+        ("accepted_status_count", c_size_t),
+        ("accepted_types", POINTER(c_char_p)),
+        ("accepted_type_count", c_size_t),
+        ("ca_file", c_char_p),
+        ("client_certificate", c_char_p),
+        ("client_key", c_char_p),
+        ("client_key_password", c_char_p),
+        ("pinned_public_key", c_char_p),
+        ("hooks", imgdl_hooks),
+        ("scale_factor", c_double),
     ]
 
 
-# 9  The downloader
+# 9  Hooks
+
+
+class imgdl_outgoing(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("url", c_char_p),
+        ("method", c_char_p),
+        ("headers", POINTER(imgdl_header)),
+        ("header_count", c_size_t),
+        ("body", c_void_p),
+        ("body_length", c_size_t),
+    ]
+
+
+class imgdl_hooks_table(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("modify_request", CFUNCTYPE(None, POINTER(imgdl_outgoing), imgdl_continuation, c_void_p)),
+        ("modify_response", CFUNCTYPE(None, POINTER(imgdl_response), imgdl_continuation, c_void_p)),
+        ("transform_body", CFUNCTYPE(None, imgdl_data, imgdl_continuation, c_void_p)),
+        ("redirect", CFUNCTYPE(None, POINTER(imgdl_response), c_char_p, imgdl_continuation, c_void_p)),
+        ("authenticate", CFUNCTYPE(None, POINTER(imgdl_response), imgdl_continuation, c_void_p)),
+        ("user_data", c_void_p),
+        ("destructor", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+# 10  The downloader
 
 imgdl_order = c_uint32
 IMGDL_ORDER_FIFO = 0
 IMGDL_ORDER_LIFO = 1
 IMGDL_DEFAULT_MAX_CONCURRENT = 6
 IMGDL_MAX_CONCURRENT_LIMIT = 10000
+IMGDL_DEFAULT_MEMORY_BUDGET = 536870912
+
+imgdl_config_flags = c_uint32
+IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES = 1 << 0
+IMGDL_CONFIG_ALLOW_FILE_URLS = 1 << 1
+IMGDL_CONFIG_ALLOW_DATA_URLS = 1 << 2
 
 
 class imgdl_config(Structure):
@@ -240,6 +405,27 @@ class imgdl_config(Structure):
         ("user_agent", c_char_p),
         ("ca_file", c_char_p),
         ("executor", imgdl_executor),
+        ("flags", imgdl_config_flags),
+        ("max_per_host", c_uint32),
+        ("memory_budget", c_uint64),
+        ("proxy", c_char_p),
+        ("user", c_char_p),
+        ("password", c_char_p),
+        ("client_certificate", c_char_p),
+        ("client_key", c_char_p),
+        ("client_key_password", c_char_p),
+        ("pinned_public_key", c_char_p),
+        ("cookie_file", c_char_p),
+        ("hooks", imgdl_hooks),
+        ("retry_count", c_uint32),
+        ("retry_base_ms", c_uint32),
+        ("retry_max_ms", c_uint32),
+        ("failure_ttl_ms", c_uint32),
+        ("accepted_statuses", POINTER(imgdl_status_range)),
+        ("accepted_status_count", c_size_t),
+        ("accepted_types", POINTER(c_char_p)),
+        ("accepted_type_count", c_size_t),
+        ("progress_interval", c_double),
     ]
 
 
@@ -247,7 +433,7 @@ imgdl_shutdown_mode = c_uint32
 IMGDL_SHUTDOWN_FINISH = 0
 IMGDL_SHUTDOWN_CANCEL = 1
 
-# 10  Downloads and tokens
+# 11  Downloads and tokens
 
 
 class imgdl_result(Structure):
@@ -260,7 +446,139 @@ class imgdl_result(Structure):
         ("image", imgdl_image),
         ("data", imgdl_data),
         ("response", POINTER(imgdl_response)),
+        ("content_type", c_char_p),
+        ("preview", c_void_p),
+        ("preview_length", c_size_t),
+        ("metrics", POINTER(imgdl_metrics)),
     ]
+
+
+# 12  Batches
+
+
+class imgdl_batch_progress(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("is_finished", c_int32),
+        ("finished", c_size_t),
+        ("failed", c_size_t),
+        ("cancelled", c_size_t),
+        ("total", c_size_t),
+    ]
+
+
+IMGDL_DEFAULT_BATCH_WIDTH = 3
+
+
+class imgdl_batch_options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_concurrent", c_uint32),
+        ("executor", imgdl_executor),
+        ("progress", CFUNCTYPE(None, POINTER(imgdl_batch_progress), c_void_p)),
+        ("destructor", imgdl_destructor),
+        ("user_data", c_void_p),
+        ("keeps_priority", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+# 13  Observing
+
+IMGDL_OBSERVED_STARTED = 1
+IMGDL_OBSERVED_RESPONSE = 2
+IMGDL_OBSERVED_STOPPED = 3
+IMGDL_OBSERVED_FINISHED = 4
+
+
+class imgdl_observation(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("transfer", c_uint64),
+        ("url", c_char_p),
+        ("code", imgdl_status),
+        ("http_status", c_int32),
+        ("subscriber_count", c_uint32),
+        ("retry_count", c_uint32),
+        ("metrics", POINTER(imgdl_metrics)),
+    ]
+
+
+imgdl_observer = CFUNCTYPE(None, POINTER(imgdl_observation), c_void_p)
+
+
+class imgdl_histogram(Structure):
+    _fields_ = [("count", c_uint64), ("sum_us", c_uint64), ("buckets", c_uint64 * 40)]
+
+
+class imgdl_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("submitted", c_uint64),
+        ("succeeded", c_uint64),
+        ("failed", c_uint64),
+        ("cancelled", c_uint64),
+        ("shared", c_uint64),
+        ("transfers", c_uint64),
+        ("retries", c_uint64),
+        ("redirects", c_uint64),
+        ("connections", c_uint64),
+        ("bytes_received", c_uint64),
+        ("bytes_sent", c_uint64),
+        ("pixels", c_uint64),
+        ("waiting", c_uint64),
+        ("running", c_uint64),
+        ("paused", c_uint64),
+        ("decoding", c_uint64),
+        ("memory", c_uint64),
+        ("memory_peak", c_uint64),
+        ("queue", imgdl_histogram),
+        ("resolve", imgdl_histogram),
+        ("connect", imgdl_histogram),
+        ("tls", imgdl_histogram),
+        ("first_byte", imgdl_histogram),
+        ("transfer", imgdl_histogram),
+        ("decode", imgdl_histogram),
+        ("total", imgdl_histogram),
+    ]
+
+
+# 14  Plug-ins
+
+
+class imgdl_coder_table(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("can_decode", CFUNCTYPE(c_int32, c_void_p, c_size_t, c_void_p)),
+        ("create", CFUNCTYPE(c_void_p, POINTER(imgdl_decode_options), c_void_p)),
+        ("feed", CFUNCTYPE(imgdl_status, c_void_p, c_void_p, c_size_t)),
+        ("info", CFUNCTYPE(imgdl_status, c_void_p, POINTER(imgdl_image_info))),
+        ("partial", CFUNCTYPE(imgdl_status, c_void_p, POINTER(imgdl_image))),
+        ("finish", CFUNCTYPE(imgdl_status, c_void_p, POINTER(imgdl_image))),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+        ("user_data", c_void_p),
+        ("destructor", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class imgdl_transport_table(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("start", CFUNCTYPE(c_void_p, POINTER(imgdl_outgoing), imgdl_transfer, c_void_p)),
+        ("cancel", CFUNCTYPE(None, c_void_p, c_void_p)),
+        ("user_data", c_void_p),
+        ("destructor", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+
+def callback_type(struct: Any, field: str) -> Any:
+    """Of a field that is a function: what makes a Python function one of C."""
+    return dict(struct._fields_)[field]
 
 
 # The library, and its functions
@@ -277,7 +595,8 @@ def _find_library() -> str:
 library_path = _find_library()
 # Calls that may take their time let other Python threads run meanwhile. All others keep them waiting: letting go of the
 # interpreter and taking it back costs more than the call itself, up to a whole switch interval when Python is busy.
-# Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same.
+# Callbacks that run inside such a call, in imgdl_executor_dispatch, save the same. A call that could wait for a thread
+# of the library lets go, too: that thread may be waiting for the interpreter, to call a hook.
 try:
     _waiting = ctypes.CDLL(library_path)
     _quick = ctypes.PyDLL(library_path)
@@ -317,10 +636,27 @@ imgdl_image_format = _function("imgdl_image_format", imgdl_format, imgdl_image)
 imgdl_image_pixel_format = _function("imgdl_image_pixel_format", imgdl_pixel_format, imgdl_image)
 imgdl_image_pixels = _function("imgdl_image_pixels", c_void_p, imgdl_image)
 imgdl_image_frame_count = _function("imgdl_image_frame_count", c_uint32, imgdl_image)
+imgdl_image_frame = _function("imgdl_image_frame", imgdl_status, imgdl_image, c_uint32, POINTER(imgdl_image))
+imgdl_image_frame_duration_ms = _function("imgdl_image_frame_duration_ms", c_uint32, imgdl_image, c_uint32)
+imgdl_image_loop_count = _function("imgdl_image_loop_count", c_uint32, imgdl_image)
+imgdl_image_scale_factor = _function("imgdl_image_scale_factor", c_double, imgdl_image)
 imgdl_image_orientation = _function("imgdl_image_orientation", c_uint32, imgdl_image)
 imgdl_image_is_complete = _function("imgdl_image_is_complete", c_int32, imgdl_image)
+imgdl_image_is_good_enough = _function("imgdl_image_is_good_enough", c_int32, imgdl_image)
+imgdl_image_colour_notes = _function("imgdl_image_colour_notes", imgdl_colour_notes, imgdl_image)
+imgdl_image_icc_profile = _function("imgdl_image_icc_profile", c_void_p, imgdl_image, POINTER(c_size_t))
 imgdl_image_pass = _function("imgdl_image_pass", c_uint32, imgdl_image)
 imgdl_image_ready = _function("imgdl_image_ready", imgdl_rectangle, imgdl_image)
+imgdl_image_create = _waits(
+    "imgdl_image_create",
+    imgdl_status,
+    c_uint32,
+    c_uint32,
+    imgdl_pixel_format,
+    c_void_p,
+    c_size_t,
+    POINTER(imgdl_image),
+)
 imgdl_image_retain = _function("imgdl_image_retain", imgdl_image, imgdl_image)
 imgdl_image_release = _waits("imgdl_image_release", None, imgdl_image)
 
@@ -353,6 +689,27 @@ imgdl_executor_release = _function("imgdl_executor_release", None, imgdl_executo
 
 imgdl_request_init = _function("imgdl_request_init", None, POINTER(imgdl_request), c_size_t)
 
+imgdl_outgoing_init = _function("imgdl_outgoing_init", None, POINTER(imgdl_outgoing), c_size_t)
+imgdl_hooks_create = _function("imgdl_hooks_create", imgdl_status, POINTER(imgdl_hooks_table), POINTER(imgdl_hooks))
+imgdl_hooks_retain = _function("imgdl_hooks_retain", imgdl_hooks, imgdl_hooks)
+imgdl_hooks_release = _waits("imgdl_hooks_release", None, imgdl_hooks)
+imgdl_continue_unchanged = _waits("imgdl_continue_unchanged", imgdl_status, imgdl_continuation)
+imgdl_continue_with_request = _waits(
+    "imgdl_continue_with_request", imgdl_status, imgdl_continuation, POINTER(imgdl_outgoing)
+)
+imgdl_continue_with_response = _waits(
+    "imgdl_continue_with_response", imgdl_status, imgdl_continuation, c_int32, POINTER(imgdl_header), c_size_t
+)
+imgdl_continue_with_data = _waits(
+    "imgdl_continue_with_data", imgdl_status, imgdl_continuation, c_void_p, c_size_t
+)
+imgdl_continue_with_credentials = _waits(
+    "imgdl_continue_with_credentials", imgdl_status, imgdl_continuation, c_char_p, c_char_p
+)
+imgdl_continue_refused = _waits(
+    "imgdl_continue_refused", imgdl_status, imgdl_continuation, imgdl_status, c_char_p
+)
+
 imgdl_config_init = _function("imgdl_config_init", None, POINTER(imgdl_config), c_size_t)
 imgdl_downloader_create = _waits(
     "imgdl_downloader_create", imgdl_status, POINTER(imgdl_config), POINTER(imgdl_downloader)
@@ -363,12 +720,34 @@ imgdl_downloader_release = _function("imgdl_downloader_release", None, imgdl_dow
 imgdl_downloader_set_header = _function(
     "imgdl_downloader_set_header", imgdl_status, imgdl_downloader, c_char_p, c_char_p
 )
+imgdl_downloader_get_header = _waits(
+    "imgdl_downloader_get_header",
+    imgdl_status,
+    imgdl_downloader,
+    c_char_p,
+    c_char_p,
+    c_size_t,
+    POINTER(c_size_t),
+)
 imgdl_downloader_set_max_concurrent = _function(
     "imgdl_downloader_set_max_concurrent", imgdl_status, imgdl_downloader, c_uint32
 )
+imgdl_downloader_set_max_per_host = _function(
+    "imgdl_downloader_set_max_per_host", imgdl_status, imgdl_downloader, c_uint32
+)
+imgdl_downloader_max_concurrent = _waits("imgdl_downloader_max_concurrent", c_uint32, imgdl_downloader)
+imgdl_downloader_is_suspended = _waits("imgdl_downloader_is_suspended", c_int32, imgdl_downloader)
 imgdl_downloader_set_order = _function("imgdl_downloader_set_order", imgdl_status, imgdl_downloader, imgdl_order)
 imgdl_downloader_set_suspended = _function(
     "imgdl_downloader_set_suspended", imgdl_status, imgdl_downloader, c_int32
+)
+imgdl_downloader_enter_background = _function(
+    "imgdl_downloader_enter_background", imgdl_status, imgdl_downloader, c_uint32
+)
+imgdl_downloader_enter_foreground = _function("imgdl_downloader_enter_foreground", imgdl_status, imgdl_downloader)
+imgdl_downloader_invalidate = _waits("imgdl_downloader_invalidate", imgdl_status, imgdl_downloader, c_int32)
+imgdl_downloader_reconfigure = _waits(
+    "imgdl_downloader_reconfigure", imgdl_status, imgdl_downloader, POINTER(imgdl_config)
 )
 imgdl_downloader_cancel_all = _function("imgdl_downloader_cancel_all", imgdl_status, imgdl_downloader)
 imgdl_downloader_current_count = _function("imgdl_downloader_current_count", c_uint64, imgdl_downloader)
@@ -390,6 +769,48 @@ imgdl_token_result = _function("imgdl_token_result", imgdl_status, imgdl_token, 
 imgdl_token_id = _function("imgdl_token_id", c_uint64, imgdl_token)
 imgdl_token_retain = _function("imgdl_token_retain", imgdl_token, imgdl_token)
 imgdl_token_release = _function("imgdl_token_release", None, imgdl_token)
+
+imgdl_batch_options_init = _function("imgdl_batch_options_init", None, POINTER(imgdl_batch_options), c_size_t)
+imgdl_downloader_prefetch = _function(
+    "imgdl_downloader_prefetch",
+    imgdl_status,
+    imgdl_downloader,
+    POINTER(imgdl_request),
+    c_size_t,
+    POINTER(imgdl_batch_options),
+    POINTER(imgdl_batch),
+)
+imgdl_batch_cancel = _function("imgdl_batch_cancel", imgdl_status, imgdl_batch)
+imgdl_batch_set_paused = _function("imgdl_batch_set_paused", imgdl_status, imgdl_batch, c_int32)
+imgdl_batch_set_priority = _function("imgdl_batch_set_priority", imgdl_status, imgdl_batch, imgdl_priority)
+imgdl_batch_progress_get = _waits(
+    "imgdl_batch_progress_get", imgdl_status, imgdl_batch, POINTER(imgdl_batch_progress)
+)
+imgdl_batch_retain = _function("imgdl_batch_retain", imgdl_batch, imgdl_batch)
+imgdl_batch_release = _function("imgdl_batch_release", None, imgdl_batch)
+
+imgdl_metrics_init = _function("imgdl_metrics_init", None, POINTER(imgdl_metrics), c_size_t)
+imgdl_token_metrics = _waits("imgdl_token_metrics", imgdl_status, imgdl_token, POINTER(imgdl_metrics))
+imgdl_downloader_set_observer = _waits(
+    "imgdl_downloader_set_observer", imgdl_status, imgdl_downloader, imgdl_observer, c_void_p, imgdl_destructor
+)
+imgdl_histogram_quantile = _function("imgdl_histogram_quantile", c_double, POINTER(imgdl_histogram), c_double)
+imgdl_stats_init = _function("imgdl_stats_init", None, POINTER(imgdl_stats), c_size_t)
+imgdl_downloader_stats = _waits("imgdl_downloader_stats", imgdl_status, imgdl_downloader, POINTER(imgdl_stats))
+
+imgdl_coder_register = _waits(
+    "imgdl_coder_register", imgdl_status, POINTER(imgdl_coder_table), POINTER(imgdl_coder)
+)
+imgdl_coder_release = _waits("imgdl_coder_release", None, imgdl_coder)
+imgdl_transport_register = _waits(
+    "imgdl_transport_register", imgdl_status, imgdl_downloader, c_char_p, POINTER(imgdl_transport_table)
+)
+imgdl_transfer_response = _waits(
+    "imgdl_transfer_response", imgdl_status, imgdl_transfer, c_int32, POINTER(imgdl_header), c_size_t
+)
+imgdl_transfer_body = _waits("imgdl_transfer_body", imgdl_status, imgdl_transfer, c_void_p, c_size_t)
+imgdl_transfer_end = _waits("imgdl_transfer_end", imgdl_status, imgdl_transfer, imgdl_status, c_char_p)
+imgdl_transfer_release = _waits("imgdl_transfer_release", None, imgdl_transfer)
 
 if imgdl_version() // 1000000 != IMGDL_VERSION_MAJOR:
     found = imgdl_version_string().decode()

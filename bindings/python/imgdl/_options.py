@@ -6,19 +6,28 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
-from collections.abc import Mapping
-from typing import Any, Optional, Union
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
 from .errors import Code, error
-from .image import PIXEL_FORMATS
+from .image import FORMATS, PIXEL_FORMATS
+from .retry import Retry
+
+if TYPE_CHECKING:
+    from .coder import Coder
+    from .hooks import Hooks
+
+Statuses = Iterable[Union[int, range, tuple[int, int]]]
 
 _PIXEL_FORMATS = {name: value for value, name in PIXEL_FORMATS.items()}
+_FORMATS = {name: value for value, name in FORMATS.items() if value != _native.IMGDL_FORMAT_OTHER}
 _PRIORITIES = {
     "low": _native.IMGDL_PRIORITY_LOW,
     "normal": _native.IMGDL_PRIORITY_NORMAL,
     "high": _native.IMGDL_PRIORITY_HIGH,
 }
+PRIORITY_NAMES = {value: name for name, value in _PRIORITIES.items()}
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
 
 
@@ -33,6 +42,10 @@ def text(value: str, what: str, code: Code) -> bytes:
     if b"\0" in encoded:
         raise error(code, f"{what} holds a NUL")
     return encoded
+
+
+def optional_text(value: Optional[str], what: str, code: Code = Code.INVALID_ARGUMENT) -> Optional[bytes]:
+    return None if value is None else text(value, what, code)
 
 
 def unsigned(value: Optional[int], what: str, bits: int = 32) -> int:
@@ -73,23 +86,163 @@ def order(value: Union[str, int]) -> int:
     return choice(value, _ORDERS, "order")
 
 
+def status(value: int, what: str) -> int:
+    number = operator.index(value)
+    if not 100 <= number <= 999:
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not an HTTP status, 100 to 999")
+    return number
+
+
+def signed(value: int, what: str) -> int:
+    number = operator.index(value)
+    if not -(1 << 31) <= number < 1 << 31:
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between -2**31 and 2**31 - 1")
+    return number
+
+
+def header_fields(headers: Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]) -> tuple[Any, int]:
+    """An array of imgdl_header, which keeps its strings alive, and how many there are."""
+    pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+    fields = (_native.imgdl_header * len(pairs))()
+    for field, (name, value) in zip(fields, pairs):
+        field.name = text(name, "the name of a header", Code.INVALID_HEADER)
+        if value is not None:
+            field.value = text(value, f"the header {name}", Code.INVALID_HEADER)
+    return fields, len(pairs)
+
+
+# What requests and configurations have in common
+
+
+def _accept(target: Any, statuses: Optional[Statuses], types: Optional[Iterable[str]]) -> None:
+    if statuses is not None:
+        pairs = [pair for each in statuses for pair in _status_ranges(each)]
+        if not pairs:
+            raise error(Code.INVALID_ARGUMENT, "accepted_statuses is empty")
+        target.accepted_statuses = (_native.imgdl_status_range * len(pairs))(
+            *(_native.imgdl_status_range(first, last) for first, last in pairs)
+        )
+        target.accepted_status_count = len(pairs)
+    if types is not None:
+        if isinstance(types, (str, bytes)):
+            raise TypeError("accepted_types must be several, not one str")
+        names = [text(each, "accepted_types", Code.INVALID_ARGUMENT) for each in types]
+        if not names:
+            raise error(Code.INVALID_ARGUMENT, "accepted_types is empty")
+        target.accepted_types = (ctypes.c_char_p * len(names))(*names)
+        target.accepted_type_count = len(names)
+
+
+def _status_ranges(given: Union[int, range, tuple[int, int]]) -> list[tuple[int, int]]:
+    what = "accepted_statuses"
+    if isinstance(given, range):
+        if given.step == 1 and given:
+            return [(status(given[0], what), status(given[-1], what))]
+        return [(status(each, what), status(each, what)) for each in given]
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            raise error(Code.INVALID_ARGUMENT, f"{what} has {given!r}: not a pair of first and last")
+        first, last = status(given[0], what), status(given[1], what)
+        if first > last:
+            raise error(Code.INVALID_ARGUMENT, f"{what} has {given!r}: the first is above the last")
+        return [(first, last)]
+    return [(status(given, what), status(given, what))]
+
+
+def _retry(target: Any, retries: Union[None, int, Retry], none: int) -> None:
+    """`none`: what 0 retries are in this struct."""
+    if retries is None:
+        return
+    if not isinstance(retries, Retry):
+        retries = Retry(operator.index(retries))
+    target.retry_count = unsigned(retries.count, "retries") if retries.count != 0 else none
+    target.retry_base_ms = milliseconds(retries.base, "retries.base")
+    target.retry_max_ms = milliseconds(retries.maximum, "retries.maximum")
+
+
+def _authenticate(
+    target: Any,
+    user: Optional[str],
+    password: Optional[str],
+    ca_file: Optional[str],
+    client_certificate: Optional[str],
+    client_key: Optional[str],
+    client_key_password: Optional[str],
+    pinned_public_key: Optional[str],
+) -> None:
+    target.user = optional_text(user, "user", Code.INVALID_HEADER)
+    target.password = optional_text(password, "password", Code.INVALID_HEADER)
+    target.ca_file = optional_text(ca_file, "ca_file")
+    target.client_certificate = optional_text(client_certificate, "client_certificate")
+    target.client_key = optional_text(client_key, "client_key")
+    target.client_key_password = optional_text(client_key_password, "client_key_password", Code.INVALID_HEADER)
+    target.pinned_public_key = optional_text(pinned_public_key, "pinned_public_key")
+
+
+def _hook(target: Any, hooks: Optional[Hooks]) -> None:
+    if hooks is not None:
+        from .hooks import Hooks
+
+        if not isinstance(hooks, Hooks):
+            raise TypeError(f"hooks must be imgdl.Hooks, not {type(hooks).__name__}")
+        target.hooks = hooks._handle
+        target.keep_hooks = hooks  # until the library has read the struct
+
+
 def decode_options(
     *,
     pixel_format: Optional[str] = None,
     ignore_orientation: bool = False,
     salvage: bool = False,
     max_pixels: Optional[int] = None,
+    size: Optional[tuple[Optional[int], Optional[int]]] = None,
+    stretch: bool = False,
+    scale_down: Union[bool, int] = False,
+    all_frames: bool = False,
+    require_animation: bool = False,
+    max_frames: Optional[int] = None,
+    format_hint: Optional[str] = None,
+    coder: Optional[Coder] = None,
 ) -> Any:
     options = _native.imgdl_decode_options()
     _native.imgdl_decode_options_init(options, ctypes.sizeof(options))
     if pixel_format is not None:
         options.pixel_format = choice(pixel_format, _PIXEL_FORMATS, "pixel_format")
+    flags = 0
     if ignore_orientation:
-        options.flags |= _native.IMGDL_DECODE_IGNORE_ORIENTATION
+        flags |= _native.IMGDL_DECODE_IGNORE_ORIENTATION
     if salvage:
-        options.flags |= _native.IMGDL_DECODE_SALVAGE
-    if max_pixels is not None:
-        options.max_pixels = unsigned(max_pixels, "max_pixels", 64)
+        flags |= _native.IMGDL_DECODE_SALVAGE
+    if all_frames:
+        flags |= _native.IMGDL_DECODE_ALL_FRAMES
+    if require_animation:
+        flags |= _native.IMGDL_DECODE_REQUIRE_ANIMATION
+    if stretch:
+        flags |= _native.IMGDL_DECODE_STRETCH
+    options.max_pixels = unsigned(max_pixels, "max_pixels", 64)
+    if size is not None:
+        try:
+            width, height = size
+        except (TypeError, ValueError):
+            raise error(Code.INVALID_ARGUMENT, f"size is {size!r}: not a pair of width and height") from None
+        options.target_width = unsigned(width, "the width of size")
+        options.target_height = unsigned(height, "the height of size")
+    if stretch and not (options.target_width and options.target_height):
+        raise error(Code.INVALID_ARGUMENT, "stretch needs a size of both width and height")
+    if scale_down is not False:
+        flags |= _native.IMGDL_DECODE_SCALE_DOWN
+        if scale_down is not True:
+            options.max_output_bytes = unsigned(scale_down, "scale_down", 64)
+    options.max_frames = unsigned(max_frames, "max_frames")
+    if format_hint is not None:
+        options.format_hint = choice(format_hint, _FORMATS, "format_hint")
+    if coder is not None:
+        from .coder import Coder
+
+        if not isinstance(coder, Coder):
+            raise TypeError(f"coder must be what register_coder gave, not {type(coder).__name__}")
+        options.coder = coder._live()
+    options.flags = flags
     return options
 
 
@@ -103,6 +256,25 @@ def config(
     max_redirects: Optional[int] = None,
     user_agent: Optional[str] = None,
     ca_file: Optional[str] = None,
+    max_per_host: Optional[int] = None,
+    memory_budget: Optional[int] = None,
+    deny_private_addresses: bool = False,
+    allow_file_urls: bool = False,
+    allow_data_urls: bool = False,
+    proxy: Optional[str] = None,
+    user: Optional[str] = None,
+    password: Optional[str] = None,
+    client_certificate: Optional[str] = None,
+    client_key: Optional[str] = None,
+    client_key_password: Optional[str] = None,
+    pinned_public_key: Optional[str] = None,
+    cookie_file: Optional[str] = None,
+    hooks: Optional[Hooks] = None,
+    retries: Union[None, int, Retry] = None,
+    failure_ttl: Optional[float] = None,
+    accepted_statuses: Optional[Statuses] = None,
+    accepted_types: Optional[Iterable[str]] = None,
+    progress_interval: Optional[float] = None,
 ) -> Any:
     config = _native.imgdl_config()
     _native.imgdl_config_init(config, ctypes.sizeof(config))
@@ -112,11 +284,34 @@ def config(
     config.connect_timeout_ms = milliseconds(connect_timeout, "connect_timeout")
     config.idle_timeout_ms = milliseconds(idle_timeout, "idle_timeout")
     config.max_redirects = unsigned(max_redirects, "max_redirects")
-    if user_agent is not None:
-        config.user_agent = text(user_agent, "user_agent", Code.INVALID_HEADER)
-    if ca_file is not None:
-        config.ca_file = text(ca_file, "ca_file", Code.INVALID_ARGUMENT)
+    config.user_agent = optional_text(user_agent, "user_agent", Code.INVALID_HEADER)
+    flags = 0
+    if deny_private_addresses:
+        flags |= _native.IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES
+    if allow_file_urls:
+        flags |= _native.IMGDL_CONFIG_ALLOW_FILE_URLS
+    if allow_data_urls:
+        flags |= _native.IMGDL_CONFIG_ALLOW_DATA_URLS
+    config.flags = flags
+    config.max_per_host = unsigned(max_per_host, "max_per_host")
+    config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
+    config.proxy = optional_text(proxy, "proxy", Code.INVALID_URL)
+    _authenticate(
+        config, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key
+    )
+    config.cookie_file = optional_text(cookie_file, "cookie_file")
+    _hook(config, hooks)
+    _retry(config, retries, 0)
+    config.failure_ttl_ms = milliseconds(failure_ttl, "failure_ttl")
+    _accept(config, accepted_statuses, accepted_types)
+    if progress_interval is not None:
+        if not 0 <= progress_interval <= 1:
+            raise error(Code.INVALID_ARGUMENT, f"progress_interval is {progress_interval}: not between 0 and 1")
+        config.progress_interval = progress_interval
     return config
+
+
+_DECODING = frozenset(decode_options.__kwdefaults__ or ())
 
 
 def request(
@@ -134,12 +329,31 @@ def request(
     max_body_bytes: Optional[int] = None,
     total_timeout: Optional[float] = None,
     partial_interval: Optional[float] = None,
-    pixel_format: Optional[str] = None,
-    ignore_orientation: bool = False,
-    salvage: bool = False,
-    max_pixels: Optional[int] = None,
+    cookies: bool = False,
+    allow_invalid_certificates: bool = False,
+    continue_in_background: bool = False,
+    retry_failed: bool = False,
+    full_urls: bool = False,
+    user: Optional[str] = None,
+    password: Optional[str] = None,
+    connect_timeout: Optional[float] = None,
+    idle_timeout: Optional[float] = None,
+    retries: Union[None, int, Retry] = None,
+    accepted_statuses: Optional[Statuses] = None,
+    accepted_types: Optional[Iterable[str]] = None,
+    ca_file: Optional[str] = None,
+    client_certificate: Optional[str] = None,
+    client_key: Optional[str] = None,
+    client_key_password: Optional[str] = None,
+    pinned_public_key: Optional[str] = None,
+    hooks: Optional[Hooks] = None,
+    scale_factor: Optional[float] = None,
+    **decoding: Any,
 ) -> Any:
-    """The struct; it keeps alive what it points to, until the call that reads it."""
+    """The struct; it keeps alive what it points to, until the call that reads it. `decoding`: for decode_options."""
+    for name in decoding:
+        if name not in _DECODING:
+            raise TypeError(f"a download has no option {name!r}")
     request = _native.imgdl_request()
     _native.imgdl_request_init(request, ctypes.sizeof(request))
     request.url = text(url, "the URL", Code.INVALID_URL)
@@ -158,30 +372,41 @@ def request(
         flags |= _native.IMGDL_REQUEST_ALLOW_DOWNGRADE
     if any_status:
         flags |= _native.IMGDL_REQUEST_ANY_STATUS
+    if cookies:
+        flags |= _native.IMGDL_REQUEST_COOKIES
+    if allow_invalid_certificates:
+        flags |= _native.IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES
+    if continue_in_background:
+        flags |= _native.IMGDL_REQUEST_CONTINUE_IN_BACKGROUND
+    if retry_failed:
+        flags |= _native.IMGDL_REQUEST_RETRY_FAILED
+    if full_urls:
+        flags |= _native.IMGDL_REQUEST_FULL_URLS
     request.flags = flags
 
-    if method is not None:
-        request.method = text(method, "the method", Code.INVALID_HEADER)
+    request.method = optional_text(method, "the method", Code.INVALID_HEADER)
     if headers:
-        fields = (_native.imgdl_header * len(headers))()
-        for field, (name, value) in zip(fields, headers.items()):
-            field.name = text(name, "the name of a header", Code.INVALID_HEADER)
-            if value is not None:
-                field.value = text(value, f"the header {name}", Code.INVALID_HEADER)
-        request.headers = fields
-        request.header_count = len(headers)
+        request.headers, request.header_count = header_fields(headers)
     if content is not None:
-        sent = bytes(content)
+        sent = bytes(memoryview(content))
         request.body = ctypes.cast(ctypes.c_char_p(sent), ctypes.c_void_p)
         request.body_length = len(sent)
         request.keep = sent  # a void pointer keeps nothing alive by itself
-    if max_body_bytes is not None:
-        request.max_body_bytes = unsigned(max_body_bytes, "max_body_bytes", 64)
+    request.max_body_bytes = unsigned(max_body_bytes, "max_body_bytes", 64)
     request.total_timeout_ms = milliseconds(total_timeout, "total_timeout")
     request.partial_interval_ms = milliseconds(partial_interval, "partial_interval")
-    if pixel_format is not None or ignore_orientation or salvage or max_pixels is not None:
-        options = decode_options(
-            pixel_format=pixel_format, ignore_orientation=ignore_orientation, salvage=salvage, max_pixels=max_pixels
-        )
-        request.decode = ctypes.pointer(options)
+    request.connect_timeout_ms = milliseconds(connect_timeout, "connect_timeout")
+    request.idle_timeout_ms = milliseconds(idle_timeout, "idle_timeout")
+    _authenticate(
+        request, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key
+    )
+    _retry(request, retries, _native.IMGDL_RETRY_NONE)
+    _accept(request, accepted_statuses, accepted_types)
+    _hook(request, hooks)
+    if scale_factor is not None:
+        if not 0 < scale_factor < math.inf:
+            raise error(Code.INVALID_ARGUMENT, f"scale_factor is {scale_factor}: not above 0")
+        request.scale_factor = scale_factor
+    if decoding:
+        request.decode = ctypes.pointer(decode_options(**decoding))
     return request

@@ -1,6 +1,7 @@
 """Executors of the library, and who runs their callbacks: a thread here, an event loop in aio.py.
 
-The library's own threads never call Python: they write to an executor's descriptor, and a thread of Python dispatches.
+The library's own threads call Python for hooks, observers, loaders and codecs alone (see _callbacks.py). For events
+they write to an executor's descriptor, and a thread of Python dispatches.
 An executor is released by whoever dispatches it, and only when nothing is outstanding on it, because otherwise the
 library would call destructors on threads of its own.
 """
@@ -56,9 +57,9 @@ class Pump:
         finally:
             self.is_dispatching = False
 
-    def accept(self) -> None:
-        """One more is about to be outstanding. The lock is held."""
-        self.outstanding += 1
+    def accept(self, count: int) -> None:
+        """So many more are about to be outstanding. The lock is held."""
+        self.outstanding += count
 
     def interrupted(self, exception: BaseException) -> None:
         """A callback raised what is meant to end more than a callback."""
@@ -84,7 +85,7 @@ class ThreadPump(Pump):
         self._runner: Optional[threading.Thread] = None
         self._wake_reader = self._wake_writer = -1
 
-    def accept(self) -> None:
+    def accept(self, count: int) -> None:
         if self._runner is None:
             self._wake_reader, self._wake_writer = os.pipe()
             # A daemon, because others are joined before the handler at exit can end them.
@@ -96,7 +97,7 @@ class ThreadPump(Pump):
                 os.close(self._wake_writer)
                 raise
             self._runner = runner
-        super().accept()
+        super().accept(count)
 
     def _run(self) -> None:
         self.thread = threading.get_ident()

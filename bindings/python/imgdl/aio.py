@@ -11,8 +11,8 @@ from . import _native
 from ._pump import Pump
 
 if TYPE_CHECKING:
+    from ._pending import Pending
     from .downloader import State
-    from .token import Result, Token
 
 # Callbacks before the loop has its turn again.
 _BATCH = 64
@@ -87,29 +87,29 @@ class LoopPump(Pump):
         self._retire()
 
 
-async def wait(token: Token[Result]) -> Result:
-    """What `await token` does."""
+async def wait(pending: Pending) -> Any:
+    """What `await token` and `await batch` do."""
     loop = asyncio.get_running_loop()
     try:
-        await _end_of(token, loop)
+        await _end_of(pending, loop)
     except asyncio.CancelledError:
-        if not token.done():
-            token.cancel()
+        if not pending.done():
+            pending.cancel()
             # No callback runs any more when the task is over.
-            await _end_of(token, loop)
+            await _end_of(pending, loop)
         raise
-    return token._give()
+    return pending._give()
 
 
-async def _end_of(token: Token[Any], loop: asyncio.AbstractEventLoop) -> None:
+async def _end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
     future = loop.create_future()
 
     def settle() -> None:
         if not future.done():
             future.set_result(None)
 
-    def hook(token: Token[Any]) -> None:
-        pump = token._pump
+    def hook(pending: Pending) -> None:
+        pump = pending._pump
         if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_own_thread:
             settle()
             return
@@ -118,5 +118,5 @@ async def _end_of(token: Token[Any], loop: asyncio.AbstractEventLoop) -> None:
         except RuntimeError:
             pass  # the loop is closed: nobody waits
 
-    if token._when_done(hook):
+    if pending._when_done(hook):
         await future

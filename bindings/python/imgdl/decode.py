@@ -5,11 +5,31 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from . import _native, _options
 from .errors import Code, check, error, last_error
 from .image import Image, ImageInfo, info_from
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .coder import Coder
+
+    class DecodeKeywords(TypedDict, total=False):
+        pixel_format: Optional[str]
+        ignore_orientation: bool
+        salvage: bool
+        max_pixels: Optional[int]
+        size: Optional[tuple[Optional[int], Optional[int]]]
+        stretch: bool
+        scale_down: Union[bool, int]
+        all_frames: bool
+        require_animation: bool
+        max_frames: Optional[int]
+        format_hint: Optional[str]
+        coder: Optional[Coder]
+
 
 Buffer = Union[bytes, bytearray, memoryview]
 """Anything with the buffer protocol does."""
@@ -37,53 +57,47 @@ def _finished(code: int, image: Any) -> Image:
 
 def decode(
     data: Buffer,
-    *,
-    pixel_format: Optional[str] = None,
-    ignore_orientation: bool = False,
-    salvage: bool = False,
-    max_pixels: Optional[int] = None,
+    **options: Unpack[DecodeKeywords],
 ) -> Image:
-    """Decodes a whole picture: JPEG, PNG or WebP, told by its content.
+    """Decodes a whole picture: JPEG, PNG, WebP or GIF, told by its content.
 
     pixel_format        "rgba8" (the default), "rgba8_premultiplied", "bgra8" or "bgra8_premultiplied"
     ignore_orientation  leave the picture as stored, whatever its EXIF orientation says
     salvage             a cut or broken picture is still an error, but its `image` holds what could be had
-    max_pixels          width × height at most, 100 000 000 by default
+    max_pixels          width × height in the file at most, 100 000 000 by default
+    size                (width, height): decode to a size that fits into this box, never enlarged; None: a free side
+    stretch             exactly `size`, whatever the picture's own proportions
+    scale_down          True, or bytes: large pictures come smaller, so that all decoded frames together fit into these,
+                        60 MiB by default
+    all_frames          every frame of an animation, not the first alone: see `Image.frames`
+    require_animation   a picture of one frame is an error
+    max_frames          1000 by default
+    format_hint         "jpeg", "png", "webp" or "gif", for data whose beginning does not tell
+    coder               what `register_coder` gave: decode with this codec and no other
+
+        thumbnail = imgdl.decode(data, size=(256, 256))
     """
-    options = _options.decode_options(
-        pixel_format=pixel_format, ignore_orientation=ignore_orientation, salvage=salvage, max_pixels=max_pixels
-    )
+    given = _options.decode_options(**options)
     pointer, length = _borrow(data)
     image = ctypes.c_void_p()
-    code = _native.imgdl_decode(pointer, length, options, image)
+    code = _native.imgdl_decode(pointer, length, given, image)
     return _finished(code, image)
 
 
 class Decoder:
-    """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of `decode`,
-    and so are the options.
+    """Decodes a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
+    `decode`, and so are the options.
 
     May be used from any thread; calls wait for each other.
     """
 
-    def __init__(
-        self,
-        *,
-        pixel_format: Optional[str] = None,
-        ignore_orientation: bool = False,
-        salvage: bool = False,
-        max_pixels: Optional[int] = None,
-    ) -> None:
-        options = _options.decode_options(
-            pixel_format=pixel_format, ignore_orientation=ignore_orientation, salvage=salvage, max_pixels=max_pixels
-        )
+    def __init__(self, **options: Unpack[DecodeKeywords]) -> None:
         decoder = ctypes.c_void_p()
-        check(_native.imgdl_decoder_create(options, decoder))
+        check(_native.imgdl_decoder_create(_options.decode_options(**options), decoder))
         assert decoder.value
         self._handle = decoder.value
         self._lock = threading.Lock()
         self._finalizer = weakref.finalize(self, _native.imgdl_decoder_destroy, self._handle)
-        self._finalizer.atexit = False
 
     def _live(self) -> int:
         if not self._finalizer.alive:

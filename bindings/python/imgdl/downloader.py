@@ -6,14 +6,17 @@ import atexit
 import ctypes
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, TypedDict, Union, overload
 
-from . import _native, _options, _process
+from . import _callbacks, _native, _options, _process, batch as batches, coder, hooks, transport
 from ._pump import Pump, ThreadPump
-from .errors import Code, check, error
+from .batch import Batch, BatchProgress
+from .errors import Code, Error, check, error, report
 from .image import Body, Image, ImageInfo
+from .metrics import Observation, Stats, observation_from, stats_from
 from .response import Response
+from .retry import Retry
 from .token import Token, _outstanding, submit
 
 if TYPE_CHECKING:
@@ -21,9 +24,41 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from ._options import Statuses
     from .aio import LoopPump
+    from .decode import DecodeKeywords
+    from .hooks import Hooks
 
-    class Options(TypedDict, total=False):
+    class Config(TypedDict, total=False):
+        max_concurrent: Optional[int]
+        order: Union[str, int]
+        decode_threads: Optional[int]
+        connect_timeout: Optional[float]
+        idle_timeout: Optional[float]
+        max_redirects: Optional[int]
+        user_agent: Optional[str]
+        ca_file: Optional[str]
+        max_per_host: Optional[int]
+        memory_budget: Optional[int]
+        deny_private_addresses: bool
+        allow_file_urls: bool
+        allow_data_urls: bool
+        proxy: Optional[str]
+        user: Optional[str]
+        password: Optional[str]
+        client_certificate: Optional[str]
+        client_key: Optional[str]
+        client_key_password: Optional[str]
+        pinned_public_key: Optional[str]
+        cookie_file: Optional[str]
+        hooks: Optional[Hooks]
+        retries: Union[None, int, Retry]
+        failure_ttl: Optional[float]
+        accepted_statuses: Optional[Statuses]
+        accepted_types: Optional[Iterable[str]]
+        progress_interval: Optional[float]
+
+    class Options(DecodeKeywords, total=False):
         method: Optional[str]
         headers: Optional[Mapping[str, Optional[str]]]
         content: Optional[Union[bytes, bytearray, memoryview]]
@@ -35,10 +70,25 @@ if TYPE_CHECKING:
         max_body_bytes: Optional[int]
         total_timeout: Optional[float]
         partial_interval: Optional[float]
-        pixel_format: Optional[str]
-        ignore_orientation: bool
-        salvage: bool
-        max_pixels: Optional[int]
+        cookies: bool
+        allow_invalid_certificates: bool
+        continue_in_background: bool
+        retry_failed: bool
+        full_urls: bool
+        user: Optional[str]
+        password: Optional[str]
+        connect_timeout: Optional[float]
+        idle_timeout: Optional[float]
+        retries: Union[None, int, Retry]
+        accepted_statuses: Optional[Statuses]
+        accepted_types: Optional[Iterable[str]]
+        ca_file: Optional[str]
+        client_certificate: Optional[str]
+        client_key: Optional[str]
+        client_key_password: Optional[str]
+        pinned_public_key: Optional[str]
+        hooks: Optional[Hooks]
+        scale_factor: Optional[float]
         on_started: Optional[Callable[[Token[Any]], object]]
         on_response: Optional[Callable[[Token[Any], Response], object]]
         on_header: Optional[Callable[[Token[Any], ImageInfo], object]]
@@ -68,6 +118,9 @@ class State:
         self.is_closing = False
         self.is_finished = False
         self.pumps: list[Pump] = []
+        # What the shared downloader, which lives on, has of ours.
+        self.is_observed = False
+        self.schemes: set[str] = set()
 
         self.thread_pump = ThreadPump(self)
         handle = ctypes.c_void_p()
@@ -94,16 +147,16 @@ class State:
 
     # What is outstanding
 
-    def accept(self, loop: Optional[asyncio.AbstractEventLoop]) -> Pump:
-        """Counts a download that is about to be made; `release` takes it back."""
+    def accept(self, loop: Optional[asyncio.AbstractEventLoop], count: int = 1) -> Pump:
+        """Counts downloads that are about to be made; `release` takes each back."""
         _process.check(self.generation)
         if loop is not None:
             self._end_pumps_of_closed_loops()
         with self.lock:
             self.open()
             pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
-            pump.accept()
-            self.outstanding += 1
+            pump.accept(count)
+            self.outstanding += count
             return pump
 
     def release(self, pump: Pump) -> None:
@@ -115,6 +168,8 @@ class State:
 
     def wait_idle(self, timeout: Optional[float]) -> None:
         _process.check(self.generation)
+        if _callbacks.is_on_its_thread():
+            raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
         with self.lock:
             if any(pump.outstanding and pump.is_own_thread for pump in self.pumps):
                 raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
@@ -122,9 +177,9 @@ class State:
                 raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
 
     def cancel_on(self, pump: Optional[Pump] = None) -> None:
-        for token in list(_outstanding.values()):
-            if token._pump.state is self and pump in (None, token._pump):
-                token.cancel()
+        for pending in list(_outstanding.values()):
+            if pending._pump.state is self and pump in (None, pending._pump):
+                pending.cancel()
 
     # Loops
 
@@ -163,7 +218,7 @@ class State:
             self.cancel_on()
         for pump in pumps:
             pump.stop()
-        if any(pump.is_inside_callback for pump in pumps):
+        if _callbacks.is_on_its_thread() or any(pump.is_inside_callback for pump in pumps):
             return  # the last pump does the rest
         for pump in pumps:
             pump.join(timeout)
@@ -184,6 +239,10 @@ class State:
                 return
             self.is_finished = True
         if self.is_shared:
+            if self.is_observed:
+                unobserve(self.handle)
+            for scheme in self.schemes:
+                transport.register(self.handle, scheme, None)
             _native.imgdl_downloader_release(self.handle)
         else:
             _native.imgdl_downloader_destroy(self.handle)
@@ -215,46 +274,49 @@ class Downloader:
     """Downloads pictures; make one and keep it. Requests for the same bytes share one transfer.
 
     max_concurrent   running transfers, 6 by default
+    max_per_host     of these, to one host and port; no limit of its own by default
     order            "fifo" (the default) or "lifo", among waiting requests of one priority
     decode_threads   one for each core by default
+    memory_budget    bytes of bodies and pixels in work, 512 MiB by default: then nothing new starts, HTTP/1.1 pauses
     connect_timeout  seconds for name, connection and TLS, 15 by default
     idle_timeout     seconds without a byte, 15 by default
     max_redirects    10 by default
+    retries          a number, or a `Retry`; 0 by default
+    failure_ttl      a URL that failed in a way that will not pass fails at once for so many seconds (BLACKLISTED)
+    accepted_statuses
+                     numbers, ranges, or pairs of first and last; range(200, 300) by default
+    accepted_types   such as ["image/png", "image/*"]; any by default. A response without Content-Type passes
+    progress_interval
+                     0 to 1: this part of the whole must come between two calls of on_progress
     user_agent       "imgdl/VERSION" by default
+    proxy            such as "http://user:password@host:3128"; "": none; by default as the environment says
+    user, password   Basic or Digest, where neither request nor URL has any; only ever for the URL's own origin
     ca_file          PEM certificates to trust instead of the system's
+    client_certificate, client_key, client_key_password
+                     files in PEM; the key may be in the certificate's
+    pinned_public_key
+                     "sha256//BASE64", several with ; between them
+    cookie_file      where cookies are kept, in Netscape's format; in memory by default
+    deny_private_addresses
+                     refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
+    allow_file_urls, allow_data_urls
+                     file: and data: URLs
+    hooks            `Hooks` of requests that name none. They live until the downloader has ended: close one whose hooks
+                     know it
 
-    Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was given.
-    A with statement closes it at its end. One that is let go without that finishes what it has accepted.
+    Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was
+    given. A with statement closes it at its end. One that is let go without that finishes what it has accepted.
+
+        with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
+            images = [token.result() for token in [downloader.download(url) for url in urls]]
     """
 
-    def __init__(
-        self,
-        *,
-        max_concurrent: Optional[int] = None,
-        order: Union[str, int] = "fifo",
-        decode_threads: Optional[int] = None,
-        connect_timeout: Optional[float] = None,
-        idle_timeout: Optional[float] = None,
-        max_redirects: Optional[int] = None,
-        user_agent: Optional[str] = None,
-        ca_file: Optional[str] = None,
-    ) -> None:
-        config = _options.config(
-            max_concurrent=max_concurrent,
-            order=order,
-            decode_threads=decode_threads,
-            connect_timeout=connect_timeout,
-            idle_timeout=idle_timeout,
-            max_redirects=max_redirects,
-            user_agent=user_agent,
-            ca_file=ca_file,
-        )
-        self._begin(State(False, config), max_concurrent or _native.IMGDL_DEFAULT_MAX_CONCURRENT)
+    def __init__(self, **config: Unpack[Config]) -> None:
+        self._begin(State(False, _options.config(**config)), config.get("max_per_host"))
 
-    def _begin(self, state: State, max_concurrent: int) -> None:
+    def _begin(self, state: State, max_per_host: Optional[int]) -> None:
         self._state = state
-        self._max_concurrent = max_concurrent
-        self._is_suspended = False
+        self._max_per_host = max_per_host
         # At exit there is more to do, see below.
         weakref.finalize(self, state.abandon).atexit = False
         _downloaders.add(self)
@@ -268,7 +330,7 @@ class Downloader:
         with _shared_lock:
             if _shared is None or _shared._state.generation != generation or _shared._state.is_closing:
                 downloader = cls.__new__(cls)
-                downloader._begin(State(True, None), _native.IMGDL_DEFAULT_MAX_CONCURRENT)
+                downloader._begin(State(True, None), None)
                 _shared = downloader
             return _shared
 
@@ -300,11 +362,6 @@ class Downloader:
         *,
         body: bool = False,
         loop: Optional[asyncio.AbstractEventLoop] = None,
-        on_started: Optional[Callable[[Token[Any]], object]] = None,
-        on_response: Optional[Callable[[Token[Any], Response], object]] = None,
-        on_header: Optional[Callable[[Token[Any], ImageInfo], object]] = None,
-        on_progress: Optional[Callable[[Token[Any], int, Optional[int]], object]] = None,
-        on_partial: Optional[Callable[[Token[Any], Image], object]] = None,
         **options: Any,
     ) -> Token[Any]:
         """Asks for one download. Raises `Error` where the request cannot be one; what happens later, the token tells.
@@ -320,8 +377,21 @@ class Downloader:
         max_body_bytes    256 MiB by default
         total_timeout     seconds from the start of the transfer to the last decode; none by default
         partial_interval  seconds between two partial images, 0.1 by default
-        pixel_format, ignore_orientation, salvage, max_pixels
+        pixel_format, ignore_orientation, salvage, max_pixels, size, stretch, scale_down, all_frames, require_animation,
+        max_frames, format_hint, coder
                           as for `decode`
+        scale_factor      for `Image.scale_factor`; as the URL's file name says (photo@2x.png) by default
+        user, password    Basic or Digest, as the server asks; only ever for the URL's own origin
+        cookies           send and keep cookies, in the downloader's jar
+        connect_timeout, idle_timeout, retries, accepted_statuses, accepted_types, ca_file, client_certificate,
+        client_key, client_key_password, pinned_public_key, hooks
+                          in place of the downloader's; retries=0 is never
+        allow_invalid_certificates
+                          take any server certificate
+        continue_in_background
+                          goes on after `enter_background`
+        retry_failed      ask again, whatever failed a moment ago (failure_ttl)
+        full_urls         responses show URLs with the values of their queries
 
         on_started(token)                        the transfer leaves the queue
         on_response(token, response)             the server answered
@@ -333,29 +403,63 @@ class Downloader:
                           downloader's own thread. Callbacks may use everything here but must not wait. What one raises
                           goes to sys.unraisablehook, cancels the download and is raised by its result.
         """
-        request = _options.request(url, body=body, **options)
-        callbacks: dict[int, Callable[..., Any]] = {}
-        mask = _native.IMGDL_EVENT_TERMINAL
-        if on_started is not None:
-            callbacks[_native.IMGDL_EVENT_STARTED] = on_started
-        if on_response is not None:
-            callbacks[_native.IMGDL_EVENT_RESPONSE] = on_response
-        elif body or options.get("any_status"):
-            mask |= _native.IMGDL_EVENT_RESPONSE
-        if on_header is not None:
-            callbacks[_native.IMGDL_EVENT_HEADER] = on_header
-        if on_progress is not None:
-            callbacks[_native.IMGDL_EVENT_PROGRESS] = on_progress
-        if on_partial is not None:
-            callbacks[_native.IMGDL_EVENT_PARTIAL] = on_partial
-        for kind in callbacks:
-            mask |= kind
-        request.event_mask = mask
-
+        request, callbacks = _prepare(url, body, options)
         pump = self._state.accept(loop)
-        token: Token[Any] = Token(url, self, pump, callbacks, body)
+        token: Token[Any] = Token(url, self, pump, callbacks, body, request.priority)
         submit(self._state.handle, request, token)
         return token
+
+    def prefetch(
+        self,
+        requests: Iterable[Union[str, tuple[str, Mapping[str, Any]]]],
+        *,
+        max_concurrent: Optional[int] = None,
+        keeps_priority: bool = False,
+        on_progress: Optional[Callable[[Batch, BatchProgress], object]] = None,
+        on_done: Optional[Callable[[Token[Any]], object]] = None,
+        loop: Optional[asyncio.AbstractEventLoop] = None,
+    ) -> Batch:
+        """Asks for many, few at a time, at low priority, so that others come first.
+
+        requests        URLs, or pairs of a URL and the options of `download`, `body` and callbacks among them
+        max_concurrent  of this batch, 3 by default
+        keeps_priority  each request has its own priority
+        on_progress(batch, progress)    after each end, and once for an empty list
+        on_done(token)                  for each, at its end; without it and callbacks of its own a result is dropped
+        loop            as for `download`
+
+        One request that cannot be refuses them all; the message has its number, from 0.
+
+            batch = downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished))
+            batch.wait()
+        """
+        prepared: list[Any] = []
+        kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
+        for index, each in enumerate(requests):
+            url, options = (each, {}) if isinstance(each, str) else (each[0], dict(each[1]))
+            body = bool(options.pop("body", False))
+            try:
+                request, callbacks = _prepare(url, body, options)
+            except Error as problem:
+                message = f"requests[{index}]: {problem.message}"
+                raise error(problem.code, message, url=problem.url) from None
+            prepared.append(request)
+            kept.append((url, callbacks, body) if callbacks or on_done is not None else None)
+        width = _options.unsigned(max_concurrent, "max_concurrent")
+
+        pump = self._state.accept(loop, 1 + sum(keep is not None for keep in kept))
+        batch = Batch(self, pump, on_progress, len(prepared))
+        tokens: list[Optional[Token[Any]]] = []
+        for request, keep in zip(prepared, kept):
+            token: Optional[Token[Any]] = None
+            if keep is not None:
+                priority = request.priority if keeps_priority else _native.IMGDL_PRIORITY_LOW
+                if on_done is not None:
+                    keep[1][_native.IMGDL_EVENT_TERMINAL] = on_done
+                token = Token(keep[0], self, pump, keep[1], keep[2], priority)
+            tokens.append(token)
+        batches.submit(self._state.handle, batch, prepared, tokens, width, keeps_priority)
+        return batch
 
     @overload
     async def get(self, url: str, *, body: Literal[False] = False, **options: Unpack[Options]) -> Image: ...
@@ -378,16 +482,42 @@ class Downloader:
         content = None if value is None else _options.text(value, f"the header {name}", Code.INVALID_HEADER)
         check(_native.imgdl_downloader_set_header(self._state.open(), field, content))
 
+    def header(self, name: str) -> Optional[str]:
+        """The value that later requests carry, whether set or a default; None if there is no such header. Names compare
+        without regard to case."""
+        field = _options.text(name, "the name of a header", Code.INVALID_HEADER)
+        handle = self._state.open()
+        size, length = 256, ctypes.c_size_t()
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            code = _native.imgdl_downloader_get_header(handle, field, buffer, size, length)
+            if code == Code.NOT_READY:
+                return None
+            check(code)
+            if length.value < size:
+                return buffer.raw[: length.value].decode("utf-8", "replace")
+            size = length.value + 1
+
     @property
     def max_concurrent(self) -> int:
         """How many transfers may run. Fewer than now: the running ones run on."""
-        return self._max_concurrent
+        return int(_native.imgdl_downloader_max_concurrent(self._state.open()))
 
     @max_concurrent.setter
     def max_concurrent(self, value: int) -> None:
         number = _options.unsigned(value, "max_concurrent")
         check(_native.imgdl_downloader_set_max_concurrent(self._state.open(), number))
-        self._max_concurrent = number
+
+    @property
+    def max_per_host(self) -> Optional[int]:
+        """How many of these to one host and port; None is no limit of its own."""
+        return self._max_per_host
+
+    @max_per_host.setter
+    def max_per_host(self, value: Optional[int]) -> None:
+        number = _options.unsigned(value, "max_per_host")
+        check(_native.imgdl_downloader_set_max_per_host(self._state.open(), number))
+        self._max_per_host = value
 
     def set_order(self, order: Union[str, int]) -> None:
         """ "fifo" or "lifo", for requests made from now on."""
@@ -396,12 +526,87 @@ class Downloader:
     @property
     def suspended(self) -> bool:
         """While true nothing that waits is started; what runs runs on."""
-        return self._is_suspended
+        return bool(_native.imgdl_downloader_is_suspended(self._state.open()))
 
     @suspended.setter
     def suspended(self, value: bool) -> None:
         check(_native.imgdl_downloader_set_suspended(self._state.open(), bool(value)))
-        self._is_suspended = bool(value)
+
+    def enter_background(self, grace: Optional[float] = None) -> None:
+        """From now on only downloads with `continue_in_background` start and run; the others pause. Those that still
+        run after `grace` seconds (None: no end) end with BACKGROUND_EXPIRED."""
+        check(
+            _native.imgdl_downloader_enter_background(self._state.open(), _options.milliseconds(grace, "grace"))
+        )
+
+    def enter_foreground(self) -> None:
+        """As before."""
+        check(_native.imgdl_downloader_enter_foreground(self._state.open()))
+
+    def invalidate(self, *, cancel: bool = False) -> None:
+        """Takes no more requests (INVALID_OPERATION) until `reconfigure`. `cancel`: cancels what there is; otherwise
+        what runs runs to its end, and what waits ends with INVALID_OPERATION."""
+        check(_native.imgdl_downloader_invalidate(self._state.open(), bool(cancel)))
+
+    def reconfigure(self, **config: Unpack[Config]) -> None:
+        """A new session: cancels what there is, closes its connections, forgets its cookies in memory, and goes on with
+        this configuration, defaults where nothing is said. decode_threads stay, and headers that were set. On failure
+        nothing has changed."""
+        native = _options.config(**config)
+        native.executor = self._state.thread_pump.executor
+        check(_native.imgdl_downloader_reconfigure(self._state.open(), native))
+        self._max_per_host = config.get("max_per_host")
+
+    # Plug-ins and observing
+
+    def register_transport(self, scheme: str, loader: Optional[transport.Loader]) -> None:
+        """Lets a loader of yours do the transfers of a scheme: "app" for app://…, or "https" in place of the built-in
+        one. None takes it out; what runs is not touched. Requests share its transfers, and limits, timeouts, retries
+        and validation hold for them, as for any other.
+
+        loader  an object with
+                    start(request, transfer)  begins; request is an `Outgoing`, transfer a `Transfer` to report to, from
+                                              any thread, and to keep until its end
+                    cancel(transfer)          may be missing: nobody wants it any more
+                Both are called on the library's thread, which other downloads wait for. One that raises fails the
+                transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
+
+            class Bundle:
+                def start(self, request, transfer):
+                    data = files[request.url]
+                    transfer.response(200, {"Content-Length": str(len(data))})
+                    transfer.body(data)
+                    transfer.end()
+
+            downloader.register_transport("app", Bundle())
+        """
+        transport.register(self._state.open(), scheme, loader)
+        if loader is None:
+            self._state.schemes.discard(scheme)
+        else:
+            self._state.schemes.add(scheme)
+
+    def set_observer(self, observer: Optional[Callable[[Observation], object]]) -> None:
+        """Calls observer(observation) for each transfer that starts, has a response, stops and finishes; None takes it
+        out. On the library's thread that drives them all: be quick, and do not wait. What it raises goes to
+        sys.unraisablehook."""
+        handle = self._state.open()
+        if observer is None:
+            check(unobserve(handle))
+            return
+        if not callable(observer):
+            raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
+        # Where an error is returned the destructor has been called.
+        key = _observers.add(observer)
+        check(_native.imgdl_downloader_set_observer(handle, _on_observation, key, _on_observer_end))
+        self._state.is_observed = True
+
+    def stats(self) -> Stats:
+        """What it did since it was made."""
+        native = _native.imgdl_stats()
+        _native.imgdl_stats_init(native, ctypes.sizeof(native))
+        check(_native.imgdl_downloader_stats(self._state.open(), native))
+        return stats_from(native)
 
     # All downloads
 
@@ -420,8 +625,8 @@ class Downloader:
         self._state.wait_idle(timeout)
 
     def close(self) -> None:
-        """Cancels what is outstanding, and waits until everything has ended: callbacks, threads, connections. Any number
-        of times; inside a callback it does not wait. In a coroutine, prefer `aclose`."""
+        """Cancels what is outstanding, and waits until everything has ended: callbacks, threads, connections. Any
+        number of times; inside a callback it does not wait. In a coroutine, prefer `aclose`."""
         self._close(None)
 
     def _close(self, timeout: Optional[float]) -> None:
@@ -452,6 +657,57 @@ class Downloader:
         return f"<imgdl.Downloader {'closed' if self._state.is_closing else 'open'}>"
 
 
+def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[int, Callable[..., Any]]]:
+    """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
+    callbacks: dict[int, Callable[..., Any]] = {}
+    given = dict(options)
+    for name, kind in _EVENTS.items():
+        callback = given.pop(name, None)
+        if callback is not None:
+            callbacks[kind] = callback
+    request = _options.request(url, body=body, **given)
+    mask = _native.IMGDL_EVENT_TERMINAL
+    for kind in callbacks:
+        mask |= kind
+    if body or given.get("any_status"):
+        mask |= _native.IMGDL_EVENT_RESPONSE
+    request.event_mask = mask
+    return request, callbacks
+
+
+_EVENTS = {
+    "on_started": _native.IMGDL_EVENT_STARTED,
+    "on_response": _native.IMGDL_EVENT_RESPONSE,
+    "on_header": _native.IMGDL_EVENT_HEADER,
+    "on_progress": _native.IMGDL_EVENT_PROGRESS,
+    "on_partial": _native.IMGDL_EVENT_PARTIAL,
+}
+
+_observers: _callbacks.Registry[Callable[[Observation], object]] = _callbacks.Registry()
+
+
+def unobserve(downloader: int) -> int:
+    nobody = _native.imgdl_observer()
+    return int(_native.imgdl_downloader_set_observer(downloader, nobody, None, _native.imgdl_destructor()))
+
+
+@_native.imgdl_observer  # type: ignore[untyped-decorator, unused-ignore]
+def _on_observation(pointer: Any, key: int) -> None:
+    observer = _observers.get(key)
+    if observer is None:
+        return
+    with _callbacks.called_by_the_library():
+        try:
+            observer(observation_from(pointer.contents))
+        except BaseException as exception:
+            report(exception)
+
+
+@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+def _on_observer_end(key: int) -> None:
+    _observers.pop(key)
+
+
 @overload
 def get(
     url: str, *, body: Literal[False] = False, timeout: Optional[float] = None, **options: Unpack[Options]
@@ -475,6 +731,10 @@ def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
 def _close_all() -> None:
     for downloader in list(_downloaders):
         downloader._close(_SECONDS_AT_EXIT)
+    # What was let go a moment ago still ends on threads of the library.
+    for settle in (hooks.settle, transport.settle, coder.settle):
+        settle(_SECONDS_AT_EXIT)
+    _observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
 
 
 def _forget_all() -> None:
@@ -482,6 +742,7 @@ def _forget_all() -> None:
     _shared = None
     _shared_lock = threading.Lock()
     _downloaders.clear()
+    _observers.clear()
 
 
 atexit.register(_close_all)

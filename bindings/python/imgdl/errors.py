@@ -10,6 +10,7 @@ from . import _native
 
 if TYPE_CHECKING:
     from .image import Image
+    from .metrics import Metrics
 
 
 class Code(IntEnum):
@@ -19,6 +20,7 @@ class Code(IntEnum):
     INVALID_URL = _native.IMGDL_ERROR_INVALID_URL
     BAD_IMAGE_DATA = _native.IMGDL_ERROR_BAD_IMAGE_DATA
     NOT_MODIFIED = _native.IMGDL_ERROR_NOT_MODIFIED
+    BLACKLISTED = _native.IMGDL_ERROR_BLACKLISTED
     INVALID_OPERATION = _native.IMGDL_ERROR_INVALID_OPERATION
     INVALID_STATUS = _native.IMGDL_ERROR_INVALID_STATUS
     CANCELLED = _native.IMGDL_ERROR_CANCELLED
@@ -36,6 +38,7 @@ class Code(IntEnum):
     INTERNAL = _native.IMGDL_ERROR_INTERNAL
     INVALID_HEADER = _native.IMGDL_ERROR_INVALID_HEADER
     UNSUPPORTED_SCHEME = _native.IMGDL_ERROR_UNSUPPORTED_SCHEME
+    BACKGROUND_EXPIRED = _native.IMGDL_ERROR_BACKGROUND_EXPIRED
     RESOLVE_FAILED = _native.IMGDL_ERROR_RESOLVE_FAILED
     CONNECT_FAILED = _native.IMGDL_ERROR_CONNECT_FAILED
     CONNECTION_LOST = _native.IMGDL_ERROR_CONNECTION_LOST
@@ -50,9 +53,18 @@ class Code(IntEnum):
     TOO_MANY_REDIRECTS = _native.IMGDL_ERROR_TOO_MANY_REDIRECTS
     REDIRECT_REFUSED = _native.IMGDL_ERROR_REDIRECT_REFUSED
     CONTENT_ENCODING = _native.IMGDL_ERROR_CONTENT_ENCODING
+    ADDRESS_REFUSED = _native.IMGDL_ERROR_ADDRESS_REFUSED
+    TLS_PIN = _native.IMGDL_ERROR_TLS_PIN
     BODY_LIMIT = _native.IMGDL_ERROR_BODY_LIMIT
     HEADER_LIMIT = _native.IMGDL_ERROR_HEADER_LIMIT
     PIXEL_LIMIT = _native.IMGDL_ERROR_PIXEL_LIMIT
+    FRAME_LIMIT = _native.IMGDL_ERROR_FRAME_LIMIT
+    SCAN_LIMIT = _native.IMGDL_ERROR_SCAN_LIMIT
+    SIZE_LIMIT = _native.IMGDL_ERROR_SIZE_LIMIT
+    ANIMATION_LIMIT = _native.IMGDL_ERROR_ANIMATION_LIMIT
+    METADATA_LIMIT = _native.IMGDL_ERROR_METADATA_LIMIT
+    MEMORY_LIMIT = _native.IMGDL_ERROR_MEMORY_LIMIT
+    DECODE_TIMEOUT = _native.IMGDL_ERROR_DECODE_TIMEOUT
 
 
 class Error(Exception):
@@ -64,6 +76,9 @@ class Error(Exception):
     url          of the download, without user, password, query and fragment; None elsewhere
     http_status  of the last response, 0 if there was none
     image        what could be had of a cut or broken picture, where `salvage` was asked for
+    content_type of the last response, in lower case without parameters; "" when it said none
+    preview      the first bytes of a body that was refused, 512 at most
+    metrics      where the time went; None where nothing was transferred
     """
 
     code: int
@@ -71,6 +86,9 @@ class Error(Exception):
     url: Optional[str]
     http_status: int
     image: Optional[Image]
+    content_type: str
+    preview: bytes
+    metrics: Optional[Metrics]
 
     def __init__(
         self,
@@ -80,6 +98,9 @@ class Error(Exception):
         url: Optional[str] = None,
         http_status: int = 0,
         image: Optional[Image] = None,
+        content_type: str = "",
+        preview: bytes = b"",
+        metrics: Optional[Metrics] = None,
     ) -> None:
         if not message:
             message = _native.imgdl_error_message(code).decode("utf-8", "replace")
@@ -89,6 +110,9 @@ class Error(Exception):
         self.url = url
         self.http_status = http_status
         self.image = image
+        self.content_type = content_type
+        self.preview = preview
+        self.metrics = metrics
 
     @property
     def name(self) -> str:
@@ -99,7 +123,8 @@ class Error(Exception):
 
     def __reduce__(self) -> Any:
         # To another process, where the salvaged pixels do not follow.
-        return _unpickled, (self.code, self.message, self.url, self.http_status)
+        details = (self.url, self.http_status, self.content_type, self.preview, self.metrics)
+        return _unpickled, (self.code, self.message, *details)
 
 
 class Cancelled(Error):
@@ -119,7 +144,7 @@ class InvalidArgument(Error, ValueError):
 
 
 class StatusError(Error):
-    """The server answered, with a status that is not 200 to 299: see `http_status`."""
+    """The server answered, with a status that is not an accepted one: see `http_status`."""
 
 
 class NetworkError(Error):
@@ -131,7 +156,7 @@ class ImageError(Error):
 
 
 class LimitError(Error):
-    """More body bytes, header bytes or pixels than allowed."""
+    """More body bytes, header bytes, pixels or frames than allowed."""
 
 
 _TYPES = {
@@ -156,11 +181,20 @@ _TYPES = {
     Code.TOO_MANY_REDIRECTS: NetworkError,
     Code.REDIRECT_REFUSED: NetworkError,
     Code.CONTENT_ENCODING: NetworkError,
+    Code.ADDRESS_REFUSED: NetworkError,
+    Code.TLS_PIN: NetworkError,
     Code.BAD_IMAGE_DATA: ImageError,
     Code.TRUNCATED: ImageError,
     Code.BODY_LIMIT: LimitError,
     Code.HEADER_LIMIT: LimitError,
     Code.PIXEL_LIMIT: LimitError,
+    Code.FRAME_LIMIT: LimitError,
+    Code.SCAN_LIMIT: LimitError,
+    Code.SIZE_LIMIT: LimitError,
+    Code.ANIMATION_LIMIT: LimitError,
+    Code.METADATA_LIMIT: LimitError,
+    Code.MEMORY_LIMIT: LimitError,
+    Code.DECODE_TIMEOUT: LimitError,
 }
 
 
@@ -169,8 +203,9 @@ def error(code: int, message: Optional[str] = None, **details: Any) -> Error:
     return _TYPES.get(code, Error)(code, message, **details)  # type: ignore[call-overload, no-any-return]
 
 
-def _unpickled(code: int, message: str, url: Optional[str], http_status: int) -> Error:
-    return error(code, message, url=url, http_status=http_status)
+def _unpickled(code: int, message: str, *details: Any) -> Error:
+    names = ("url", "http_status", "content_type", "preview", "metrics")
+    return error(code, message, **dict(zip(names, details)))
 
 
 def last_error(code: int, **details: Any) -> Error:

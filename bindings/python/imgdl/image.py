@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+import operator
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 from . import _native
-from .errors import Code, error
+from .errors import Code, check, error
 
 if TYPE_CHECKING:
     from .response import Response
@@ -16,6 +17,7 @@ FORMATS = {
     _native.IMGDL_FORMAT_PNG: "png",
     _native.IMGDL_FORMAT_WEBP: "webp",
     _native.IMGDL_FORMAT_GIF: "gif",
+    _native.IMGDL_FORMAT_OTHER: "other",
 }
 PIXEL_FORMATS = {
     _native.IMGDL_PIXEL_FORMAT_RGBA8: "rgba8",
@@ -90,21 +92,56 @@ class Image:
     object's part at once. Views that were taken before stay valid.
     """
 
-    __slots__ = ("_reference", "_pixels", "__weakref__")
+    __slots__ = ("_reference", "_pixels", "_duration", "__weakref__")
 
     _reference: Optional[_Reference]
     _pixels: Optional[bytes]
+    _duration: Optional[int]
 
     def __init__(self) -> None:
-        raise TypeError("images come from decode and from downloads")
+        raise TypeError("images come from decode, from downloads and from Image.create")
 
     @classmethod
-    def _adopt(cls, handle: int) -> Image:
+    def _adopt(cls, handle: int, duration: Optional[int] = None) -> Image:
         """Takes over the reference."""
         image = cls.__new__(cls)
         image._reference = _Reference(handle, _native.imgdl_image_release)
         image._pixels = None
+        image._duration = duration
         return image
+
+    @classmethod
+    def create(
+        cls,
+        width: int,
+        height: int,
+        pixels: Union[bytes, bytearray, memoryview],
+        pixel_format: str = "rgba8",
+        *,
+        stride: Optional[int] = None,
+    ) -> Image:
+        """An image of pixels of yours, copied: what a codec gives.
+
+        pixels        height rows, stride bytes apart; 4 × width by default
+
+            imgdl.Image.create(1, 1, b"\\xff\\0\\0\\xff").pixels
+        """
+        formats = {name: value for value, name in PIXEL_FORMATS.items()}
+        if pixel_format not in formats:
+            raise error(Code.INVALID_ARGUMENT, f"pixel_format is {pixel_format!r}: none of {', '.join(formats)}")
+        for name, number in (("width", width), ("height", height)):
+            if not 1 <= operator.index(number) < 1 << 32:
+                raise error(Code.INVALID_ARGUMENT, f"{name} is {number}: not between 1 and 2**32 - 1")
+        row = 4 * width if stride is None else operator.index(stride)
+        if not 4 * width <= row < 1 << 40:
+            raise error(Code.INVALID_ARGUMENT, f"stride is {row}: less than 4 × width, or too much")
+        view = memoryview(pixels)
+        if view.nbytes < row * height:
+            raise error(Code.INVALID_ARGUMENT, f"pixels has {view.nbytes} bytes: {row * height} are needed")
+        handle = ctypes.c_void_p()
+        check(_native.imgdl_image_create(width, height, formats[pixel_format], bytes(view), row, handle))
+        assert handle.value
+        return cls._adopt(handle.value)
 
     @property
     def _handle(self) -> int:
@@ -129,7 +166,7 @@ class Image:
 
     @property
     def format(self) -> str:
-        """What the file is: "jpeg", "png", "webp", "gif" or "unknown"."""
+        """What the file is: "jpeg", "png", "webp", "gif", "other" (of a codec of yours) or "unknown"."""
         return FORMATS.get(_native.imgdl_image_format(self._handle), "unknown")
 
     @property
@@ -139,8 +176,47 @@ class Image:
 
     @property
     def frame_count(self) -> int:
-        """Frames in the file; the image holds the first."""
+        """Frames in the file. The image's own pixels are the first's; see `frames`."""
         return int(_native.imgdl_image_frame_count(self._handle))
+
+    @property
+    def frames(self) -> tuple[Image, ...]:
+        """The frames that were decoded, as the viewer sees them (blended, disposed), each with its `duration_ms`: all
+        of them with `all_frames`, otherwise the first alone.
+
+            for frame in imgdl.decode(data, all_frames=True).frames:
+                show(frame.pixels, frame.duration_ms)
+        """
+        own = self._handle
+        frames: list[Image] = []
+        for index in range(self.frame_count):
+            frame = ctypes.c_void_p()
+            code = _native.imgdl_image_frame(own, index, frame)
+            if code == Code.NOT_READY:
+                break
+            check(code)
+            assert frame.value
+            frames.append(Image._adopt(frame.value, int(_native.imgdl_image_frame_duration_ms(own, index))))
+        return tuple(frames)
+
+    @property
+    def duration_ms(self) -> int:
+        """How long this frame is shown, in milliseconds; of an animation, how long its first is. 0 for still
+        pictures."""
+        if self._duration is not None:
+            return self._duration
+        return int(_native.imgdl_image_frame_duration_ms(self._handle, 0))
+
+    @property
+    def loop_count(self) -> int:
+        """How often the animation plays; 0 is for ever, 1 for still pictures."""
+        return int(_native.imgdl_image_loop_count(self._handle))
+
+    @property
+    def scale_factor(self) -> float:
+        """Pixels of the picture for each pixel of the layout: the request's `scale_factor`, or what its URL's file name
+        says (photo@2x.png). 1.0 for images that no request made."""
+        return float(_native.imgdl_image_scale_factor(self._handle))
 
     @property
     def orientation(self) -> int:
@@ -237,7 +313,9 @@ class Body:
         raise TypeError("bodies come from downloads")
 
     @classmethod
-    def _adopt(cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]) -> Body:
+    def _adopt(
+        cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]
+    ) -> Body:
         body = cls.__new__(cls)
         body._reference = _Reference(handle, _native.imgdl_data_release) if handle else None
         body._data = None if handle else b""

@@ -1,30 +1,33 @@
 """One accepted download: `Token`, and the two functions that the library calls.
 
 The way of an event: the library puts it on the executor of the download's pump; the pump's thread dispatches; C calls
-`_on_event` with a number, under which `_outstanding` has the token; the token calls the user. After the terminal event C
-calls `_on_end` once, and the number is forgotten.
+`_on_event` with a number, under which `_outstanding` has the token; the token calls the user. After the terminal event
+C calls `_on_end` once, and the number is forgotten.
 """
 
 from __future__ import annotations
 
+import ctypes
 import itertools
-import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union, cast
 from urllib.parse import urlsplit
 
 from . import _native, _options, _process
+from ._pending import Pending
 from ._pump import Pump
 from .errors import Code, Error, check, error, report
 from .image import Body, Image, info_from
-from .response import Response, response_from
+from .metrics import Metrics, metrics_from
+from .response import Response, response_from, text
 
 if TYPE_CHECKING:
+    from .batch import Batch
     from .downloader import Downloader
 
 Result = TypeVar("Result", Image, Body)
 
-_outstanding: dict[int, Token[Any]] = {}
+_outstanding: dict[int, Union[Token[Any], Batch]] = {}
 _keys = itertools.count(1)
 _process.forget_in_child(_outstanding.clear)
 
@@ -35,9 +38,12 @@ class _Outcome(NamedTuple):
     http_status: int
     image: Optional[Image]
     body: Optional[Body]
+    content_type: str = ""
+    preview: bytes = b""
+    metrics: Optional[Metrics] = None
 
 
-class Token(Generic[Result]):
+class Token(Pending, Generic[Result]):
     """One download of one caller. `Downloader.download` makes it; letting it go does not cancel.
 
     May be used from any thread. In a coroutine, `await token` is `result()` without blocking the loop; cancelling the
@@ -46,38 +52,38 @@ class Token(Generic[Result]):
 
     __slots__ = (
         "_url",
-        "_pump",
         "_downloader",
-        "_generation",
         "_handle",
         "_id",
         "_wants_body",
         "_callbacks",
         "_response",
-        "_failure",
         "_outcome",
-        "_hooks",
+        "_priority",
         "__weakref__",
     )
 
     def __init__(
-        self, url: str, downloader: Downloader, pump: Pump, callbacks: dict[int, Callable[..., Any]], wants_body: bool
+        self,
+        url: str,
+        downloader: Downloader,
+        pump: Pump,
+        callbacks: dict[int, Callable[..., Any]],
+        wants_body: bool,
+        priority: int = _native.IMGDL_PRIORITY_NORMAL,
     ) -> None:
+        super().__init__(pump)
         self._url = url
-        self._pump = pump
-        self._generation = _process.generation
         # Until the end: a downloader that nobody holds any more finishes what it has accepted.
         self._downloader: Optional[Downloader] = downloader
         self._callbacks: Optional[dict[int, Callable[..., Any]]] = callbacks
         self._wants_body = wants_body
         self._id = 0
-        # Guarded by the lock of the downloader's state, like the next three.
+        self._priority = priority
+        # Guarded by the lock of the downloader's state, like the next two.
         self._handle: Optional[int] = None
         self._response: Optional[Response] = None
         self._outcome: Optional[_Outcome] = None
-        self._hooks: list[Callable[[Token[Result]], object]] = []
-        # What a callback raised.
-        self._failure: Optional[BaseException] = None
 
     @property
     def url(self) -> str:
@@ -94,6 +100,37 @@ class Token(Generic[Result]):
         """What the server answered. Known once it has, to downloads with `on_response`, `body` or `any_status`."""
         return self._response
 
+    @property
+    def metrics(self) -> Optional[Metrics]:
+        """Where the time went, so far; None while it waits to begin."""
+        outcome = self._outcome
+        if outcome is not None:
+            return outcome.metrics
+        _process.check(self._generation)
+        native = _native.imgdl_metrics()
+        _native.imgdl_metrics_init(native, ctypes.sizeof(native))
+        with self._pump.state.lock:
+            if self._handle is None:
+                return self._outcome.metrics if self._outcome else None
+            handle = _native.imgdl_token_retain(self._handle)
+        try:
+            code = _native.imgdl_token_metrics(handle, native)
+            if code == Code.NOT_READY:
+                return None
+            check(code)
+            return metrics_from(native)
+        finally:
+            _native.imgdl_token_release(handle)
+
+    @property
+    def priority(self) -> str:
+        """ "low", "normal" or "high"; may be set at any time."""
+        return _options.PRIORITY_NAMES[self._priority]
+
+    @priority.setter
+    def priority(self, priority: Union[str, int]) -> None:
+        self.set_priority(priority)
+
     def done(self) -> bool:
         """Whether `result` would return, or raise, at once."""
         return self._outcome is not None
@@ -103,8 +140,7 @@ class Token(Generic[Result]):
 
         Raises `Error`; `WaitTimeout` when the time is over and the download goes on; and what a callback raised.
         """
-        if self._outcome is None:
-            self._wait(timeout)
+        self._wait(timeout)
         return self._give()
 
     def cancel(self) -> None:
@@ -121,6 +157,7 @@ class Token(Generic[Result]):
         with self._pump.state.lock:
             if self._handle is not None:
                 check(_native.imgdl_token_set_priority(self._handle, value))
+            self._priority = value
 
     def add_done_callback(self, function: Callable[[Token[Result]], object]) -> None:
         """Calls function(token) at the end, where the other callbacks of this download run; at once if it is done."""
@@ -137,42 +174,11 @@ class Token(Generic[Result]):
         state = "running" if outcome is None else "failed" if outcome.code or self._failure else "done"
         return f"<imgdl.Token {self._id} {state} {redacted(self._url)}>"
 
-    # Waiting
+    # The end
 
-    def _when_done(self, hook: Callable[[Token[Result]], object]) -> bool:
-        """False if it is done already: the hook is not called."""
-        if self._outcome is None:
-            _process.check(self._generation)
-            with self._pump.state.lock:
-                if self._outcome is None:
-                    self._hooks.append(hook)
-                    return True
-        return False
-
-    def _wait(self, timeout: Optional[float]) -> None:
-        _process.check(self._generation)
-        if self._pump.is_own_thread:
-            raise error(Code.WOULD_DEADLOCK, "this thread runs the callbacks of the download that it would wait for")
-        # In Python, not in the library: so that Ctrl-C ends the wait.
-        ended = threading.Lock()
-        ended.acquire()
-
-        def hook(token: Token[Result]) -> None:
-            ended.release()
-
-        if not self._when_done(hook):
-            return
-        seconds = -1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)
-        is_over = False
-        try:
-            is_over = ended.acquire(True, seconds)
-        finally:
-            if not is_over:
-                with self._pump.state.lock:
-                    if hook in self._hooks:
-                        self._hooks.remove(hook)
-        if not is_over and self._outcome is None:
-            raise error(Code.WAIT_TIMEOUT, f"not done within {timeout} s: {redacted(self._url)}")
+    @property
+    def _name(self) -> str:
+        return redacted(self._url) or ""
 
     def _give(self) -> Result:
         try:
@@ -194,6 +200,9 @@ class Token(Generic[Result]):
             url=redacted(self._url),
             http_status=outcome.http_status,
             image=outcome.image,
+            content_type=outcome.content_type,
+            preview=outcome.preview,
+            metrics=outcome.metrics,
         )
 
     # The library's side
@@ -201,7 +210,7 @@ class Token(Generic[Result]):
     def _accepted(self, handle: int) -> None:
         self._id = _native.imgdl_token_id(handle)
         with self._pump.state.lock:
-            if self._outcome is None:
+            if self._outcome is None and self._handle is None:
                 self._handle = handle
                 return
         _native.imgdl_token_release(handle)
@@ -209,8 +218,13 @@ class Token(Generic[Result]):
     def _receive(self, event: Any) -> None:
         kind = event.kind
         if kind == _native.IMGDL_EVENT_TERMINAL:
+            if self._callbacks and kind in self._callbacks:
+                self._hooks.insert(0, self._callbacks[kind])
             self._finish(self._outcome_of(event))
             return
+        if self._handle is None:
+            # Of a batch, or before imgdl_download has returned.
+            self._accepted(_native.imgdl_token_retain(event.token))
         if kind == _native.IMGDL_EVENT_RESPONSE:
             self._response = response_from(event.response.contents)
         callback = self._callbacks.get(kind) if self._callbacks else None
@@ -234,13 +248,19 @@ class Token(Generic[Result]):
             handle = _native.imgdl_data_retain(event.data) if event.data else None
             body = Body._adopt(handle, event.http_status, self._response, image)
         message = event.message.decode("utf-8", "replace") if event.code and event.message else ""
-        return _Outcome(event.code, message, event.http_status, image, body)
+        preview = ctypes.string_at(event.preview, event.preview_length) if event.preview else b""
+        metrics = metrics_from(event.metrics.contents) if event.metrics else None
+        return _Outcome(
+            event.code, message, event.http_status, image, body, text(event.content_type), preview, metrics
+        )
 
     def _fail(self, exception: BaseException, handle: Optional[int]) -> None:
         """What a callback raised, or an interrupt that hit one, takes the place of the result."""
         if self._failure is None:
             self._failure = exception
-        self._callbacks = None
+        # But for what is called at the end.
+        terminal = _native.IMGDL_EVENT_TERMINAL
+        self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == terminal}
         if handle:
             _native.imgdl_token_cancel(handle)
         if not isinstance(exception, Exception):
@@ -276,7 +296,7 @@ class Token(Generic[Result]):
 @_native.imgdl_event_callback  # type: ignore[untyped-decorator, unused-ignore]
 def _on_event(pointer: Any, key: int) -> None:
     token = _outstanding.get(key)
-    if token is None:
+    if not isinstance(token, Token):
         return
     event = pointer.contents
     try:
@@ -287,9 +307,9 @@ def _on_event(pointer: Any, key: int) -> None:
 
 @_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
 def _on_end(key: int) -> None:
-    token = _outstanding.pop(key, None)
-    if token is not None:
-        token._end()
+    pending = _outstanding.pop(key, None)
+    if pending is not None:
+        pending._end()
 
 
 def submit(downloader: int, request: Any, token: Token[Any]) -> None:

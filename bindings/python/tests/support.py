@@ -4,6 +4,7 @@ deadline that only a failure reaches."""
 import atexit
 import json
 import os
+import ssl
 import struct
 import subprocess
 import tempfile
@@ -38,6 +39,8 @@ PICTURES = [
     "lossless.webp",
     "alpha.webp",
     "animated.webp",
+    "animated.gif",
+    "animated.png",
 ]
 
 
@@ -65,23 +68,37 @@ def pictures():
         atexit.register(folder.cleanup)
         subprocess.run([program("imgdl-pictures", "IMGDL_PICTURES"), folder.name], check=True)
         _pictures = Path(folder.name)
+        (_pictures / "animated.gif").write_bytes(gif(4, 3, [10, 20, 30], [(0, 50), (1, 60), (2, 70)], loops=5))
+        (_pictures / "animated.png").write_bytes(apng(4, 3, [(10, 50), (20, 60)], loops=2))
+        (_pictures / "picture@2x.png").write_bytes(png(2, 2, [[9, 9, 9, 255] * 2] * 2))
     return _pictures
 
 
 class Origin:
     """One for each test: requests that others gave up can arrive late, and would be in its log."""
 
-    def __init__(self):
+    def __init__(self, *arguments):
+        self._folder = tempfile.TemporaryDirectory()
+        info = os.path.join(self._folder.name, "info")
         self._process = subprocess.Popen(
-            [program("imgdl-origin", "IMGDL_ORIGIN"), "--root", str(pictures()), "--until-eof"],
+            [program("imgdl-origin", "IMGDL_ORIGIN"), "--root", str(pictures()), "--until-eof", "--info-file", info]
+            + list(arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         self.base = self._process.stdout.readline().split()[-1].decode()
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        # Names of certificates, the pin, the proxy: Tests/Origin/README.md.
+        self.info = json.loads(Path(info).read_text("utf-8"))
+        trust = ssl.create_default_context(cafile=self.info.get("ca_file"))
+        if "client_certificate" in self.info:
+            trust.load_cert_chain(self.info["client_certificate"], self.info["client_key"])
+        self._opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
+        )
         self._gates = 0
 
     def stop(self):
+        self._folder.cleanup()
         self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
@@ -137,6 +154,11 @@ class OriginTests(unittest.TestCase):
         self.origin = Origin()
         self.addCleanup(self.origin.stop)
 
+    def other_origin(self, *arguments):
+        origin = Origin(*arguments)
+        self.addCleanup(origin.stop)
+        return origin
+
     def downloader(self, **config):
         downloader = imgdl.Downloader(**config)
         self.addCleanup(downloader.close)
@@ -172,12 +194,49 @@ class Signal:
         return self.arguments[0]
 
 
+def _chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
 def png(width, height, rows, colour_type=6):
     """A PNG of these rows of bytes, so that a test knows every pixel."""
-
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
     header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
     pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+
+
+def apng(width, height, frames, loops):
+    """Frames of one gray each: pairs of the gray and of milliseconds."""
+    content = _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    content += _chunk(b"acTL", struct.pack(">II", len(frames), loops))
+    number = 0
+    for gray, milliseconds in frames:
+        content += _chunk(
+            b"fcTL", struct.pack(">IIIIIHHBB", number, width, height, 0, 0, milliseconds, 1000, 0, 0)
+        )
+        pixels = zlib.compress((b"\0" + bytes([gray]) * width) * height)
+        if number == 0:
+            content += _chunk(b"IDAT", pixels)
+        else:
+            number += 1
+            content += _chunk(b"fdAT", struct.pack(">I", number) + pixels)
+        number += 1
+    return b"\x89PNG\r\n\x1a\n" + content + _chunk(b"IEND", b"")
+
+
+def gif(width, height, grays, frames, loops):
+    """Frames of one gray each: pairs of the index into grays, four at most, and of milliseconds."""
+    table = bytes(gray for index in range(4) for gray in [grays[index % len(grays)]] * 3)
+    content = b"GIF89a" + struct.pack("<HHBBB", width, height, 0xF1, 0, 0) + table
+    content += b"\x21\xff\x0bNETSCAPE2.0\x03\x01" + struct.pack("<H", loops) + b"\0"
+    for index, milliseconds in frames:
+        # Codes of three bits: a clear code before every two pixels, so that they never grow.
+        codes = []
+        for pixel in range(width * height):
+            codes += [4, index] if pixel % 2 == 0 else [index]
+        bits = "".join(format(code, "03b")[::-1] for code in codes + [5])
+        data = bytes(int(bits[at : at + 8].ljust(8, "0")[::-1], 2) for at in range(0, len(bits), 8))
+        content += b"\x21\xf9\x04\x04" + struct.pack("<H", milliseconds // 10) + b"\0\0"
+        content += b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, 0)
+        content += b"\x02" + bytes([len(data)]) + data + b"\0"
+    return content + b"\x3b"

@@ -3,9 +3,10 @@ import unittest
 
 import imgdl
 from imgdl import Code
-from support import PICTURES, OriginTests, png
+from support import PICTURES, OriginTests, pictures, png
 
-FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp"}
+FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp", "gif": "gif"}
+FRAMES = {"animated.webp": 3, "animated.gif": 3, "animated.png": 2}
 
 
 class DecodeTests(OriginTests):
@@ -40,7 +41,7 @@ class DecodeTests(OriginTests):
                 image = imgdl.decode(self.origin.bytes(name))
                 self.assertEqual(image.format, FORMATS[name.rpartition(".")[2]])
                 self.assertEqual(len(image.pixels), 4 * image.width * image.height)
-                self.assertEqual(image.frame_count, 3 if name == "animated.webp" else 1)
+                self.assertEqual(image.frame_count, FRAMES.get(name, 1))
 
     def test_orientation(self):
         data = self.origin.bytes("oriented-6.jpg")
@@ -102,6 +103,92 @@ class DecodeTests(OriginTests):
         for kind in (imgdl.Image, imgdl.Body):
             with self.assertRaises(TypeError):
                 kind()
+
+
+class SizeTests(unittest.TestCase):
+    def test_sizes(self):
+        data = (pictures() / "baseline.jpg").read_bytes()
+        whole = imgdl.decode(data)
+        for size, expected in (
+            ((whole.width // 2, None), (whole.width // 2, whole.height // 2)),
+            ((None, whole.height // 4), (whole.width // 4, whole.height // 4)),
+            ((None, None), (whole.width, whole.height)),
+            ((whole.width * 2, whole.height * 2), (whole.width, whole.height)),
+        ):
+            with self.subTest(size):
+                image = imgdl.decode(data, size=size)
+                self.assertEqual((image.width, image.height), expected)
+                self.assertEqual(len(image.pixels), 4 * image.width * image.height)
+        image = imgdl.decode(data, size=(50, 50), stretch=True)
+        self.assertEqual((image.width, image.height), (50, 50))
+        image = imgdl.decode(data, scale_down=1_000_000)
+        self.assertLessEqual(len(image.pixels), 1_000_000)
+        image = imgdl.decode(data, scale_down=1)
+        self.assertEqual((image.width, image.height), (1, 1))
+        self.assertEqual(imgdl.decode(data, scale_down=True).width, whole.width)
+        with imgdl.Decoder(size=(10, 10)) as decoder:
+            decoder.feed(data)
+            self.assertEqual(max(decoder.info.width, decoder.info.height), 10)
+            self.assertEqual(max(decoder.finish().width, decoder.info.height), 10)
+
+
+class FrameTests(unittest.TestCase):
+    def test_t18_t19_frames(self):
+        for name, grays, durations, loops in (
+            ("animated.gif", [10, 20, 30], [50, 60, 70], 6),
+            ("animated.png", [10, 20], [50, 60], 2),
+        ):
+            with self.subTest(name):
+                data = (pictures() / name).read_bytes()
+                image = imgdl.decode(data, all_frames=True)
+                frames = image.frames
+                self.assertEqual((len(frames), image.frame_count, image.loop_count), (len(grays), len(grays), loops))
+                self.assertEqual([frame.duration_ms for frame in frames], durations)
+                self.assertEqual(image.duration_ms, durations[0])
+                image.close()
+                for gray, frame in zip(grays, frames):
+                    self.assertEqual((frame.width, frame.height), (4, 3))
+                    self.assertEqual(frame.pixels, bytes([gray, gray, gray, 255]) * 12)
+                still = imgdl.decode(data)
+                self.assertEqual((len(still.frames), still.frame_count), (1, len(grays)))
+                with self.assertRaises(imgdl.LimitError) as caught:
+                    imgdl.decode(data, all_frames=True, max_frames=1)
+                self.assertEqual(caught.exception.code, Code.FRAME_LIMIT)
+                self.assertEqual(imgdl.decode(data, require_animation=True).width, 4)
+
+    def test_still_pictures(self):
+        data = (pictures() / "palette.png").read_bytes()
+        image = imgdl.decode(data, all_frames=True)
+        self.assertEqual((len(image.frames), image.loop_count, image.duration_ms, image.scale_factor), (1, 1, 0, 1.0))
+        self.assertEqual(image.frames[0].pixels, image.pixels)
+        with self.assertRaises(imgdl.ImageError):
+            imgdl.decode(data, require_animation=True)
+
+
+class CreateTests(unittest.TestCase):
+    def test_pixels_of_ours(self):
+        pixels = bytes(range(24))
+        image = imgdl.Image.create(3, 2, pixels, "bgra8")
+        self.assertEqual((image.width, image.height, image.pixel_format), (3, 2, "bgra8"))
+        self.assertEqual((image.pixels, image.is_complete, image.frame_count), (pixels, True, 1))
+        image = imgdl.Image.create(2, 2, bytearray(pixels), stride=12)
+        self.assertEqual(image.pixels, pixels[:8] + pixels[12:20])
+        self.assertEqual(imgdl.Image.create(1, 1, memoryview(pixels)).pixel_format, "rgba8")
+
+    def test_what_cannot_be(self):
+        for name, arguments, options in (
+            ("width", (0, 1, b"1234"), {}),
+            ("height", (1, 1 << 32, b"1234"), {}),
+            ("pixels", (2, 1, b"1234"), {}),
+            ("pixel_format", (1, 1, b"1234", "cmyk"), {}),
+            ("stride", (2, 1, bytes(99)), {"stride": 7}),
+            ("stride", (2, 1, bytes(99)), {"stride": -1}),
+        ):
+            with self.subTest(name), self.assertRaises(imgdl.InvalidArgument) as caught:
+                imgdl.Image.create(*arguments, **options)
+            self.assertIn(name, str(caught.exception))
+        with self.assertRaises(TypeError):
+            imgdl.Image.create(1, 1, "1234")
 
 
 class DecoderTests(OriginTests):

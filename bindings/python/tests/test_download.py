@@ -150,6 +150,46 @@ class DownloadTests(OriginTests):
             with self.assertRaises(ValueError):
                 downloader.max_concurrent = 0
 
+    def test_t05_fewer_than_run(self):
+        gates = [self.origin.gate() for _ in range(4)]
+        with self.downloader(max_concurrent=3) as downloader:
+            tokens = [
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name)) for gate in gates
+            ]
+            self.assertTrue(all(gate.is_reached() for gate in gates[:3]))
+            downloader.max_concurrent = 1
+            for gate, token in zip(gates, tokens):
+                gate.open()
+                token.result(PATIENCE)
+            downloader.wait_idle(PATIENCE)
+        arrivals = [each["target"] for each in self.origin.log["requests"]]
+        self.assertEqual((len(arrivals), self.origin.log["max_in_flight"]), (4, 3))
+        self.assertIn(f"gate={gates[3].name}", arrivals[3])
+
+    def test_t15_last_in_first_out_and_four_at_once(self):
+        gate, rest = self.origin.gate(), self.origin.gate()
+        with self.downloader(max_concurrent=4, order="lifo") as downloader:
+            held = [
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n))
+                for n in range(4)
+            ]
+            self.assertTrue(gate.is_reached(4))
+            tokens = [
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=rest.name, n=n))
+                for n in range(4, 12)
+            ]
+            gate.open()
+            for token in held:
+                token.result(PATIENCE)
+            # The four newest, in whatever order they arrive.
+            self.assertTrue(rest.is_reached(4))
+            newest = {each["target"].rpartition("=")[2] for each in self.origin.log["requests"][4:]}
+            self.assertEqual(newest, {"8", "9", "10", "11"})
+            rest.open()
+            for token in tokens:
+                token.result(PATIENCE)
+        self.assertEqual(self.origin.log["max_in_flight"], 4)
+
     def test_t08_user_and_password(self):
         url = self.origin.url("/auth/basic?user=user&password=secret").replace("://", "://user:secret@")
         with self.downloader() as downloader:
@@ -175,7 +215,7 @@ class DownloadTests(OriginTests):
         for _, image in partial.arguments:
             self.assertGreaterEqual(image.pass_, 1)
 
-    def test_t11_cancel(self):
+    def test_t11_t27_cancel(self):
         with self.downloader() as downloader:
             gate = self.origin.gate()
             token = downloader.download(self.origin.picture("opaque.png", hold_after=1000, gate=gate.name))
@@ -351,6 +391,19 @@ class DownloadTests(OriginTests):
             (second,) = again.wait()
             self.assertEqual(second.result(PATIENCE).width, 900)
 
+    def test_t21_again_while_it_waits(self):
+        gate = self.origin.gate()
+        with self.downloader(max_concurrent=1) as downloader:
+            running = downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name))
+            self.assertTrue(gate.is_reached())
+            first = downloader.download(self.origin.picture("opaque.png"))
+            first.cancel()
+            second = downloader.download(self.origin.picture("opaque.png"))
+            self.assertCode(Code.CANCELLED, first.result, PATIENCE)
+            gate.open()
+            self.assertEqual((running.result(PATIENCE).width, second.result(PATIENCE).width), (1200, 900))
+        self.assertEqual(len(self.origin.requests("/pictures/opaque.png")), 1)
+
     def test_cancelling_inside_a_callback_is_the_last_of_it(self):
         calls = []
 
@@ -413,7 +466,7 @@ class DownloadTests(OriginTests):
         tokens = []
 
         def run(seed):
-            for number in range(100):
+            for number in range(250):
                 token = downloader.download(self.origin.picture("palette.png", n=number % 7), priority=number % 3 - 1)
                 token.add_done_callback(ended.append)
                 tokens.append(token)
@@ -424,13 +477,13 @@ class DownloadTests(OriginTests):
         sys.setswitchinterval(1e-5)
         self.addCleanup(sys.setswitchinterval, interval)
         with self.downloader() as downloader:
-            threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+            threads = [threading.Thread(target=run, args=(seed,)) for seed in range(8)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(PATIENCE)
             downloader.wait_idle(PATIENCE)
-            self.assertEqual(len(ended), 400)
+            self.assertEqual(len(ended), 2000)
             self.assertEqual(set(ended), set(tokens))
             for token in tokens:
                 try:

@@ -32,10 +32,27 @@ class ErrorTests(OriginTests):
                 (copy.code, copy.message, copy.url, copy.http_status), (code, "a sentence", "http://host/", 7)
             )
 
+    def test_what_a_refused_answer_was_goes_with_it(self):
+        error = self.failure(Code.INVALID_STATUS, "/status/418")
+        self.assertEqual((error.content_type, error.preview), ("text/plain", b"status 418\n"))
+        copy = pickle.loads(pickle.dumps(error))
+        self.assertEqual(
+            (copy.content_type, copy.preview, copy.metrics), (error.content_type, error.preview, error.metrics)
+        )
+        self.assertIsNotNone(copy.metrics)
+
     def test_types(self):
         self.assertTrue(issubclass(imgdl.Timeout, TimeoutError))
         self.assertTrue(issubclass(imgdl.WaitTimeout, imgdl.Timeout))
         self.assertTrue(issubclass(imgdl.InvalidArgument, ValueError))
+        for code, kind in (
+            (Code.TLS_PIN, imgdl.NetworkError),
+            (Code.ADDRESS_REFUSED, imgdl.NetworkError),
+            (Code.FRAME_LIMIT, imgdl.LimitError),
+            (Code.BLACKLISTED, imgdl.Error),
+            (Code.BACKGROUND_EXPIRED, imgdl.Error),
+        ):
+            self.assertIs(type(imgdl.errors.error(code)), kind)
         for name in imgdl.__all__:
             kind = getattr(imgdl, name)
             if isinstance(kind, type) and issubclass(kind, Exception):

@@ -20,6 +20,7 @@ NUMBERS = {
     "int64_t": ctypes.c_int64,
     "uint64_t": ctypes.c_uint64,
     "size_t": ctypes.c_size_t,
+    "double": ctypes.c_double,
 }
 
 
@@ -33,19 +34,28 @@ class Header:
             self.constants += re.findall(r"\b(IMGDL_\w+) =", names)
         text = re.sub(r"^\s*#(.*\\\n)*.*$", "", text, flags=re.M)
         text = re.sub(r"\s+", " ", text)
+        structs = re.findall(r"typedef struct (imgdl_\w+) \{(.*?)\} \1;", text)
+        structs += re.findall(r"; struct (imgdl_\w+) \{(.*?)\};", text)
         self.handles = re.findall(r"typedef struct (imgdl_\w+) \1;", text)
+        self.handles = [name for name in self.handles if name not in dict(structs)]
         self.numbers = {name: kind for kind, name in re.findall(r"typedef (u?int\d+_t) (imgdl_\w+);", text)}
         self.callbacks = {
             name: (self.result(kind), self.parameters(given))
             for kind, name, given in re.findall(r"typedef (\w+) \(\*(imgdl_\w+)\)\((.*?)\);", text)
         }
         self.structs = {}
-        for name, fields in re.findall(r"typedef struct (imgdl_\w+) \{(.*?)\} \1;", text):
+        for name, fields in structs:
             self.structs[name] = []
             for field in fields.split(";"):
-                if field.strip():
-                    kind, names = re.fullmatch(r"\s*(.*?[\s*])(\w+(?:, \w+)*)\s*", field).groups()
-                    self.structs[name] += [(each, kind.strip()) for each in names.split(", ")]
+                function = re.fullmatch(r"\s*([\w ]+?[\s*]+)\(\*(\w+)\)\((.*)\)\s*", field)
+                if function:
+                    kind, each, given = function.groups()
+                    self.structs[name].append((each, (self.result(kind), self.parameters(given))))
+                elif field.strip():
+                    kind, names = re.fullmatch(r"\s*(.*?[\s*])(\w+(?:\[\d+\])?(?:, \w+)*)\s*", field).groups()
+                    for each in names.split(", "):
+                        each, _, count = each.rstrip("]").partition("[")
+                        self.structs[name].append((each, (kind.strip(), int(count)) if count else kind.strip()))
         self.functions = {
             name: (self.result(kind), self.parameters(given))
             for kind, name, given in re.findall(r"IMGDL_API ([\w ]+?[ *]+)(imgdl_\w+)\((.*?)\);", text)
@@ -65,14 +75,21 @@ class Header:
         return kinds
 
     def ctypes_type(self, kind):
-        """The type in ctypes of a type in C, as text without const."""
-        kind = re.sub(r"\s*\*", " *", kind.replace("const ", "")).strip()
+        """The type in ctypes of a type in C: its text, or what is pointed to as a function, or an array."""
+        if isinstance(kind, tuple):
+            first, second = kind
+            if isinstance(second, int):
+                return self.ctypes_type(first) * second
+            return ctypes.CFUNCTYPE(self.ctypes_type(first), *map(self.ctypes_type, second))
+        kind = re.sub(r"\s*\*", " *", re.sub(r"\bconst\b", "", kind)).strip()
         if kind == "void":
             return None
         if kind == "void *":
             return ctypes.c_void_p
         if kind == "char *":
             return ctypes.c_char_p
+        if kind == "char * *":
+            return ctypes.POINTER(ctypes.c_char_p)
         if kind.endswith(" *"):
             pointed = kind[:-2]
             return ctypes.c_void_p if pointed in self.handles else ctypes.POINTER(self.ctypes_type(pointed))
@@ -91,8 +108,10 @@ class HeaderTests(unittest.TestCase):
     def test_the_header_was_understood(self):
         text = HEADER.read_text("utf-8")
         self.assertEqual(len(self.header.functions), text.count("\nIMGDL_API"))
-        self.assertEqual(len(self.header.structs), len(re.findall(r"^typedef struct \w+ \{", text, flags=re.M)))
-        self.assertEqual(len(self.header.handles), 6)
+        self.assertEqual(
+            len(self.header.structs), len(re.findall(r"^(?:typedef )?struct \w+ \{", text, flags=re.M))
+        )
+        self.assertEqual(len(self.header.handles), 11)
 
     def test_the_same_functions_with_the_same_signatures(self):
         self.assertEqual(sorted(_native.functions), sorted(self.header.functions))
@@ -118,7 +137,8 @@ class HeaderTests(unittest.TestCase):
             self.assertIs(getattr(_native, name), ctypes.c_void_p, name)
 
     def test_the_same_structs_with_the_same_fields(self):
-        ours = [name for name, value in vars(_native).items() if name.startswith("imgdl_") and hasattr(value, "_fields_")]
+        ours = [name for name, value in vars(_native).items() if hasattr(value, "_fields_")]
+        ours = [name for name in ours if name.startswith("imgdl_")]
         self.assertEqual(sorted(ours), sorted(self.header.structs))
         for name, fields in self.header.structs.items():
             with self.subTest(name):

@@ -258,6 +258,113 @@ imgdl.Downloader.shared().download(sys.argv[1])
         url = self.origin.picture("opaque.png", first_byte="never") + "&n="
         self.assertEnds(self.python(program, url), 0)
 
+    def test_exit_with_everything_that_the_library_may_call(self):
+        program = """
+import imgdl, sys, threading
+url, stalled = sys.argv[1:]
+class Loader:
+    def start(self, request, transfer):
+        kept.append(transfer)
+class Coder:
+    def __init__(self, options): self.data = b""
+    @staticmethod
+    def can_decode(prefix): return True
+    def feed(self, data): self.data += data
+    def finish(self): return imgdl.Image.create(1, 1, bytes(4))
+kept, asked = [], threading.Event()
+def later(request, next):
+    kept.append(next)
+    asked.set()
+    return imgdl.LATER
+imgdl.register_coder(Coder)
+hooks = imgdl.Hooks(modify_request=later)
+downloader = imgdl.Downloader()
+downloader.set_observer(lambda observation: kept.append(observation))
+downloader.register_transport("app", Loader())
+shared = imgdl.Downloader.shared()
+for each in (downloader, shared):
+    each.download(stalled, hooks=hooks)
+    each.download(url)
+    each.prefetch([stalled + str(n) for n in range(9)], on_progress=print)
+downloader.download("app://x")
+asked.wait()
+"""
+        url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never") + "&n="
+        for _ in range(5):
+            process = self.python(program, url, stalled)
+            output, errors = process.communicate(timeout=PATIENCE)
+            self.assertEqual((process.returncode, errors), (0, ""), output)
+
+    def test_exit_with_what_was_just_let_go(self):
+        program = """
+import imgdl, sys
+url, = sys.argv[1:]
+shared = imgdl.Downloader.shared()
+shared.set_observer(lambda observation: None)
+def use():
+    hooks = imgdl.Hooks(modify_request=lambda request, next: None, transform_body=lambda body, next: bytes(body))
+    downloader = imgdl.Downloader(hooks=hooks)
+    downloader.set_observer(lambda observation: None)
+    downloader.register_transport("app", type("Loader", (), {"start": lambda self, request, transfer: None})())
+    downloader.download(url).result()
+    shared.download(url, hooks=imgdl.Hooks(modify_request=lambda request, next: None))
+use()
+"""
+        for _ in range(10):
+            self.assertEnds(self.python(program, self.origin.picture("palette.png")), 0)
+
+    def test_fork_with_hooks_and_codecs(self):
+        program = """
+import gc, imgdl, os, sys
+url, stalled = sys.argv[1:]
+class Coder:
+    def __init__(self, options): self.data = b""
+    @staticmethod
+    def can_decode(prefix): return prefix[:4] == b"MINE"
+    def feed(self, data): self.data += data
+    def finish(self): return imgdl.Image.create(1, 1, bytes(4))
+asked = []
+hooks = imgdl.Hooks(modify_request=lambda request, next: asked.append(request.method))
+coder = imgdl.register_coder(Coder)
+downloader = imgdl.Downloader(hooks=hooks)
+downloader.set_observer(asked.append)
+assert downloader.download(url).result().width == 1200
+batch = downloader.prefetch([stalled] * 2)
+child = os.fork()
+if child == 0:
+    try:
+        del asked[:]
+        for call in (batch.wait, batch.cancel, downloader.stats, lambda: downloader.header("X"),
+                     lambda: downloader.prefetch([url]), lambda: downloader.set_observer(None)):
+            try:
+                call()
+            except imgdl.Error as error:
+                assert error.name == "IMGDL_ERROR_FORKED", error
+            else:
+                raise AssertionError(call)
+        assert batch.progress.total == 2
+        assert imgdl.decode(b"MINE").width == 1
+        with imgdl.Downloader(hooks=hooks) as mine:
+            assert mine.download(url).result(20).width == 1200
+        assert asked == ["GET"], asked
+        del downloader, batch, hooks
+        coder.close()
+        gc.collect()
+    except BaseException:
+        import traceback
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+batch.cancel()
+assert batch.wait(20).cancelled == 2
+downloader.close()
+coder.close()
+print("done")
+"""
+        url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never")
+        self.assertEnds(self.python(program, url, stalled), 0, "done\n")
+
     def test_exit_inside_a_loop(self):
         program = """
 import asyncio, imgdl, sys

@@ -9,26 +9,48 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+/* CPU time of the calling thread, in nanoseconds. */
+int64_t codec_cpu_time(void);
+
 enum codec_status {
     CODEC_DONE,
     CODEC_SUSPENDED, /* wants more bytes */
     CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
-    CODEC_LIMIT,     /* more scans than allowed */
+    CODEC_LATE,      /* the deadline is over */
     CODEC_FAILED,    /* see the message; nothing but destroy may follow: the codec's state is not to be trusted */
 };
 typedef enum codec_status codec_status;
 
-/* Where pixels go: the pixel x, y of the stored picture belongs at origin + x * step_x + y * step_y. */
+/* How a pixel lies on a canvas: four bytes as they come; the first three of them; four words, bytes times 257. */
+enum codec_pixel { CODEC_PIXEL_FOUR_BYTES, CODEC_PIXEL_THREE_BYTES, CODEC_PIXEL_FOUR_WORDS };
+typedef enum codec_pixel codec_pixel;
+
+typedef struct codec_colour codec_colour;
+
+/* Where pixels go: the pixel x, y of the stored picture belongs at origin + x * step_x + y * step_y. Nothing there is
+ * taken to be aligned. */
 struct codec_placement {
     uint8_t *origin;
     ptrdiff_t step_x, step_y;
+    codec_pixel pixel;
+    const codec_colour *colour; /* converts them on the way; NULL: as they come */
 };
 typedef struct codec_placement codec_placement;
+
+/* Whether a decoder may write its rows, four bytes a pixel, where they belong. */
+static inline int codec_is_in_place(const codec_placement *placement)
+{
+    return placement->step_x == 4 && placement->pixel == CODEC_PIXEL_FOUR_BYTES && !placement->colour;
+}
 
 /* Four bytes a pixel, alpha last. Places rows first to first + count of a picture whose rows lie width * 4 apart;
  * colours are multiplied by alpha, (c * a + 127) / 255, if wanted. */
 void codec_place_rows(
     const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply);
+/* The same for rows of four words a pixel, width * 8 apart, onto a canvas of words. */
+void codec_place_words(const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement);
+/* Four bytes a pixel from three, opaque, or from words, rounded. */
+void codec_four_bytes(const uint8_t *from, codec_pixel pixel, uint8_t *to, size_t count);
 /* The same multiplication in place. */
 void codec_premultiply(uint8_t *pixels, size_t count);
 /* Straight alpha: pixels over those that are there, as the APNG specification blends them. */
@@ -39,8 +61,27 @@ void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count)
  * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
 enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
 void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
+/* The same picture in another size, between the pixels by straight lines: for enlarging. Alpha counts as one more colour.
+ * 0: no memory. */
+int codec_stretch(
+    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
+
+/* Colours */
+
+enum codec_samples { CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_INKS };
+typedef enum codec_samples codec_samples;
+
+/* From a profile to sRGB, for pixels that were stored as `samples`; NULL for a profile that cannot be used for them. One
+ * thread at a time. */
+codec_colour *codec_colour_create(const void *profile, size_t length, codec_samples samples, int bgra);
+void codec_colour_destroy(codec_colour *colour);
+/* Four a pixel, alpha last and straight, which stays; gray is the first of the three. Not of inks. */
+void codec_colour_bytes(const codec_colour *colour, const uint8_t *from, uint8_t *to, size_t count);
+void codec_colour_words(const codec_colour *colour, const uint16_t *from, uint16_t *to, size_t count);
+/* In place, as codec_convert_inks. */
+void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count, int inverted);
 
 /* Scaling down */
 
@@ -88,34 +129,54 @@ void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size);
 size_t codec_jpeg_left(const codec_jpeg *session);
 /* Nothing follows the bytes given from now on: decoding stops with CODEC_ENDED within a scan, CODEC_SUSPENDED elsewhere. */
 void codec_jpeg_end(codec_jpeg *session);
-/* The file counts as ended where its bytes end, so that codec_jpeg_consume and then codec_jpeg_output can show what is
+/* The file counts as ended where its bytes end, so that codec_jpeg_consume and then a pass can show what is
  * there. A segment that was begun is forgotten. */
 void codec_jpeg_give_up(codec_jpeg *session);
 
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header);
 /* The first EXIF segment, without its name; NULL if there is none. Lives as long as the session. */
 const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size);
+/* Keeps the ICC profile, unless it is longer than that. Before the header is read. */
+void codec_jpeg_read_profile(codec_jpeg *session, size_t most);
+enum codec_profile_state { CODEC_PROFILE_NONE, CODEC_PROFILE_WHOLE, CODEC_PROFILE_BROKEN, CODEC_PROFILE_TOO_LONG };
+typedef enum codec_profile_state codec_profile_state;
+/* After the header. The bytes live until codec_jpeg_forget_profile, or the session's end. */
+codec_profile_state codec_jpeg_profile(codec_jpeg *session, const uint8_t **bytes, size_t *size);
+void codec_jpeg_forget_profile(codec_jpeg *session);
+codec_samples codec_jpeg_samples(const codec_jpeg *session);
+/* A picture of inks goes through this; before the first row. */
+void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour);
+
 /* Rows come at eighths/8 of the stored size, each side rounded up; with a scaler they go to that and nowhere else. It has
  * to outlive the session, and to be begun before the first row of each pass. */
 codec_status codec_jpeg_start(
     codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory);
 
-/* One scan: puts out the rows that have arrived; all of them: CODEC_DONE. */
-codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement);
+/* Looked at between rows and between strips of a scan, in CPU nanoseconds of the calling thread; 0: none. */
+void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline);
+
+/* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
+ * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
+codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows);
+/* Behind the last row, and for several scans the last pass. */
 codec_status codec_jpeg_finish(codec_jpeg *session);
 /* Rows put out so far in this pass, before the scaler. */
 size_t codec_jpeg_rows_out(const codec_jpeg *session);
 
 /* Several scans: takes in coefficients up to the end of the file. Called again after CODEC_ENDED it makes up the rest,
- * so that codec_jpeg_output can show what is there. */
-codec_status codec_jpeg_consume(codec_jpeg *session, int maximum_scans);
+ * so that a pass can show what is there. */
+codec_status codec_jpeg_consume(codec_jpeg *session);
 /* The scan being read, from 1; whether all of it has been; and how many rows (before the scaler) could be
  * shown of it alone. */
 int codec_jpeg_scan(const codec_jpeg *session);
 int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
-/* One pass over the picture as it was after this scan, down to this row, before the scaler. */
-codec_status codec_jpeg_output(codec_jpeg *session, int scan, codec_placement placement, size_t rows);
+/* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
+int codec_jpeg_covering_scan(const codec_jpeg *session);
+/* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this
+ * scan. The scan of the running pass must have been read. `smooths`: where fine detail has not come, its place is not left to
+ * flat blocks; that doubles the work of the pass. */
+codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths);
 
 /* PNG */
 
@@ -124,6 +185,7 @@ typedef struct codec_png codec_png;
 struct codec_png_header {
     uint32_t width, height;
     int is_interlaced, has_alpha;
+    int is_gray, depth; /* bits of a sample */
 };
 typedef struct codec_png_header codec_png_header;
 
@@ -140,9 +202,14 @@ void codec_png_ignore_checksums(codec_png *session);
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
-/* Interlaced pictures must be placed as they are stored, not premultiplied and not scaled. With a scaler, rows go to that
- * and nowhere else; it has to outlive the session. */
-codec_status codec_png_start(codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler);
+/* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled. With a scaler, rows go to
+ * that and nowhere else; it has to outlive the session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
+codec_status codec_png_start(
+    codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep);
+/* A profile that inflates to more is not read. Before the first feed. */
+void codec_png_limit_profile(codec_png *session, size_t bytes);
+/* The profile that came ahead of the pixels; NULL for none that libpng can make sense of. Lives as long as the session. */
+const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long);
 /* The running pass, from 0, and the rows it has written. */
 int codec_png_pass(const codec_png *session);
 size_t codec_png_rows(const codec_png *session);

@@ -1,7 +1,8 @@
 //! Compares this crate with imgdl.h, in both directions: what the one has and the other has not is an error, too.
 //!
-//! A C program, made from the header's own text, tells sizes, offsets and values; and every function, written in C again
-//! as it is declared in Rust, must be one that the C compiler accepts beside the header.
+//! A C program, made from the header's own text, tells sizes, offsets and values; and every function, written in C
+//! again as it is declared in Rust, must be one that the C compiler accepts beside the header; so must a pointer to
+//! every field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -60,47 +61,104 @@ fn rust_facts() -> Facts {
     let mut facts = Facts::new();
     structs! { facts:
         imgdl_rectangle { x y width height }
-        imgdl_decode_options { struct_size pixel_format flags reserved max_pixels }
+        imgdl_decode_options {
+            struct_size pixel_format flags reserved max_pixels target_width target_height max_output_bytes
+            max_frames format_hint coder max_side max_scans max_animation_pixels max_metadata_bytes
+            max_memory_bytes max_decode_ms colour allocate deallocate allocator_user_data good_enough_scan reserved2
+        }
         imgdl_image_info { struct_size format width height orientation frame_count has_alpha is_progressive }
         imgdl_header { name value }
+        imgdl_hop { url status reserved }
         imgdl_response {
-            struct_size status http_version redirect_count content_length url headers header_count
+            struct_size status http_version redirect_count content_length url headers header_count hops
+            content_type
         }
         imgdl_event {
             struct_size kind token received expected response info image data code http_status message
+            content_type preview preview_length metrics
         }
+        imgdl_status_range { first last }
         imgdl_request {
-            struct_size priority flags event_mask url method headers header_count body body_length max_body_bytes
-            total_timeout_ms partial_interval_ms decode executor callback destructor user_data
+            struct_size priority flags event_mask url method headers header_count body body_length
+            max_body_bytes total_timeout_ms partial_interval_ms decode executor callback destructor
+            user_data user password connect_timeout_ms idle_timeout_ms retry_count retry_base_ms
+            retry_max_ms reserved accepted_statuses accepted_status_count accepted_types
+            accepted_type_count ca_file client_certificate client_key client_key_password
+            pinned_public_key hooks scale_factor
+        }
+        imgdl_outgoing { struct_size reserved url method headers header_count body body_length }
+        imgdl_hooks_table {
+            struct_size reserved modify_request modify_response transform_body redirect authenticate
+            user_data destructor
         }
         imgdl_config {
-            struct_size max_concurrent order decode_threads connect_timeout_ms idle_timeout_ms max_redirects reserved
-            user_agent ca_file executor
+            struct_size max_concurrent order decode_threads connect_timeout_ms idle_timeout_ms
+            max_redirects reserved user_agent ca_file executor flags max_per_host memory_budget proxy user
+            password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
+            retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
+            accepted_types accepted_type_count progress_interval
         }
-        imgdl_result { struct_size code http_status reserved message image data response }
+        imgdl_result {
+            struct_size code http_status reserved message image data response content_type preview
+            preview_length metrics
+        }
+        imgdl_batch_progress { struct_size is_finished finished failed cancelled total }
+        imgdl_batch_options {
+            struct_size max_concurrent executor progress destructor user_data keeps_priority reserved
+        }
+        imgdl_metrics {
+            struct_size http_version queue_ns resolve_ns connect_ns tls_ns first_byte_ns body_ns
+            transfer_ns decode_ns total_ns bytes_received bytes_sent body_bytes redirect_count retry_count
+            is_connection_reused is_shared address
+        }
+        imgdl_observation { struct_size kind transfer url code http_status subscriber_count retry_count metrics }
+        imgdl_histogram { count sum_us buckets }
+        imgdl_stats {
+            struct_size reserved submitted succeeded failed cancelled shared transfers retries redirects
+            connections bytes_received bytes_sent pixels waiting running paused decoding memory
+            memory_peak queue resolve connect tls first_byte transfer decode total
+        }
+        imgdl_coder_table {
+            struct_size reserved can_decode create feed info partial finish destroy user_data destructor
+        }
+        imgdl_transport_table { struct_size reserved start cancel user_data destructor }
     }
     constants! { facts:
-        IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR IMGDL_VERSION_PATCH IMGDL_VERSION_NUMBER IMGDL_VERSION_STRING
         IMGDL_OK IMGDL_ERROR_INVALID_URL IMGDL_ERROR_BAD_IMAGE_DATA IMGDL_ERROR_NOT_MODIFIED
-        IMGDL_ERROR_INVALID_OPERATION IMGDL_ERROR_INVALID_STATUS IMGDL_ERROR_CANCELLED
+        IMGDL_ERROR_BLACKLISTED IMGDL_ERROR_INVALID_OPERATION IMGDL_ERROR_INVALID_STATUS IMGDL_ERROR_CANCELLED
         IMGDL_ERROR_INVALID_RESPONSE IMGDL_ERROR_INVALID_CONTENT_TYPE IMGDL_ERROR_INVALID_ARGUMENT
         IMGDL_ERROR_INVALID_HANDLE IMGDL_ERROR_UNSUPPORTED_OPTION IMGDL_ERROR_WOULD_DEADLOCK
         IMGDL_ERROR_SHUT_DOWN IMGDL_ERROR_FORKED IMGDL_ERROR_OUT_OF_MEMORY IMGDL_ERROR_WAIT_TIMEOUT
         IMGDL_ERROR_NOT_READY IMGDL_ERROR_INTERNAL IMGDL_ERROR_INVALID_HEADER IMGDL_ERROR_UNSUPPORTED_SCHEME
-        IMGDL_ERROR_RESOLVE_FAILED IMGDL_ERROR_CONNECT_FAILED IMGDL_ERROR_CONNECTION_LOST
-        IMGDL_ERROR_TLS_FAILED IMGDL_ERROR_TLS_CERTIFICATE IMGDL_ERROR_PROTOCOL IMGDL_ERROR_TRUNCATED
-        IMGDL_ERROR_CONNECT_TIMEOUT IMGDL_ERROR_IDLE_TIMEOUT IMGDL_ERROR_TOTAL_TIMEOUT
+        IMGDL_ERROR_BACKGROUND_EXPIRED IMGDL_ERROR_RESOLVE_FAILED IMGDL_ERROR_CONNECT_FAILED
+        IMGDL_ERROR_CONNECTION_LOST IMGDL_ERROR_TLS_FAILED IMGDL_ERROR_TLS_CERTIFICATE IMGDL_ERROR_PROTOCOL
+        IMGDL_ERROR_TRUNCATED IMGDL_ERROR_CONNECT_TIMEOUT IMGDL_ERROR_IDLE_TIMEOUT IMGDL_ERROR_TOTAL_TIMEOUT
         IMGDL_ERROR_PROXY_FAILED IMGDL_ERROR_TOO_MANY_REDIRECTS IMGDL_ERROR_REDIRECT_REFUSED
-        IMGDL_ERROR_CONTENT_ENCODING IMGDL_ERROR_BODY_LIMIT IMGDL_ERROR_HEADER_LIMIT IMGDL_ERROR_PIXEL_LIMIT
-        IMGDL_FORMAT_UNKNOWN IMGDL_FORMAT_JPEG IMGDL_FORMAT_PNG IMGDL_FORMAT_WEBP IMGDL_FORMAT_GIF
+        IMGDL_ERROR_CONTENT_ENCODING IMGDL_ERROR_ADDRESS_REFUSED IMGDL_ERROR_TLS_PIN IMGDL_ERROR_BODY_LIMIT
+        IMGDL_ERROR_HEADER_LIMIT IMGDL_ERROR_PIXEL_LIMIT IMGDL_ERROR_FRAME_LIMIT
+        IMGDL_ERROR_SCAN_LIMIT IMGDL_ERROR_SIZE_LIMIT IMGDL_ERROR_ANIMATION_LIMIT IMGDL_ERROR_METADATA_LIMIT
+        IMGDL_ERROR_MEMORY_LIMIT IMGDL_ERROR_DECODE_TIMEOUT IMGDL_FORMAT_UNKNOWN
+        IMGDL_FORMAT_JPEG IMGDL_FORMAT_PNG IMGDL_FORMAT_WEBP IMGDL_FORMAT_GIF IMGDL_FORMAT_OTHER
         IMGDL_PIXEL_FORMAT_DEFAULT IMGDL_PIXEL_FORMAT_RGBA8 IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED
-        IMGDL_PIXEL_FORMAT_BGRA8 IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED IMGDL_DECODE_IGNORE_ORIENTATION
-        IMGDL_DECODE_SALVAGE IMGDL_EVENT_STARTED IMGDL_EVENT_RESPONSE IMGDL_EVENT_HEADER IMGDL_EVENT_PROGRESS
-        IMGDL_EVENT_PARTIAL IMGDL_EVENT_TERMINAL IMGDL_EVENT_ALL IMGDL_PRIORITY_LOW IMGDL_PRIORITY_NORMAL
-        IMGDL_PRIORITY_HIGH IMGDL_REQUEST_BODY IMGDL_REQUEST_DECODE IMGDL_REQUEST_NO_REDIRECTS
-        IMGDL_REQUEST_ALLOW_DOWNGRADE IMGDL_REQUEST_ANY_STATUS IMGDL_ORDER_FIFO IMGDL_ORDER_LIFO
-        IMGDL_SHUTDOWN_FINISH IMGDL_SHUTDOWN_CANCEL
-        IMGDL_DEFAULT_MAX_PIXELS IMGDL_DEFAULT_MAX_BODY_BYTES IMGDL_DEFAULT_MAX_CONCURRENT IMGDL_MAX_CONCURRENT_LIMIT
+        IMGDL_PIXEL_FORMAT_BGRA8 IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED IMGDL_PIXEL_FORMAT_RGB8
+        IMGDL_PIXEL_FORMAT_RGBA16 IMGDL_COLOUR_NOTE_ICC IMGDL_COLOUR_NOTE_SRGB IMGDL_COLOUR_NOTE_GAMMA
+        IMGDL_COLOUR_NOTE_CHROMATICITIES IMGDL_COLOUR_NOTE_CONVERTED IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE
+        IMGDL_COLOUR_AS_STORED IMGDL_COLOUR_SRGB IMGDL_DECODE_IGNORE_ORIENTATION
+        IMGDL_DECODE_SALVAGE IMGDL_DECODE_ALL_FRAMES IMGDL_DECODE_REQUIRE_ANIMATION IMGDL_DECODE_STRETCH
+        IMGDL_DECODE_SCALE_DOWN IMGDL_DECODE_THUMBNAIL_FIRST IMGDL_EVENT_STARTED IMGDL_EVENT_RESPONSE IMGDL_EVENT_HEADER
+        IMGDL_EVENT_PROGRESS IMGDL_EVENT_PARTIAL IMGDL_EVENT_TERMINAL IMGDL_EVENT_ALL IMGDL_PRIORITY_LOW
+        IMGDL_PRIORITY_NORMAL IMGDL_PRIORITY_HIGH IMGDL_REQUEST_BODY IMGDL_REQUEST_DECODE
+        IMGDL_REQUEST_NO_REDIRECTS IMGDL_REQUEST_ALLOW_DOWNGRADE IMGDL_REQUEST_ANY_STATUS
+        IMGDL_REQUEST_COOKIES IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES IMGDL_REQUEST_CONTINUE_IN_BACKGROUND
+        IMGDL_REQUEST_RETRY_FAILED IMGDL_REQUEST_FULL_URLS IMGDL_ORDER_FIFO IMGDL_ORDER_LIFO
+        IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES IMGDL_CONFIG_ALLOW_FILE_URLS IMGDL_CONFIG_ALLOW_DATA_URLS
+        IMGDL_SHUTDOWN_FINISH IMGDL_SHUTDOWN_CANCEL IMGDL_OBSERVED_STARTED IMGDL_OBSERVED_RESPONSE
+        IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR
+        IMGDL_VERSION_PATCH IMGDL_VERSION_NUMBER IMGDL_VERSION_STRING IMGDL_DEFAULT_MAX_PIXELS
+        IMGDL_DEFAULT_MAX_FRAMES IMGDL_DEFAULT_MAX_SCANS IMGDL_DEFAULT_MAX_METADATA_BYTES IMGDL_DEFAULT_SCALE_DOWN_BYTES IMGDL_MAX_TARGET IMGDL_RETRY_NONE
+        IMGDL_DEFAULT_RETRY_BASE_MS IMGDL_DEFAULT_RETRY_MAX_MS IMGDL_DEFAULT_MAX_BODY_BYTES
+        IMGDL_DEFAULT_MAX_CONCURRENT IMGDL_MAX_CONCURRENT_LIMIT IMGDL_DEFAULT_MEMORY_BUDGET
+        IMGDL_DEFAULT_BATCH_WIDTH
     }
     facts.insert("IMGDL_EXECUTOR_INLINE".into(), format!("{}", IMGDL_EXECUTOR_INLINE as usize));
     facts
@@ -153,11 +211,9 @@ fn read_header(text: &str) -> Header {
                 .filter(|name| !name.is_empty() && !name.ends_with("FORCE32")),
         );
     }
-    for part in code.split("typedef struct ").skip(1) {
-        let (name, body) = split_struct(part);
-        if let Some(body) = body {
-            let fields = body.split(';').flat_map(|group| group.split(',').map(last_word)).filter(|f| !f.is_empty());
-            header.structs.push((name, fields.collect()));
+    for part in code.split("struct ").skip(1) {
+        if let Some((name, body)) = split_struct(part) {
+            header.structs.push((name, body.split(';').flat_map(field_names).collect()));
         }
     }
     for part in code.split("IMGDL_API ").skip(1) {
@@ -166,15 +222,20 @@ fn read_header(text: &str) -> Header {
     header
 }
 
-/// Name and body of what follows "typedef struct "; no body for opaque ones.
-fn split_struct(part: &str) -> (String, Option<String>) {
-    let name = part.split_whitespace().next().unwrap().to_string();
-    let declaration = part.split(';').next().unwrap();
-    let body = declaration.contains('{').then(|| {
-        let start = part.find('{').unwrap();
-        part[start + 1..part.find('}').unwrap()].to_string()
-    });
-    (name, body)
+/// Name and body of what follows "struct "; None if nothing is declared there.
+fn split_struct(part: &str) -> Option<(String, &str)> {
+    let (name, rest) = part.split_once(char::is_whitespace)?;
+    let body = rest.trim_start().strip_prefix('{')?;
+    Some((name.to_string(), body.split('}').next()?))
+}
+
+/// The fields of one declaration, such as "uint32_t x, y", "uint64_t buckets[40]" or "void (*cancel)(void *started)".
+fn field_names(declaration: &str) -> Vec<String> {
+    if let Some((_, rest)) = declaration.split_once("(*") {
+        return vec![last_word(rest.split(')').next().unwrap())];
+    }
+    let names = declaration.split(',').map(|name| last_word(name.split('[').next().unwrap()));
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 // ---- This crate's declarations, written in C
@@ -185,7 +246,7 @@ fn c_type(rust: &str) -> String {
         return format!("{} *", c_type(target));
     }
     if let Some(target) = rust.strip_prefix("*const ") {
-        return format!("const {} *", c_type(target));
+        return format!("{} const *", c_type(target));
     }
     match rust {
         "c_void" => "void",
@@ -195,9 +256,48 @@ fn c_type(rust: &str) -> String {
         "i32" => "int32_t",
         "u64" => "uint64_t",
         "i64" => "int64_t",
+        "f64" => "double",
         other => other,
     }
     .to_string()
+}
+
+/// A pointer to such a value, with this name.
+fn c_pointer(rust: &str, name: &str) -> String {
+    let rust = rust.trim().trim_end_matches(',');
+    if let Some(function) = rust.strip_prefix("Option<unsafe extern \"C\" fn(") {
+        let (arguments, result) = function.trim_end_matches(['>', ',']).rsplit_once(')').unwrap();
+        let result = result.trim().strip_prefix("->").map_or("void".to_string(), c_type);
+        return format!("{result} (**{name})({})", c_arguments(arguments));
+    }
+    if let Some((item, count)) = rust.strip_prefix('[').and_then(|array| array.strip_suffix(']')?.split_once(';')) {
+        return format!("{} (*{name})[{}]", c_type(item), count.trim());
+    }
+    format!("{} *{name}", c_type(rust))
+}
+
+fn c_arguments(rust: &str) -> String {
+    let arguments = rust.split(',').filter_map(|argument| argument.split_once(':'));
+    let arguments: Vec<String> = arguments.map(|(name, kind)| format!("{} {}", c_type(kind), name.trim())).collect();
+    if arguments.is_empty() {
+        "void".to_string()
+    } else {
+        arguments.join(", ")
+    }
+}
+
+/// Struct, field and its type, of every struct.
+fn fields(source: &str) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    let plain: String = source.split("\nextern \"C\" {").next().unwrap().lines().map(|line| line.trim()).collect();
+    for part in plain.split("#[repr(C)]#[derive(Clone, Copy, Debug)]pub struct ").skip(1) {
+        let (name, body) = part.split_once(" {").unwrap();
+        for field in body.split('}').next().unwrap().split("pub ").skip(1) {
+            let (field, kind) = field.split_once(':').unwrap();
+            found.push((name.to_string(), field.to_string(), kind.to_string()));
+        }
+    }
+    found
 }
 
 /// Name to prototype.
@@ -208,22 +308,21 @@ fn prototypes(source: &str) -> BTreeMap<String, String> {
         let declaration = part.split(';').next().unwrap();
         let (name, rest) = declaration.split_once('(').unwrap();
         let (arguments, result) = rest.rsplit_once(')').unwrap();
-        let arguments: Vec<String> = arguments
-            .split(',')
-            .filter_map(|argument| argument.split_once(':'))
-            .map(|(name, kind)| format!("{} {}", c_type(kind), name.trim()))
-            .collect();
-        let arguments = if arguments.is_empty() { "void".to_string() } else { arguments.join(", ") };
+        let arguments = c_arguments(arguments);
         let result = result.trim().strip_prefix("->").map_or("void".to_string(), c_type);
         found.insert(name.to_string(), format!("{result} {name}({arguments});"));
     }
     found
 }
 
-fn c_program(header: &Header, prototypes: &BTreeMap<String, String>) -> String {
+fn c_program(header: &Header, source: &str) -> String {
     let mut program = String::from("#include <imgdl.h>\n#include <stdio.h>\n\n");
-    for prototype in prototypes.values() {
+    for prototype in prototypes(source).values() {
         program += &format!("{prototype}\n");
+    }
+    for (index, (name, field, kind)) in fields(source).iter().enumerate() {
+        let pointer = c_pointer(kind, "field");
+        program += &format!("void field{index}({name} *all) {{ {pointer} = &all->{field}; (void)field; }}\n");
     }
     program += "\nint main(void)\n{\n";
     for (name, fields) in &header.structs {
@@ -272,10 +371,9 @@ fn run_c(program: &str) -> Facts {
 #[test]
 fn everything_is_as_the_c_compiler_sees_it() {
     let header = read_header(&fs::read_to_string(include_directory().join("imgdl.h")).unwrap());
-    let prototypes = prototypes(include_str!("../src/lib.rs"));
-    let c = run_c(&c_program(&header, &prototypes));
+    let c = run_c(&c_program(&header, include_str!("../src/lib.rs")));
     let rust = rust_facts();
-    assert!(c.len() > 150, "the header was read badly: {} facts", c.len());
+    assert!(c.len() > 350, "the header was read badly: {} facts", c.len());
     for (name, value) in &c {
         assert_eq!(rust.get(name), Some(value), "{name}: Rust (left) and imgdl.h (right)");
     }
@@ -292,18 +390,31 @@ fn every_function_is_declared_and_linked() {
     let linked = functions! {
         imgdl_version imgdl_version_string imgdl_error_name imgdl_error_message imgdl_last_error
         imgdl_image_width imgdl_image_height imgdl_image_stride imgdl_image_format imgdl_image_pixel_format
-        imgdl_image_pixels imgdl_image_frame_count imgdl_image_orientation imgdl_image_is_complete
-        imgdl_image_pass imgdl_image_ready imgdl_image_retain imgdl_image_release imgdl_data_bytes
-        imgdl_data_length imgdl_data_retain imgdl_data_release imgdl_decode_options_init imgdl_image_info_init
-        imgdl_decode imgdl_decoder_create imgdl_decoder_feed imgdl_decoder_info imgdl_decoder_partial
-        imgdl_decoder_finish imgdl_decoder_destroy imgdl_executor_create_pumped imgdl_executor_fd
-        imgdl_executor_dispatch imgdl_executor_retain imgdl_executor_release imgdl_request_init
-        imgdl_config_init imgdl_downloader_create imgdl_downloader_shared imgdl_downloader_retain
-        imgdl_downloader_release imgdl_downloader_set_header imgdl_downloader_set_max_concurrent
-        imgdl_downloader_set_order imgdl_downloader_set_suspended imgdl_downloader_cancel_all
-        imgdl_downloader_current_count imgdl_downloader_wait_idle imgdl_downloader_shutdown
-        imgdl_downloader_destroy imgdl_download imgdl_token_cancel imgdl_token_set_priority imgdl_token_wait
-        imgdl_result_init imgdl_token_result imgdl_token_id imgdl_token_retain imgdl_token_release
+        imgdl_image_pixels imgdl_image_frame_count imgdl_image_frame imgdl_image_frame_duration_ms
+        imgdl_image_loop_count imgdl_image_scale_factor imgdl_image_orientation imgdl_image_is_complete
+        imgdl_image_is_good_enough imgdl_image_colour_notes imgdl_image_icc_profile
+        imgdl_image_pass imgdl_image_ready imgdl_image_create imgdl_image_retain imgdl_image_release
+        imgdl_data_bytes imgdl_data_length imgdl_data_retain imgdl_data_release imgdl_decode_options_init
+        imgdl_image_info_init imgdl_decode imgdl_decoder_create imgdl_decoder_feed imgdl_decoder_info
+        imgdl_decoder_partial imgdl_decoder_finish imgdl_decoder_destroy imgdl_executor_create_pumped
+        imgdl_executor_fd imgdl_executor_dispatch imgdl_executor_retain imgdl_executor_release
+        imgdl_request_init imgdl_outgoing_init imgdl_hooks_create imgdl_hooks_retain imgdl_hooks_release
+        imgdl_continue_unchanged imgdl_continue_with_request imgdl_continue_with_response
+        imgdl_continue_with_data imgdl_continue_with_credentials imgdl_continue_refused imgdl_config_init
+        imgdl_downloader_create imgdl_downloader_shared imgdl_downloader_retain imgdl_downloader_release
+        imgdl_downloader_set_header imgdl_downloader_get_header imgdl_downloader_set_max_concurrent
+        imgdl_downloader_set_max_per_host imgdl_downloader_max_concurrent imgdl_downloader_is_suspended
+        imgdl_downloader_set_order imgdl_downloader_set_suspended imgdl_downloader_enter_background
+        imgdl_downloader_enter_foreground imgdl_downloader_invalidate imgdl_downloader_reconfigure
+        imgdl_downloader_cancel_all imgdl_downloader_current_count imgdl_downloader_wait_idle
+        imgdl_downloader_shutdown imgdl_downloader_destroy imgdl_download imgdl_token_cancel
+        imgdl_token_set_priority imgdl_token_wait imgdl_result_init imgdl_token_result imgdl_token_id
+        imgdl_token_retain imgdl_token_release imgdl_batch_options_init imgdl_downloader_prefetch
+        imgdl_batch_cancel imgdl_batch_set_paused imgdl_batch_set_priority imgdl_batch_progress_get
+        imgdl_batch_retain imgdl_batch_release imgdl_metrics_init imgdl_token_metrics
+        imgdl_downloader_set_observer imgdl_histogram_quantile imgdl_stats_init imgdl_downloader_stats
+        imgdl_coder_register imgdl_coder_release imgdl_transport_register imgdl_transfer_response
+        imgdl_transfer_body imgdl_transfer_end imgdl_transfer_release
     };
     assert!(linked.iter().all(|(_, address)| !address.is_null()));
     let linked: BTreeSet<String> = linked.iter().map(|(name, _)| name.to_string()).collect();

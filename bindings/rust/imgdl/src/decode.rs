@@ -1,13 +1,14 @@
 //! Pictures in memory, whole or in pieces.
 
-use std::mem;
 use std::ptr::{self, NonNull};
 
 use imgdl_sys as sys;
 
-use crate::convert::check;
+use crate::coder::RegisteredCoder;
+use crate::convert::{check, filled};
 use crate::error::{Code, Result};
-use crate::image::{Image, ImageInfo, PixelFormat};
+use crate::format::{Format, ImageInfo, PixelFormat};
+use crate::image::Image;
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,7 +16,22 @@ pub struct DecodeOptions {
     pixel_format: Option<PixelFormat>,
     flags: sys::imgdl_decode_flags,
     max_pixels: u64,
+    target: (u32, u32),
+    max_output_bytes: u64,
+    max_frames: u32,
+    format_hint: Option<Format>,
+    coder: Option<CoderTicket>,
 }
+
+/// "The pointer is a ticket that is looked up, never an address": when its coder is gone that is an error, never
+/// damage.
+#[derive(Clone, Copy, Debug)]
+struct CoderTicket(*mut sys::imgdl_coder);
+
+// SAFETY: only a number here; "Every function may be called from any thread".
+unsafe impl Send for CoderTicket {}
+// SAFETY: as for Send.
+unsafe impl Sync for CoderTicket {}
 
 impl DecodeOptions {
     /// RGBA8 with straight alpha, turned as its EXIF orientation says, at most 100 000 000 pixels.
@@ -30,12 +46,12 @@ impl DecodeOptions {
 
     /// Leaves the picture as stored, whatever its EXIF orientation says.
     pub fn ignore_orientation(self) -> DecodeOptions {
-        DecodeOptions { flags: self.flags | sys::IMGDL_DECODE_IGNORE_ORIENTATION, ..self }
+        self.with(sys::IMGDL_DECODE_IGNORE_ORIENTATION)
     }
 
     /// A cut or broken picture is still an error, but [the pixels that could be had](crate::Error::image) come with it.
     pub fn salvage(self) -> DecodeOptions {
-        DecodeOptions { flags: self.flags | sys::IMGDL_DECODE_SALVAGE, ..self }
+        self.with(sys::IMGDL_DECODE_SALVAGE)
     }
 
     /// Refuses pictures with more pixels, before anything is allocated for them. 0 is the default.
@@ -43,16 +59,70 @@ impl DecodeOptions {
         DecodeOptions { max_pixels, ..self }
     }
 
+    /// Decodes to a size that fits into this box, never larger than stored, and keeps the picture's proportions; 0:
+    /// that side is free. At most 1 048 576.
+    ///
+    /// ```
+    /// let thumbnail = imgdl::DecodeOptions::new().fit(400, 300);
+    /// let exactly = imgdl::DecodeOptions::new().fit(400, 300).stretch();
+    /// ```
+    pub fn fit(self, width: u32, height: u32) -> DecodeOptions {
+        DecodeOptions { target: (width, height), ..self }
+    }
+
+    /// As large as the box of [`fit`](DecodeOptions::fit) exactly, whatever the picture's own proportions; if both
+    /// its sides are given.
+    pub fn stretch(self) -> DecodeOptions {
+        self.with(sys::IMGDL_DECODE_STRETCH)
+    }
+
+    /// Large pictures come smaller, so that all decoded frames together fit into so many bytes; 0 is the default of 60
+    /// MiB. Goes before [`fit`](DecodeOptions::fit).
+    pub fn scale_down(self, max_output_bytes: u64) -> DecodeOptions {
+        DecodeOptions { max_output_bytes, ..self }.with(sys::IMGDL_DECODE_SCALE_DOWN)
+    }
+
+    /// Decodes every frame of an animation, not the first alone.
+    pub fn all_frames(self) -> DecodeOptions {
+        self.with(sys::IMGDL_DECODE_ALL_FRAMES)
+    }
+
+    /// A picture of one frame is an error, [`Code::BAD_IMAGE_DATA`].
+    pub fn require_animation(self) -> DecodeOptions {
+        self.with(sys::IMGDL_DECODE_REQUIRE_ANIMATION)
+    }
+
+    /// Refuses animations with more frames, [`Code::FRAME_LIMIT`]. 0 is the default of 1000.
+    pub fn max_frames(self, max_frames: u32) -> DecodeOptions {
+        DecodeOptions { max_frames, ..self }
+    }
+
+    /// For data whose beginning does not tell what it is.
+    pub fn format_hint(self, format: Format) -> DecodeOptions {
+        DecodeOptions { format_hint: Some(format), ..self }
+    }
+
+    /// Decodes with this codec of yours and no other. It does not keep the codec: when that is gone decoding is
+    /// refused.
+    pub fn coder(self, coder: &RegisteredCoder) -> DecodeOptions {
+        DecodeOptions { coder: Some(CoderTicket(coder.raw())), ..self }
+    }
+
+    fn with(self, flags: sys::imgdl_decode_flags) -> DecodeOptions {
+        DecodeOptions { flags: self.flags | flags, ..self }
+    }
+
     pub(crate) fn to_raw(self) -> sys::imgdl_decode_options {
-        let mut raw = mem::MaybeUninit::<sys::imgdl_decode_options>::zeroed();
-        // SAFETY: as many bytes as it is told. All zeros is a valid value besides.
-        let mut raw = unsafe {
-            sys::imgdl_decode_options_init(raw.as_mut_ptr(), mem::size_of::<sys::imgdl_decode_options>());
-            raw.assume_init()
-        };
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_decode_options_init) };
         raw.pixel_format = self.pixel_format.map_or(sys::IMGDL_PIXEL_FORMAT_DEFAULT, PixelFormat::raw);
         raw.flags = self.flags;
         raw.max_pixels = self.max_pixels;
+        (raw.target_width, raw.target_height) = self.target;
+        raw.max_output_bytes = self.max_output_bytes;
+        raw.max_frames = self.max_frames;
+        raw.format_hint = self.format_hint.map_or(sys::IMGDL_FORMAT_UNKNOWN, Format::raw);
+        raw.coder = self.coder.map_or(ptr::null_mut(), |coder| coder.0);
         raw
     }
 }
@@ -121,14 +191,12 @@ impl Decoder {
 
     /// What the header of the picture tells; None while it is not complete.
     pub fn info(&self) -> Result<Option<ImageInfo>> {
-        let mut raw = mem::MaybeUninit::<sys::imgdl_image_info>::zeroed();
-        // SAFETY: as many bytes as it is told.
-        unsafe { sys::imgdl_image_info_init(raw.as_mut_ptr(), mem::size_of::<sys::imgdl_image_info>()) };
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_image_info_init) };
         // SAFETY: a living handle, an initialised struct.
-        match unsafe { sys::imgdl_decoder_info(self.0.as_ptr(), raw.as_mut_ptr()) } {
+        match unsafe { sys::imgdl_decoder_info(self.0.as_ptr(), &mut raw) } {
             sys::IMGDL_ERROR_NOT_READY => Ok(None),
-            // SAFETY: initialised above.
-            status => check(status).map(|()| Some(ImageInfo::from_raw(unsafe { raw.assume_init_ref() }))),
+            status => check(status).map(|()| Some(ImageInfo::from_raw(&raw))),
         }
     }
 

@@ -1,40 +1,24 @@
 //! The downloader: queue, connections, threads.
 
 use std::fmt;
-use std::mem::{self, size_of, MaybeUninit};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::mem;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use imgdl_sys as sys;
 
-use crate::convert::{c_string, check, milliseconds, wait_milliseconds};
+use crate::batch::{self, Batch, BatchOptions};
+use crate::builder::{Builder, Order};
+use crate::convert::{c_string, check, filled, milliseconds, wait_milliseconds};
 use crate::error::{Code, Error, Result};
 use crate::executor::Executor;
+use crate::guard;
 use crate::image::Image;
+use crate::loader::{self, Loader};
+use crate::observing::{self, Observation, Observer, Stats};
 use crate::request::Request;
 use crate::sink::{self, Done};
 use crate::token::Token;
-
-/// The order among waiting requests of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// First come, first served.
-    #[default]
-    Fifo,
-    /// Newest first.
-    Lifo,
-}
-
-impl Order {
-    fn raw(self) -> sys::imgdl_order {
-        match self {
-            Order::Fifo => sys::IMGDL_ORDER_FIFO,
-            Order::Lifo => sys::IMGDL_ORDER_LIFO,
-        }
-    }
-}
 
 /// What a shutdown does with accepted downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,111 +29,11 @@ pub enum Shutdown {
     Cancel,
 }
 
-/// How to make a [`Downloader`]. Zero is the default everywhere.
+/// Queues requests, runs a bounded number of transfers, and lets requests that ask for the same bytes share one. Make
+/// one and keep it. Clones are references to the same downloader.
 ///
-/// ```no_run
-/// # fn main() -> Result<(), imgdl::Error> {
-/// let downloader = imgdl::Downloader::builder().max_concurrent(12).user_agent("viewer/3.1").build()?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone, Debug, Default)]
-#[must_use = "a builder does nothing until build() is called"]
-pub struct Builder {
-    max_concurrent: u32,
-    order: Order,
-    decode_threads: u32,
-    connect_timeout: Duration,
-    idle_timeout: Duration,
-    max_redirects: u32,
-    user_agent: Option<String>,
-    ca_file: Option<PathBuf>,
-    executor: Executor,
-}
-
-impl Builder {
-    /// How many transfers may run; 6 by default, 10 000 at most.
-    pub fn max_concurrent(self, max_concurrent: u32) -> Builder {
-        Builder { max_concurrent, ..self }
-    }
-
-    /// Among waiting requests of one priority.
-    pub fn order(self, order: Order) -> Builder {
-        Builder { order, ..self }
-    }
-
-    /// How many threads decode; one for each core by default, 256 at most.
-    pub fn decode_threads(self, decode_threads: u32) -> Builder {
-        Builder { decode_threads, ..self }
-    }
-
-    /// For name, connection and TLS; 15 seconds by default.
-    pub fn connect_timeout(self, timeout: Duration) -> Builder {
-        Builder { connect_timeout: timeout, ..self }
-    }
-
-    /// Without a byte; 15 seconds by default.
-    pub fn idle_timeout(self, timeout: Duration) -> Builder {
-        Builder { idle_timeout: timeout, ..self }
-    }
-
-    /// 10 by default, 100 at most.
-    pub fn max_redirects(self, max_redirects: u32) -> Builder {
-        Builder { max_redirects, ..self }
-    }
-
-    /// "imgdl/1.0.0" by default.
-    pub fn user_agent(self, user_agent: impl Into<String>) -> Builder {
-        Builder { user_agent: Some(user_agent.into()), ..self }
-    }
-
-    /// PEM certificates to trust instead of the system's.
-    pub fn ca_file(self, path: impl AsRef<Path>) -> Builder {
-        Builder { ca_file: Some(path.as_ref().to_path_buf()), ..self }
-    }
-
-    /// Where callbacks run of requests that name no executor; by default on a thread of the downloader.
-    pub fn executor(self, executor: impl Into<Executor>) -> Builder {
-        Builder { executor: executor.into(), ..self }
-    }
-
-    /// Makes the downloader.
-    pub fn build(self) -> Result<Downloader> {
-        let user_agent = self.user_agent.map(|text| c_string(&text, Code::INVALID_HEADER, "the user agent"));
-        let user_agent = user_agent.transpose()?;
-        let ca_file = self.ca_file.map(|path| std::ffi::CString::new(path.as_os_str().as_bytes()));
-        let ca_file = ca_file
-            .transpose()
-            .map_err(|_| Error::new(Code::INVALID_OPERATION, "the path of ca_file holds a NUL".into()))?;
-        let (executor, _keeps_executor) = self.executor.resolve()?;
-
-        let mut raw = MaybeUninit::<sys::imgdl_config>::zeroed();
-        // SAFETY: as many bytes as it is told; all zeros is a valid value besides.
-        let mut raw = unsafe {
-            sys::imgdl_config_init(raw.as_mut_ptr(), size_of::<sys::imgdl_config>());
-            raw.assume_init()
-        };
-        raw.max_concurrent = self.max_concurrent;
-        raw.order = self.order.raw();
-        raw.decode_threads = self.decode_threads;
-        raw.connect_timeout_ms = milliseconds(self.connect_timeout);
-        raw.idle_timeout_ms = milliseconds(self.idle_timeout);
-        raw.max_redirects = self.max_redirects;
-        raw.user_agent = user_agent.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        raw.ca_file = ca_file.as_ref().map_or(ptr::null(), |text| text.as_ptr());
-        raw.executor = executor;
-        let mut downloader = ptr::null_mut();
-        // SAFETY: the struct and what it points to live until the library returns.
-        check(unsafe { sys::imgdl_downloader_create(&raw, &mut downloader) })?;
-        Ok(Downloader::from_owned(downloader))
-    }
-}
-
-/// Queues requests, runs a bounded number of transfers, and lets requests that ask for the same bytes share one. Make one
-/// and keep it. Clones are references to the same downloader.
-///
-/// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping never
-/// waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
+/// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping
+/// never waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), imgdl::Error> {
@@ -160,7 +44,11 @@ impl Builder {
 /// # Ok(())
 /// # }
 /// ```
-pub struct Downloader(NonNull<sys::imgdl_downloader>);
+pub struct Downloader {
+    raw: NonNull<sys::imgdl_downloader>,
+    /// Of requests that name none.
+    executor: Executor,
+}
 
 // SAFETY: "Every function may be called from any thread, also inside callbacks", and nothing is said about downloaders
 // that would be one at a time.
@@ -169,12 +57,12 @@ unsafe impl Send for Downloader {}
 unsafe impl Sync for Downloader {}
 
 impl Downloader {
-    fn from_owned(raw: *mut sys::imgdl_downloader) -> Downloader {
-        Downloader(NonNull::new(raw).expect("a downloader was given"))
+    pub(crate) fn from_owned(raw: *mut sys::imgdl_downloader, executor: Executor) -> Downloader {
+        Downloader { raw: NonNull::new(raw).expect("a downloader was given"), executor }
     }
 
     fn raw(&self) -> *mut sys::imgdl_downloader {
-        self.0.as_ptr()
+        self.raw.as_ptr()
     }
 
     /// One with defaults.
@@ -192,7 +80,7 @@ impl Downloader {
         let mut raw = ptr::null_mut();
         // SAFETY: an out-parameter.
         check(unsafe { sys::imgdl_downloader_shared(&mut raw) })?;
-        Ok(Downloader::from_owned(raw))
+        Ok(Downloader::from_owned(raw, Executor::default()))
     }
 
     /// Asks for one download; does not wait for the network.
@@ -208,14 +96,47 @@ impl Downloader {
         download.image.ok_or_else(|| Error::new(Code::INTERNAL, "no image came with success".into()))
     }
 
-    /// Sets a header that every later request carries; None takes it out of the requests, also a default one. The defaults
-    /// are Accept and User-Agent.
+    /// Sets a header that every later request carries; None takes it out of the requests, also a default one. The
+    /// defaults are Accept and User-Agent.
     pub fn set_header(&self, name: &str, value: Option<&str>) -> Result<()> {
         let name = c_string(name, Code::INVALID_HEADER, "the name of the header")?;
         let value = value.map(|text| c_string(text, Code::INVALID_HEADER, "the header")).transpose()?;
         let value = value.as_ref().map_or(ptr::null(), |text| text.as_ptr());
         // SAFETY: a living handle, strings that live until the library returns.
         check(unsafe { sys::imgdl_downloader_set_header(self.raw(), name.as_ptr(), value) })
+    }
+
+    /// The value that later requests carry: what [`set_header`](Downloader::set_header) set, or the default.
+    pub fn header(&self, name: &str) -> Result<Option<String>> {
+        let name = c_string(name, Code::INVALID_HEADER, "the name of the header")?;
+        let mut buffer = vec![0_u8; 256];
+        loop {
+            let mut length = 0;
+            let (start, size) = (buffer.as_mut_ptr().cast(), buffer.len());
+            // SAFETY: a living handle, a string that lives until the library returns, as many bytes as it is told.
+            match unsafe { sys::imgdl_downloader_get_header(self.raw(), name.as_ptr(), start, size, &mut length) } {
+                sys::IMGDL_ERROR_NOT_READY => return Ok(None),
+                status => check(status)?,
+            }
+            if length < buffer.len() {
+                buffer.truncate(length);
+                return Ok(Some(String::from_utf8_lossy(&buffer).into_owned()));
+            }
+            // It may change meanwhile: so it is asked for again until it fits.
+            buffer.resize(length + 1, 0);
+        }
+    }
+
+    /// What [`set_max_concurrent`](Downloader::set_max_concurrent) or the builder set.
+    pub fn max_concurrent(&self) -> u32 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_downloader_max_concurrent(self.raw()) }
+    }
+
+    /// Running transfers to one host and port; 0: no limit of its own.
+    pub fn set_max_per_host(&self, max_per_host: u32) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_set_max_per_host(self.raw(), max_per_host) })
     }
 
     /// How many transfers may run, 1 to 10 000. Fewer than now: the running ones run on.
@@ -234,6 +155,118 @@ impl Downloader {
     pub fn set_suspended(&self, suspended: bool) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_downloader_set_suspended(self.raw(), suspended.into()) })
+    }
+
+    /// Whether it is suspended.
+    pub fn is_suspended(&self) -> bool {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_downloader_is_suspended(self.raw()) != 0 }
+    }
+
+    /// From now on only requests with [`continue_in_background`](Request::continue_in_background) start and run; the
+    /// transfers of the others pause, and their clocks with them. After `grace` (zero: no end) those that still run end
+    /// with [`Code::BACKGROUND_EXPIRED`].
+    pub fn enter_background(&self, grace: Duration) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_enter_background(self.raw(), milliseconds(grace)) })
+    }
+
+    /// As before [`enter_background`](Downloader::enter_background).
+    pub fn enter_foreground(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_enter_foreground(self.raw()) })
+    }
+
+    /// Takes no more requests, [`Code::INVALID_OPERATION`], until [`reconfigure`](Downloader::reconfigure). What there
+    /// is is cancelled with [`Shutdown::Cancel`]; with [`Shutdown::Finish`] what runs runs to its end, and what waits
+    /// ends with [`Code::INVALID_OPERATION`].
+    pub fn invalidate(&self, mode: Shutdown) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_invalidate(self.raw(), (mode == Shutdown::Cancel).into()) })
+    }
+
+    /// A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in
+    /// memory, and goes on as the builder says; `decode_threads`, `executor` and headers that were set stay. On failure
+    /// nothing has changed.
+    pub fn reconfigure(&self, builder: Builder) -> Result<()> {
+        // SAFETY: a living handle; the struct lives until the library returns.
+        builder.read(|config| unsafe { sys::imgdl_downloader_reconfigure(self.raw(), config) })
+    }
+
+    /// Asks for all of them, few at a time and at low priority: for a list that scrolls, or a set of files. Each
+    /// request has its own callback; without one its result is dropped. One that is not valid refuses the batch as a
+    /// whole.
+    ///
+    /// ```no_run
+    /// use imgdl::{BatchOptions, Request};
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// # let downloader = imgdl::Downloader::shared()?;
+    /// let requests = (0..100).map(|n| Request::new(format!("https://example.org/{n}.jpg")).body_only());
+    /// let options = BatchOptions::new().on_progress(|now| println!("{} of {}", now.finished, now.total));
+    /// let batch = downloader.prefetch(requests, options)?;
+    /// println!("{} failed", batch.wait()?.failed);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prefetch(&self, requests: impl IntoIterator<Item = Request>, options: BatchOptions) -> Result<Batch> {
+        // SAFETY: a living handle.
+        unsafe { batch::submit(self.raw(), &self.executor, requests.into_iter().collect(), options) }
+    }
+
+    /// Calls `observer` for every transfer, in place of the one that was set before. It runs on the library's thread
+    /// that drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a
+    /// panic it is not called again.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let downloader = imgdl::Downloader::new()?;
+    /// downloader.set_observer(|seen| println!("{:?} {}", seen.kind, seen.url))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn set_observer(&self, observer: impl FnMut(&Observation<'_>) + Send + 'static) -> Result<()> {
+        let user_data = guard::into_user_data(Observer::new(observer));
+        // SAFETY: a living handle; the closure is Send. It is disposed of in any case: "or before the return of an
+        // error".
+        check(unsafe {
+            sys::imgdl_downloader_set_observer(
+                self.raw(),
+                Some(observing::observe),
+                user_data,
+                Some(guard::dispose::<Observer>),
+            )
+        })
+    }
+
+    /// Takes the observer out.
+    pub fn remove_observer(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_set_observer(self.raw(), None, ptr::null_mut(), None) })
+    }
+
+    /// Counts and times since the downloader was made.
+    pub fn stats(&self) -> Result<Stats> {
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_stats_init) };
+        // SAFETY: a living handle, an initialised struct.
+        check(unsafe { sys::imgdl_downloader_stats(self.raw(), &mut raw) })?;
+        Ok(Stats::from_raw(&raw))
+    }
+
+    /// Loads URLs of this scheme with a loader of yours: "app" for app://…, or "https" in place of the built-in one.
+    /// Running transfers are not touched. The loader is dropped when it was taken out or the downloader has ended, and
+    /// no transfer uses it.
+    pub fn register_transport(&self, scheme: &str, loader: impl Loader) -> Result<()> {
+        let scheme = c_string(scheme, Code::INVALID_ARGUMENT, "the scheme")?;
+        // SAFETY: a living handle, a string that lives until the library returns.
+        loader::register(loader, |table| unsafe { sys::imgdl_transport_register(self.raw(), scheme.as_ptr(), table) })
+    }
+
+    /// Takes the loader of this scheme out; the built-in one is back.
+    pub fn unregister_transport(&self, scheme: &str) -> Result<()> {
+        let scheme = c_string(scheme, Code::INVALID_ARGUMENT, "the scheme")?;
+        // SAFETY: a living handle, a string that lives until the library returns.
+        check(unsafe { sys::imgdl_transport_register(self.raw(), scheme.as_ptr(), ptr::null()) })
     }
 
     /// Cancels every download accepted so far.
@@ -260,9 +293,10 @@ impl Downloader {
         check(unsafe { sys::imgdl_downloader_wait_idle(self.raw(), wait_milliseconds(timeout)) })
     }
 
-    /// Takes no more requests and ends, without waiting. Every outstanding [`Event::Finished`](crate::Event::Finished) is
-    /// delivered on its own executor; `done` comes last, on a thread of its own, when no thread, descriptor or connection
-    /// of the downloader is left. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`] up.
+    /// Takes no more requests and ends, without waiting. Every outstanding [`Event::Finished`](crate::Event::Finished)
+    /// is delivered on its own executor; `done` comes last, on a thread of its own, when no thread, descriptor or
+    /// connection of the downloader is left. Called again with [`Shutdown::Cancel`] it hurries a [`Shutdown::Finish`]
+    /// up.
     pub fn shutdown(&self, mode: Shutdown, done: impl FnOnce() + Send + 'static) -> Result<()> {
         let mode = match mode {
             Shutdown::Finish => sys::IMGDL_SHUTDOWN_FINISH,
@@ -298,7 +332,7 @@ impl Clone for Downloader {
     fn clone(&self) -> Downloader {
         // SAFETY: a living handle: the same one comes back, with one more reference.
         unsafe { sys::imgdl_downloader_retain(self.raw()) };
-        Downloader(self.0)
+        Downloader { raw: self.raw, executor: self.executor.clone() }
     }
 }
 

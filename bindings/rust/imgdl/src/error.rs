@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::convert::static_text;
 use crate::image::Image;
+use crate::observing::Metrics;
 
 /// Short for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -28,15 +29,17 @@ codes! {
     BAD_IMAGE_DATA = IMGDL_ERROR_BAD_IMAGE_DATA;
     /// The server says that the caller's copy is still good.
     NOT_MODIFIED = IMGDL_ERROR_NOT_MODIFIED;
+    /// It failed for good less than [`failure_ttl`](crate::Builder::failure_ttl) ago.
+    BLACKLISTED = IMGDL_ERROR_BLACKLISTED;
     /// The downloader could not begin it.
     INVALID_OPERATION = IMGDL_ERROR_INVALID_OPERATION;
-    /// The HTTP status is not 200 to 299; [`Error::http_status`] tells which.
+    /// The HTTP status is not an accepted one; [`Error::http_status`] tells which.
     INVALID_STATUS = IMGDL_ERROR_INVALID_STATUS;
     /// By [`Token::cancel`](crate::Token::cancel), `cancel_all`, `shutdown`, `close`, or a panic in its callback.
     CANCELLED = IMGDL_ERROR_CANCELLED;
-    /// The response makes no sense.
+    /// A hook refused the response.
     INVALID_RESPONSE = IMGDL_ERROR_INVALID_RESPONSE;
-    /// The response is of a type that was not asked for.
+    /// The response is of none of the [accepted types](crate::Request::accepted_types).
     INVALID_CONTENT_TYPE = IMGDL_ERROR_INVALID_CONTENT_TYPE;
     /// A value out of range.
     INVALID_ARGUMENT = IMGDL_ERROR_INVALID_ARGUMENT;
@@ -60,8 +63,10 @@ codes! {
     INTERNAL = IMGDL_ERROR_INTERNAL;
     /// CR, LF, NUL or other bytes that no header, method or credential has.
     INVALID_HEADER = IMGDL_ERROR_INVALID_HEADER;
-    /// Neither http nor https.
+    /// Neither http nor https, nor a scheme that was allowed or registered.
     UNSUPPORTED_SCHEME = IMGDL_ERROR_UNSUPPORTED_SCHEME;
+    /// The time given to [`enter_background`](crate::Downloader::enter_background) is over.
+    BACKGROUND_EXPIRED = IMGDL_ERROR_BACKGROUND_EXPIRED;
     /// The host's name has no address.
     RESOLVE_FAILED = IMGDL_ERROR_RESOLVE_FAILED;
     /// No connection could be made.
@@ -90,12 +95,30 @@ codes! {
     REDIRECT_REFUSED = IMGDL_ERROR_REDIRECT_REFUSED;
     /// The compressed body is broken.
     CONTENT_ENCODING = IMGDL_ERROR_CONTENT_ENCODING;
+    /// A private address, with [`deny_private_addresses`](crate::Builder::deny_private_addresses).
+    ADDRESS_REFUSED = IMGDL_ERROR_ADDRESS_REFUSED;
+    /// The server's public key is not the pinned one.
+    TLS_PIN = IMGDL_ERROR_TLS_PIN;
     /// [`max_body_bytes`](crate::Request::max_body_bytes), announced or received.
     BODY_LIMIT = IMGDL_ERROR_BODY_LIMIT;
     /// More than 256 KiB of response header.
     HEADER_LIMIT = IMGDL_ERROR_HEADER_LIMIT;
     /// [`max_pixels`](crate::DecodeOptions::max_pixels), from the picture's header.
     PIXEL_LIMIT = IMGDL_ERROR_PIXEL_LIMIT;
+    /// [`max_frames`](crate::DecodeOptions::max_frames).
+    FRAME_LIMIT = IMGDL_ERROR_FRAME_LIMIT;
+    /// The C interface's `max_scans`.
+    SCAN_LIMIT = IMGDL_ERROR_SCAN_LIMIT;
+    /// The C interface's `max_side`.
+    SIZE_LIMIT = IMGDL_ERROR_SIZE_LIMIT;
+    /// The C interface's `max_animation_pixels`.
+    ANIMATION_LIMIT = IMGDL_ERROR_ANIMATION_LIMIT;
+    /// The C interface's `max_metadata_bytes`.
+    METADATA_LIMIT = IMGDL_ERROR_METADATA_LIMIT;
+    /// The C interface's `max_memory_bytes`.
+    MEMORY_LIMIT = IMGDL_ERROR_MEMORY_LIMIT;
+    /// The C interface's `max_decode_ms`.
+    DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
 }
 
 impl Code {
@@ -144,11 +167,20 @@ pub struct Error {
     http_status: i32,
     image: Option<Image>,
     is_panic: bool,
+    details: Option<Box<Details>>,
+}
+
+/// What only downloads that failed at their end have.
+#[derive(Clone)]
+pub(crate) struct Details {
+    pub(crate) content_type: String,
+    pub(crate) preview: Vec<u8>,
+    pub(crate) metrics: Option<Metrics>,
 }
 
 impl Error {
     pub(crate) fn new(code: Code, message: String) -> Error {
-        Error { code, message, http_status: 0, image: None, is_panic: false }
+        Error { code, message, http_status: 0, image: None, is_panic: false, details: None }
     }
 
     pub(crate) fn with_http_status(self, http_status: i32) -> Error {
@@ -159,8 +191,17 @@ impl Error {
         Error { image, ..self }
     }
 
+    pub(crate) fn with_details(self, details: Details) -> Error {
+        Error { details: Some(Box::new(details)), ..self }
+    }
+
+    /// The same, with what it is about before the message.
+    pub(crate) fn about(self, subject: &str) -> Error {
+        Error { message: format!("{subject}: {}", self.message), ..self }
+    }
+
     pub(crate) fn panic(message: &str) -> Error {
-        let message = format!("the callback of this download panicked: {message}");
+        let message = format!("its callback panicked: {message}");
         Error { is_panic: true, ..Error::new(Code::CANCELLED, message) }
     }
 
@@ -182,6 +223,21 @@ impl Error {
     /// Of the last response; 0 if there was none.
     pub fn http_status(&self) -> i32 {
         self.http_status
+    }
+
+    /// The media type of the last response, in lower case, without parameters; "" when it said none.
+    pub fn content_type(&self) -> &str {
+        self.details.as_ref().map_or("", |details| &details.content_type)
+    }
+
+    /// The first bytes of the body that was refused, 512 at most: what a server says about an error, for instance.
+    pub fn preview(&self) -> &[u8] {
+        self.details.as_ref().map_or(&[], |details| &details.preview)
+    }
+
+    /// Where the time went, of a download that was accepted.
+    pub fn metrics(&self) -> Option<&Metrics> {
+        self.details.as_ref().and_then(|details| details.metrics.as_ref())
     }
 
     /// With [`DecodeOptions::salvage`](crate::DecodeOptions::salvage), the pixels that could be had.

@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::ops::BitOr;
-use std::slice;
 
 use imgdl_sys as sys;
 
-use crate::convert::copied_text;
+use crate::body::Body;
+use crate::convert::{copied_text, lent};
 use crate::error::Error;
-use crate::image::{Body, Image, ImageInfo};
+use crate::format::ImageInfo;
+use crate::headers::{copied_headers, header_value};
+use crate::image::Image;
+use crate::observing::Metrics;
 
 /// A set of kinds of event. [`Event::Finished`] always comes, and need not be asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,8 +81,22 @@ pub struct Download {
     pub body: Option<Body>,
     /// Of the last response.
     pub http_status: i32,
+    /// The media type of the last response, in lower case, without parameters; "" when it said none.
+    pub content_type: String,
+    /// Where the time went.
+    pub metrics: Option<Metrics>,
     /// The last response, of requests without a callback. With one, it comes in [`Event::Response`].
     pub response: Option<Response>,
+}
+
+/// A redirect that was followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hop {
+    /// That answered with the redirect; as [`Response::url`].
+    pub url: String,
+    /// Such as 302.
+    pub status: i32,
 }
 
 /// What a server answered.
@@ -92,10 +109,15 @@ pub struct Response {
     pub http_version: i32,
     /// How many redirects led here.
     pub redirect_count: u32,
+    /// These redirects, in order.
+    pub hops: Vec<Hop>,
     /// None when the server did not tell.
     pub content_length: Option<u64>,
-    /// The URL that answered, without user, password and fragment.
+    /// The URL that answered, without user, password and fragment, and, unless the request has
+    /// [`full_urls`](crate::Request::full_urls), with dots for the values in its query.
     pub url: String,
+    /// Its media type in lower case, without parameters; "" when there is none.
+    pub content_type: String,
     /// Names and values as received, repeated ones too.
     pub headers: Vec<(String, String)>,
 }
@@ -103,7 +125,7 @@ pub struct Response {
 impl Response {
     /// The first value of a header, whatever the case of its name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        header_value(&self.headers, name)
     }
 
     /// A copy.
@@ -111,20 +133,21 @@ impl Response {
     /// # Safety
     /// `raw` and what it points to are valid during the call.
     pub(crate) unsafe fn copy(raw: &sys::imgdl_response) -> Response {
-        let headers = match raw.header_count {
-            0 => &[],
-            // SAFETY: as many as the struct says.
-            count => unsafe { slice::from_raw_parts(raw.headers, count) },
+        // SAFETY: as many as the struct says; all of it is as valid as the struct.
+        let (headers, hops) = unsafe {
+            (copied_headers(lent(raw.headers, raw.header_count)), lent(raw.hops, raw.redirect_count as usize))
         };
-        // SAFETY: all of it is as valid as the struct.
+        // SAFETY: the same.
         let text = |text| unsafe { copied_text(text) };
         Response {
             status: raw.status,
             http_version: raw.http_version,
             redirect_count: raw.redirect_count,
+            hops: hops.iter().map(|hop| Hop { url: text(hop.url), status: hop.status }).collect(),
             content_length: known(raw.content_length),
             url: text(raw.url),
-            headers: headers.iter().map(|header| (text(header.name), text(header.value))).collect(),
+            content_type: text(raw.content_type),
+            headers,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::os::unix::io::{AsRawFd, RawFd};
 use std::ptr::{self, NonNull};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, ThreadId};
 
 use imgdl_sys as sys;
 
@@ -39,7 +40,7 @@ impl Executor {
             Place::Pumped(pump) => {
                 let gone = || Error::new(Code::INVALID_HANDLE, "its pumped executor has been dropped".into());
                 let pump = pump.upgrade().ok_or_else(gone)?;
-                Ok((pump.0.as_ptr(), Some(pump)))
+                Ok((pump.raw.as_ptr(), Some(pump)))
             }
         }
     }
@@ -56,7 +57,22 @@ impl fmt::Debug for Executor {
 }
 
 /// Owns the one reference to a pumped executor.
-pub(crate) struct Pump(NonNull<sys::imgdl_executor>);
+pub(crate) struct Pump {
+    raw: NonNull<sys::imgdl_executor>,
+    /// The thread that it belongs to.
+    owner: Mutex<ThreadId>,
+}
+
+impl Pump {
+    /// Whether waiting on this thread for its callbacks would be for ever.
+    pub(crate) fn is_here(&self) -> bool {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) == thread::current().id()
+    }
+
+    fn move_here(&self) {
+        *self.owner.lock().unwrap_or_else(PoisonError::into_inner) = thread::current().id();
+    }
+}
 
 // SAFETY: "Every function may be called from any thread". Dispatching, which is "One thread at a time", is not here.
 unsafe impl Send for Pump {}
@@ -66,15 +82,16 @@ unsafe impl Sync for Pump {}
 impl Drop for Pump {
     fn drop(&mut self) {
         // SAFETY: the one reference that this value holds.
-        unsafe { sys::imgdl_executor_release(self.0.as_ptr()) }
+        unsafe { sys::imgdl_executor_release(self.raw.as_ptr()) }
     }
 }
 
 /// Runs callbacks on your own thread: watch the descriptor in epoll, GLib, mio or calloop, and call
 /// [`dispatch`](PumpedExecutor::dispatch) when it is readable.
 ///
-/// It may move to another thread, and belongs to the one that dispatched it last; it is not `Sync`, since only one thread
-/// at a time may dispatch. Other threads name it with [`executor`](PumpedExecutor::executor), which they may share.
+/// It may move to another thread, and belongs to the one that dispatched it last; it is not `Sync`, since only one
+/// thread at a time may dispatch. Other threads name it with [`executor`](PumpedExecutor::executor), which they may
+/// share.
 ///
 /// When it is dropped, callbacks that wait are not run any more; their closures are dropped.
 ///
@@ -85,7 +102,8 @@ impl Drop for Pump {
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let executor = PumpedExecutor::new()?;
 /// let downloader = Downloader::builder().executor(executor.executor()).build()?;
-/// downloader.download(Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event| println!("{event:?}")))?;
+/// let request = Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event| println!("{event:?}"));
+/// downloader.download(request)?;
 /// while downloader.current_count() > 0 {
 ///     wait_until_readable(executor.as_raw_fd());
 ///     executor.dispatch(0)?;
@@ -106,7 +124,8 @@ impl PumpedExecutor {
         let mut raw = ptr::null_mut();
         // SAFETY: an out-parameter.
         check(unsafe { sys::imgdl_executor_create_pumped(&mut raw) })?;
-        let pump = Pump(NonNull::new(raw).expect("an executor was given"));
+        let raw = NonNull::new(raw).expect("an executor was given");
+        let pump = Pump { raw, owner: Mutex::new(thread::current().id()) };
         Ok(PumpedExecutor { pump: Arc::new(pump), _not_sync: PhantomData })
     }
 
@@ -116,12 +135,14 @@ impl PumpedExecutor {
         Executor(Place::Pumped(Arc::downgrade(&self.pump)))
     }
 
-    /// Runs the callbacks that wait, at most `max_events` of them (0: 1024), on this thread, and tells how many ran. When
-    /// more are left the descriptor stays readable. Inside one of its own callbacks it is [`Code::WOULD_DEADLOCK`].
+    /// Runs the callbacks that wait, at most `max_events` of them (0: 1024), on this thread, and tells how many ran.
+    /// When more are left the descriptor stays readable. Inside one of its own callbacks it is
+    /// [`Code::WOULD_DEADLOCK`].
     pub fn dispatch(&self, max_events: u32) -> Result<u32> {
+        self.pump.move_here();
         let mut dispatched = 0;
         // SAFETY: a living handle; "One thread at a time" since this is not Sync.
-        check(unsafe { sys::imgdl_executor_dispatch(self.pump.0.as_ptr(), max_events, &mut dispatched) })?;
+        check(unsafe { sys::imgdl_executor_dispatch(self.pump.raw.as_ptr(), max_events, &mut dispatched) })?;
         Ok(dispatched)
     }
 }
@@ -130,7 +151,7 @@ impl AsRawFd for PumpedExecutor {
     /// Readable while callbacks wait; do not read or close it.
     fn as_raw_fd(&self) -> RawFd {
         // SAFETY: a living handle.
-        unsafe { sys::imgdl_executor_fd(self.pump.0.as_ptr()) }
+        unsafe { sys::imgdl_executor_fd(self.pump.raw.as_ptr()) }
     }
 }
 

@@ -1,122 +1,17 @@
-//! Pixels and bodies: immutable, shared, reference-counted.
+//! Pixels: immutable, shared, reference-counted.
 
 use std::fmt;
-use std::mem::ManuallyDrop;
-use std::ops::Deref;
-use std::ptr::NonNull;
+use std::mem::{self, ManuallyDrop};
+use std::ptr::{self, NonNull};
 use std::slice;
+use std::time::Duration;
 
 use imgdl_sys as sys;
 
-/// What a file is, by its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// None of those below.
-    Unknown,
-    /// JPEG.
-    Jpeg,
-    /// PNG.
-    Png,
-    /// WebP.
-    WebP,
-    /// GIF.
-    Gif,
-}
-
-impl Format {
-    pub(crate) fn from_raw(raw: sys::imgdl_format) -> Format {
-        match raw {
-            sys::IMGDL_FORMAT_JPEG => Format::Jpeg,
-            sys::IMGDL_FORMAT_PNG => Format::Png,
-            sys::IMGDL_FORMAT_WEBP => Format::WebP,
-            sys::IMGDL_FORMAT_GIF => Format::Gif,
-            _ => Format::Unknown,
-        }
-    }
-}
-
-/// How a pixel lies in memory, byte after byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PixelFormat {
-    /// Red, green, blue, alpha; straight alpha. The default.
-    Rgba8,
-    /// Red, green, blue, alpha; premultiplied.
-    Rgba8Premultiplied,
-    /// Blue, green, red, alpha; straight alpha.
-    Bgra8,
-    /// Blue, green, red, alpha; premultiplied.
-    Bgra8Premultiplied,
-}
-
-impl PixelFormat {
-    pub(crate) fn raw(self) -> sys::imgdl_pixel_format {
-        match self {
-            PixelFormat::Rgba8 => sys::IMGDL_PIXEL_FORMAT_RGBA8,
-            PixelFormat::Rgba8Premultiplied => sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED,
-            PixelFormat::Bgra8 => sys::IMGDL_PIXEL_FORMAT_BGRA8,
-            PixelFormat::Bgra8Premultiplied => sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED,
-        }
-    }
-
-    /// The library gives no image in a format that was not asked for.
-    fn from_raw(raw: sys::imgdl_pixel_format) -> PixelFormat {
-        match raw {
-            sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED => PixelFormat::Rgba8Premultiplied,
-            sys::IMGDL_PIXEL_FORMAT_BGRA8 => PixelFormat::Bgra8,
-            sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED => PixelFormat::Bgra8Premultiplied,
-            _ => PixelFormat::Rgba8,
-        }
-    }
-}
-
-/// A part of a picture, in pixels from its upper left corner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Rectangle {
-    /// From the left.
-    pub x: u32,
-    /// From the top.
-    pub y: u32,
-    /// In pixels.
-    pub width: u32,
-    /// In pixels.
-    pub height: u32,
-}
-
-/// What the header of a picture tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ImageInfo {
-    /// What the file is.
-    pub format: Format,
-    /// In pixels, orientation applied.
-    pub width: u32,
-    /// In pixels, orientation applied.
-    pub height: u32,
-    /// The EXIF orientation as stored, 1 to 8.
-    pub orientation: u32,
-    /// Frames in the file, once that is known.
-    pub frame_count: Option<u32>,
-    /// Whether pixels may be transparent.
-    pub has_alpha: bool,
-    /// Whether partial images cover the whole canvas.
-    pub is_progressive: bool,
-}
-
-impl ImageInfo {
-    pub(crate) fn from_raw(raw: &sys::imgdl_image_info) -> ImageInfo {
-        ImageInfo {
-            format: Format::from_raw(raw.format),
-            width: raw.width,
-            height: raw.height,
-            orientation: raw.orientation,
-            frame_count: Some(raw.frame_count).filter(|&count| count > 0),
-            has_alpha: raw.has_alpha != 0,
-            is_progressive: raw.is_progressive != 0,
-        }
-    }
-}
+use crate::convert::check;
+use crate::error::{Code, Error, Result};
+use crate::format::{Format, PixelFormat, Rectangle};
+use crate::parts::{Frames, Rows};
 
 /// A picture. Cloning it copies no pixel; it outlives the downloader or decoder that it came from.
 ///
@@ -150,6 +45,38 @@ impl Image {
     pub(crate) unsafe fn from_borrowed(raw: *mut sys::imgdl_image) -> Option<Image> {
         // SAFETY: "Another reference, and the same handle; NULL for an invalid one".
         Image::from_owned(unsafe { sys::imgdl_image_retain(raw) })
+    }
+
+    /// Gives the one reference away.
+    pub(crate) fn into_raw(self) -> *mut sys::imgdl_image {
+        let raw = self.raw();
+        mem::forget(self);
+        raw
+    }
+
+    /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes,
+    /// at least 4 × `width`.
+    ///
+    /// ```no_run
+    /// use imgdl::{Image, PixelFormat};
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let red = Image::from_pixels(2, 1, PixelFormat::Rgba8, &[255, 0, 0, 255, 255, 0, 0, 255], 8)?;
+    /// assert_eq!(red.rows().len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_pixels(width: u32, height: u32, format: PixelFormat, pixels: &[u8], stride: usize) -> Result<Image> {
+        let needed = stride.checked_mul(height as usize);
+        if needed.map_or(true, |needed| needed > pixels.len()) {
+            let message = format!("{} bytes are fewer than {stride} for each of {height} rows", pixels.len());
+            return Err(Error::new(Code::INVALID_ARGUMENT, message));
+        }
+        let mut image = ptr::null_mut();
+        // SAFETY: "Takes: stride × height bytes, copied": there are as many.
+        check(unsafe {
+            sys::imgdl_image_create(width, height, format.raw(), pixels.as_ptr().cast(), stride, &mut image)
+        })?;
+        Image::from_owned(image).ok_or_else(|| Error::new(Code::INTERNAL, "no image came with success".into()))
     }
 
     /// To be looked at while somebody else's reference lives.
@@ -191,10 +118,60 @@ impl Image {
         PixelFormat::from_raw(unsafe { sys::imgdl_image_pixel_format(self.raw()) })
     }
 
-    /// Frames in the file; the image holds the first.
+    /// Frames in the file; the image's own pixels are the first's.
     pub fn frame_count(&self) -> u32 {
         // SAFETY: a living handle.
         unsafe { sys::imgdl_image_frame_count(self.raw()) }
+    }
+
+    /// One frame as the viewer sees it (blended, disposed), as an image of its own. Frame 0 is always there; the others
+    /// with [`DecodeOptions::all_frames`](crate::DecodeOptions::all_frames), else [`Code::NOT_READY`].
+    pub fn frame(&self, index: u32) -> Result<Image> {
+        let mut frame = ptr::null_mut();
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_image_frame(self.raw(), index, &mut frame) })?;
+        Image::from_owned(frame).ok_or_else(|| Error::new(Code::INTERNAL, "no frame came with success".into()))
+    }
+
+    /// The frames that were decoded, from the first on.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let options = imgdl::DecodeOptions::new().all_frames();
+    /// let image = imgdl::decode(&std::fs::read("animated.gif").unwrap(), &options)?;
+    /// for frame in image.frames() {
+    ///     println!("{:?} for {:?}", frame.image, frame.duration);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn frames(&self) -> Frames<'_> {
+        Frames::new(self)
+    }
+
+    /// How long a frame is shown; files that say less than 11 ms mean 100. Zero for still pictures and frames that were
+    /// not decoded.
+    pub fn frame_duration(&self, index: u32) -> Duration {
+        // SAFETY: a living handle.
+        Duration::from_millis(unsafe { sys::imgdl_image_frame_duration_ms(self.raw(), index) }.into())
+    }
+
+    /// How long the animation takes to play once, of the frames that were decoded. Zero for still pictures.
+    pub fn duration(&self) -> Duration {
+        (0..self.frame_count()).map(|index| self.frame_duration(index)).sum()
+    }
+
+    /// How often the animation plays; 0 is for ever, 1 for still pictures.
+    pub fn loop_count(&self) -> u32 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_loop_count(self.raw()) }
+    }
+
+    /// Pixels of the picture for each pixel of the layout: what the request said, or its URL's file name
+    /// (photo@2x.png). 1 for images that no request made.
+    pub fn scale_factor(&self) -> f64 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_scale_factor(self.raw()) }
     }
 
     /// The EXIF orientation as stored in the file, 1 to 8. The pixels are turned already.
@@ -222,8 +199,8 @@ impl Image {
         Rectangle { x: raw.x, y: raw.y, width: raw.width, height: raw.height }
     }
 
-    /// The rows that are [ready](Image::ready), one after the other with [`stride`](Image::stride) bytes each: the whole
-    /// picture if it is complete. Nothing is copied.
+    /// The rows that are [ready](Image::ready), one after the other with [`stride`](Image::stride) bytes each: the
+    /// whole picture if it is complete. Nothing is copied.
     ///
     /// Of a partial image only these rows may be looked at: the decoder may be writing the others at this moment. If
     /// what is ready is narrower than the picture, this is empty; [`rows`](Image::rows) works always.
@@ -240,7 +217,7 @@ impl Image {
 
     /// The rows of the part that is [ready](Image::ready), from the top, without what lies beside it.
     pub fn rows(&self) -> Rows<'_> {
-        Rows { image: self, ready: self.ready(), stride: self.stride(), next: 0 }
+        Rows::new(self)
     }
 
     /// A copy of the whole canvas, [`stride`](Image::stride) × [`height`](Image::height) bytes; what is not
@@ -257,7 +234,7 @@ impl Image {
 
     /// # Safety
     /// The range is inside of stride × height bytes and of what is ready.
-    unsafe fn slice(&self, start: usize, length: usize) -> &[u8] {
+    pub(crate) unsafe fn slice(&self, start: usize, length: usize) -> &[u8] {
         // SAFETY: a living handle.
         let pixels = unsafe { sys::imgdl_image_pixels(self.raw()) }.cast::<u8>();
         if pixels.is_null() || length == 0 {
@@ -291,96 +268,5 @@ impl fmt::Debug for Image {
             parts.field("ready", &self.ready());
         }
         parts.finish_non_exhaustive()
-    }
-}
-
-/// The rows of an image that are ready: see [`Image::rows`].
-#[derive(Clone, Debug)]
-pub struct Rows<'a> {
-    image: &'a Image,
-    ready: Rectangle,
-    stride: usize,
-    next: u32,
-}
-
-impl<'a> Iterator for Rows<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.next == self.ready.height {
-            return None;
-        }
-        let row = self.ready.y as usize + self.next as usize;
-        self.next += 1;
-        // SAFETY: inside of `ready`: "Copy or upload this rectangle only".
-        Some(unsafe { self.image.slice(row * self.stride + self.ready.x as usize * 4, self.ready.width as usize * 4) })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = (self.ready.height - self.next) as usize;
-        (left, Some(left))
-    }
-}
-
-impl ExactSizeIterator for Rows<'_> {}
-
-/// The bytes of a response, Content-Encoding undone. Cloning it copies no byte.
-pub struct Body(NonNull<sys::imgdl_data>);
-
-// SAFETY: "Every function may be called from any thread"; "a body; immutable, shared, reference-counted".
-unsafe impl Send for Body {}
-// SAFETY: as for Send.
-unsafe impl Sync for Body {}
-
-impl Body {
-    /// Takes a reference of its own; None for NULL.
-    ///
-    /// # Safety
-    /// `raw` is NULL or valid during the call.
-    pub(crate) unsafe fn from_borrowed(raw: *mut sys::imgdl_data) -> Option<Body> {
-        // SAFETY: "Another reference, and the same handle; NULL for an invalid one".
-        NonNull::new(unsafe { sys::imgdl_data_retain(raw) }).map(Body)
-    }
-}
-
-impl Deref for Body {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: a living handle. "The bytes, valid until the last reference is released; NULL if there are none."
-        unsafe {
-            let bytes = sys::imgdl_data_bytes(self.0.as_ptr()).cast::<u8>();
-            if bytes.is_null() {
-                return &[];
-            }
-            slice::from_raw_parts(bytes, sys::imgdl_data_length(self.0.as_ptr()))
-        }
-    }
-}
-
-impl AsRef<[u8]> for Body {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
-impl Clone for Body {
-    fn clone(&self) -> Body {
-        // SAFETY: a living handle: the same one comes back, with one more reference.
-        unsafe { sys::imgdl_data_retain(self.0.as_ptr()) };
-        Body(self.0)
-    }
-}
-
-impl Drop for Body {
-    fn drop(&mut self) {
-        // SAFETY: the one reference that this value holds.
-        unsafe { sys::imgdl_data_release(self.0.as_ptr()) }
-    }
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Body({} bytes)", self.len())
     }
 }

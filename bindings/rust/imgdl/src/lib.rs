@@ -1,7 +1,7 @@
 //! Image downloads: a URL goes in, pixels come out.
 //!
-//! Requests for the same bytes share one transfer, each can be cancelled without harm to the others, and a picture can be
-//! shown while it is still arriving. This crate is the safe face of the C library libimgdl.
+//! Requests for the same bytes share one transfer, each can be cancelled without harm to the others, and a picture can
+//! be shown while it is still arriving. This crate is the safe face of the C library libimgdl.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), imgdl::Error> {
@@ -34,38 +34,66 @@
 //!
 //! # Where callbacks run
 //!
-//! On a thread of the downloader; or, named with [`Request::executor`] or [`Builder::executor`], [inline](Executor::inline)
-//! on the library's thread that made the event, or in your own event loop with a [`PumpedExecutor`].
+//! On a thread of the downloader; or, named with [`Request::executor`] or [`Builder::executor`],
+//! [inline](Executor::inline) on the library's thread that made the event, or in your own event loop with a
+//! [`PumpedExecutor`].
 //!
 //! # Panics
 //!
-//! A panic in a callback goes no further than the callback. Its download is cancelled, the callback is not called again,
-//! and [`Token::wait`] returns an [`Error`] that [says so](Error::is_panic); [`Token::take_panic`] gives the panic to whoever
-//! wants to resume it.
+//! A panic in a callback goes no further than the callback. Its download is cancelled, the callback is not called
+//! again, and [`Token::wait`] returns an [`Error`] that [says so](Error::is_panic); [`Token::take_panic`] gives the
+//! panic to whoever wants to resume it. The same holds for the progress of a [`Batch`]. A [hook](Hooks) that panics
+//! refuses, a [`Loader`] fails its transfer, a [`Coder`] its picture, and an observer is not called again.
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 
+mod batch;
+mod body;
+mod builder;
+mod coder;
+mod continuation;
 mod convert;
 mod decode;
 mod downloader;
 mod error;
 mod event;
 mod executor;
+mod format;
+mod guard;
+mod headers;
+mod hooks;
 mod image;
+mod loader;
+mod observing;
+mod options;
+mod outgoing;
+mod parts;
 mod request;
 mod sink;
 mod token;
 
+pub use batch::{Batch, BatchOptions, BatchProgress};
+pub use body::Body;
+pub use builder::{Builder, Order};
+pub use coder::{register_coder, Coder, CoderOptions, PictureDecoder, RegisteredCoder};
+pub use continuation::{question, Continuation};
 pub use decode::{decode, DecodeOptions, Decoder};
-pub use downloader::{Builder, Downloader, Order, Shutdown};
+pub use downloader::{Downloader, Shutdown};
 pub use error::{Code, Error, Result};
-pub use event::{Download, Event, Events, Response};
+pub use event::{Download, Event, Events, Hop, Response};
 pub use executor::{Executor, PumpedExecutor};
-pub use image::{Body, Format, Image, ImageInfo, PixelFormat, Rectangle, Rows};
+pub use format::{Format, ImageInfo, PixelFormat, Rectangle};
+pub use hooks::{Hooks, HooksBuilder};
+pub use image::Image;
+pub use loader::{Loader, Transfer};
+pub use observing::{Histogram, Metrics, Observation, Observed, Stats};
+pub use options::Retry;
+pub use outgoing::{Outgoing, Replacement};
+pub use parts::{Frame, Frames, Rows};
 pub use request::{Priority, Request};
 pub use token::Token;
 
-/// The version of the library that is loaded, such as "1.0.0".
+/// The version of the library that is loaded, such as "1.1.0".
 pub fn version() -> &'static str {
     // SAFETY: takes nothing; "static ones forever".
     unsafe { convert::static_text(imgdl_sys::imgdl_version_string()) }

@@ -2,19 +2,22 @@
 
 use std::ffi::CString;
 use std::fmt;
-use std::mem::{size_of, MaybeUninit};
-use std::os::raw::{c_char, c_void};
+use std::ops::RangeInclusive;
+use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use imgdl_sys as sys;
 
-use crate::convert::{c_string, milliseconds};
+use crate::convert::{c_option, c_string, check, filled, milliseconds, pointer};
 use crate::decode::DecodeOptions;
 use crate::error::{Code, Result};
 use crate::event::{Event, Events};
-use crate::executor::Executor;
+use crate::executor::{Executor, Pump};
+use crate::headers::CHeaders;
+use crate::hooks::Hooks;
+use crate::options::{common_options, write_common, CCommon, Common, Retry};
 use crate::sink::{self, Callback, Panics, Sink};
 use crate::token::Token;
 
@@ -68,7 +71,11 @@ pub struct Request {
     executor: Executor,
     events: Events,
     callback: Option<Callback>,
+    scale_factor: f64,
+    common: Common,
 }
+
+common_options!(Request);
 
 impl Request {
     /// GET of an http or https URL, decoded to an image.
@@ -87,6 +94,8 @@ impl Request {
             executor: Executor::default(),
             events: Events::NONE,
             callback: None,
+            scale_factor: 0.0,
+            common: Common::default(),
         }
     }
 
@@ -138,6 +147,37 @@ impl Request {
         self.with(sys::IMGDL_REQUEST_ALLOW_DOWNGRADE)
     }
 
+    /// Sends and keeps cookies, in the downloader's jar. Otherwise a request has nothing to do with cookies.
+    pub fn cookies(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_COOKIES)
+    }
+
+    /// Takes any server certificate, of any name. Its connection is not used for requests that do not say so.
+    pub fn allow_invalid_certificates(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
+    }
+
+    /// Goes on while the downloader is [in the background](crate::Downloader::enter_background).
+    pub fn continue_in_background(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
+    }
+
+    /// Asks again, whatever failed less than [`failure_ttl`](crate::Builder::failure_ttl) ago.
+    pub fn retry_failed(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_RETRY_FAILED)
+    }
+
+    /// Response, hops and redirects show URLs with the values of their queries: may be secrets of signed URLs.
+    pub fn full_urls(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_FULL_URLS)
+    }
+
+    /// Pixels of the picture for each pixel of the layout, for [`Image::scale_factor`](crate::Image::scale_factor); by
+    /// default what the URL's file name says (photo@2x.png), else 1.
+    pub fn scale_factor(self, scale_factor: f64) -> Request {
+        Request { scale_factor, ..self }
+    }
+
     /// Any HTTP status is a success.
     pub fn any_status(self) -> Request {
         self.with(sys::IMGDL_REQUEST_ANY_STATUS)
@@ -169,8 +209,8 @@ impl Request {
     }
 
     /// Calls `callback` with the events asked for, and with [`Event::Finished`] always. For one download calls never
-    /// overlap, and come in order; they may begin before `download` returns. After the last call the closure is dropped,
-    /// and so it is when `download` returns an error: exactly once.
+    /// overlap, and come in order; they may begin before `download` returns. After the last call the closure is
+    /// dropped, and so it is when `download` returns an error: exactly once.
     ///
     /// Without a callback the result waits in the token.
     pub fn on_event(self, events: Events, callback: impl FnMut(&Token, Event<'_>) + Send + 'static) -> Request {
@@ -186,72 +226,97 @@ impl Request {
     /// # Safety
     /// `downloader` is a living handle.
     pub(crate) unsafe fn submit(self, downloader: *mut sys::imgdl_downloader) -> Result<Option<Token>> {
-        // All of these live to the end: "strings, headers and body are copied" before the library returns.
-        let url = c_string(&self.url, Code::INVALID_URL, "the URL")?;
-        let method = self.method.as_ref().map(|method| c_string(method, Code::INVALID_HEADER, "the method"));
-        let method = method.transpose()?;
-        let headers = CHeaders::new(&self.headers)?;
-        let decode = self.decode.to_raw();
-        let (executor, _keeps_executor) = self.executor.resolve()?;
+        let mut request = self.prepare()?;
+        let callback = request.callback.take();
+        // "strings, headers and body are copied" before the library returns: until then `request` lives.
+        let mut raw = request.raw();
+        let panics = arm(&mut raw, callback);
+        let mut token = ptr::null_mut();
+        // SAFETY: the struct and what it points to live until the library returns. The closure is Send, as the
+        // executor's thread needs; it is disposed of in any case: "When an error is returned only the destructor is
+        // called".
+        check(unsafe { sys::imgdl_download(downloader, &raw, &mut token) })?;
+        Ok(Token::from_owned(token, panics))
+    }
 
-        let mut raw = MaybeUninit::<sys::imgdl_request>::zeroed();
-        // SAFETY: as many bytes as it is told; all zeros is a valid value besides.
-        let mut raw = unsafe {
-            sys::imgdl_request_init(raw.as_mut_ptr(), size_of::<sys::imgdl_request>());
-            raw.assume_init()
-        };
+    pub(crate) fn prepare(self) -> Result<Prepared> {
+        let (executor, pump) = self.executor.resolve()?;
+        Ok(Prepared {
+            url: c_string(&self.url, Code::INVALID_URL, "the URL")?,
+            method: c_option(self.method.as_deref(), Code::INVALID_HEADER, "the method")?,
+            headers: CHeaders::new(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_deref())))?,
+            send: self.send,
+            priority: self.priority,
+            flags: self.flags,
+            events: self.events,
+            max_body_bytes: self.max_body_bytes,
+            total_timeout_ms: milliseconds(self.total_timeout),
+            partial_interval_ms: milliseconds(self.partial_interval),
+            decode: self.decode.to_raw(),
+            executor,
+            pump,
+            scale_factor: self.scale_factor,
+            common: CCommon::new(self.common)?,
+            callback: self.callback,
+        })
+    }
+}
+
+/// A request as C wants it.
+pub(crate) struct Prepared {
+    url: CString,
+    method: Option<CString>,
+    headers: CHeaders,
+    send: Vec<u8>,
+    priority: Priority,
+    flags: sys::imgdl_request_flags,
+    events: Events,
+    max_body_bytes: u64,
+    total_timeout_ms: u32,
+    partial_interval_ms: u32,
+    decode: sys::imgdl_decode_options,
+    executor: *mut sys::imgdl_executor,
+    /// Keeps the executor.
+    pub(crate) pump: Option<Arc<Pump>>,
+    scale_factor: f64,
+    common: CCommon,
+    pub(crate) callback: Option<Callback>,
+}
+
+impl Prepared {
+    /// Valid as long as `self` stays where it is. Without its callback: see `arm`.
+    pub(crate) fn raw(&self) -> sys::imgdl_request {
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_request_init) };
         raw.priority = self.priority.raw();
         raw.flags = self.flags;
         raw.event_mask = self.events.raw();
-        raw.url = url.as_ptr();
-        raw.method = method.as_ref().map_or(ptr::null(), |method| method.as_ptr());
-        raw.headers = headers.raw.as_ptr();
-        raw.header_count = headers.raw.len();
-        raw.body = self.send.as_ptr().cast::<c_void>();
+        raw.url = self.url.as_ptr();
+        raw.method = pointer(&self.method);
+        raw.headers = self.headers.raw.as_ptr();
+        raw.header_count = self.headers.raw.len();
+        raw.body = self.send.as_ptr().cast();
         raw.body_length = self.send.len();
         raw.max_body_bytes = self.max_body_bytes;
-        raw.total_timeout_ms = milliseconds(self.total_timeout);
-        raw.partial_interval_ms = milliseconds(self.partial_interval);
-        raw.decode = &decode;
-        raw.executor = executor;
-
-        let panics = Arc::new(Panics::default());
-        if let Some(callback) = self.callback {
-            raw.callback = Some(sink::deliver);
-            raw.destructor = Some(sink::dispose);
-            raw.user_data = Sink::into_user_data(callback, panics.clone());
-        }
-        let mut token = ptr::null_mut();
-        // SAFETY: the struct and what it points to live until the library returns. The closure is Send, as the executor's
-        // thread needs; it is disposed of in any case: "When an error is returned only the destructor is called".
-        let status = unsafe { sys::imgdl_download(downloader, &raw, &mut token) };
-        crate::convert::check(status)?;
-        Ok(Token::from_owned(token, panics))
+        raw.total_timeout_ms = self.total_timeout_ms;
+        raw.partial_interval_ms = self.partial_interval_ms;
+        raw.decode = &self.decode;
+        raw.executor = self.executor;
+        raw.scale_factor = self.scale_factor;
+        write_common!(raw, self.common);
+        raw
     }
 }
 
-/// Headers as C wants them.
-struct CHeaders {
-    raw: Vec<sys::imgdl_header>,
-    _texts: Vec<CString>,
-}
-
-impl CHeaders {
-    fn new(headers: &[(String, Option<String>)]) -> Result<CHeaders> {
-        let mut texts = Vec::with_capacity(headers.len() * 2);
-        let mut raw = Vec::with_capacity(headers.len());
-        // A CString's bytes stay where they are when the CString moves.
-        let mut keep = |text: &str| -> Result<*const c_char> {
-            texts.push(c_string(text, Code::INVALID_HEADER, "a header")?);
-            Ok(texts[texts.len() - 1].as_ptr())
-        };
-        for (name, value) in headers {
-            let name = keep(name)?;
-            let value = value.as_ref().map_or(Ok(ptr::null()), |value| keep(value))?;
-            raw.push(sys::imgdl_header { name, value });
-        }
-        Ok(CHeaders { raw, _texts: texts })
+/// Puts the callback into a request, which is to be given to the library then: that disposes of it.
+pub(crate) fn arm(raw: &mut sys::imgdl_request, callback: Option<Callback>) -> Arc<Panics> {
+    let panics = Arc::new(Panics::default());
+    if let Some(callback) = callback {
+        raw.callback = Some(sink::deliver);
+        raw.destructor = Some(sink::dispose);
+        raw.user_data = Sink::into_user_data(callback, panics.clone());
     }
+    panics
 }
 
 impl fmt::Debug for Request {

@@ -1,17 +1,19 @@
 //! Between the library's callbacks and closures: what crosses here must not unwind.
 
 use std::any::Any;
-use std::mem;
-use std::os::raw::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::os::raw::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use imgdl_sys as sys;
 
-use crate::convert::copied_text;
-use crate::error::{Code, Error, Result};
+use crate::body::Body;
+use crate::convert::{copied_text, lent_bytes};
+use crate::error::{Code, Details, Error, Result};
 use crate::event::{known, Download, Event, Response};
-use crate::image::{Body, Image, ImageInfo};
+use crate::format::ImageInfo;
+use crate::guard::{contained, discard, guarded, panic_text};
+use crate::image::Image;
+use crate::observing::Metrics;
 use crate::token::Token;
 
 pub(crate) type Callback = Box<dyn FnMut(&Token, Event<'_>) + Send>;
@@ -36,13 +38,12 @@ impl Panics {
     }
 
     /// The first one counts.
-    fn remember(&self, payload: Box<dyn Any + Send>) {
-        let text = payload.downcast_ref::<&str>().map(|text| text.to_string());
-        let message = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no text)".into());
+    pub(crate) fn remember(&self, payload: Box<dyn Any + Send>) {
+        let message = panic_text(&*payload);
         let mut first = self.lock();
         if first.is_some() {
-            // Its own drop might panic.
-            mem::forget(payload);
+            drop(first);
+            discard(payload);
         } else {
             *first = Some(Panic { message, payload: Some(payload) });
         }
@@ -109,14 +110,7 @@ impl Sink {
             }
             sys::IMGDL_EVENT_TERMINAL => {
                 // SAFETY: "valid until the callback returns".
-                let result = unsafe {
-                    outcome(raw.code, raw.http_status, raw.message, Image::from_borrowed(raw.image), || Download {
-                        image: None,
-                        body: Body::from_borrowed(raw.data),
-                        http_status: raw.http_status,
-                        response: None,
-                    })
-                };
+                let result = unsafe { End::of_event(raw).outcome(None) };
                 callback(token, Event::Finished(result.as_ref()));
             }
             // Of a newer library; was not asked for.
@@ -126,22 +120,57 @@ impl Sink {
 }
 
 /// A download's end, as events and results tell it.
-///
-/// # Safety
-/// `message` is NULL or valid during the call.
-pub(crate) unsafe fn outcome(
+pub(crate) struct End {
     code: sys::imgdl_status,
     http_status: i32,
-    message: *const std::os::raw::c_char,
-    image: Option<Image>,
-    success: impl FnOnce() -> Download,
-) -> Result<Download> {
-    if code == sys::IMGDL_OK {
-        return Ok(Download { image, ..success() });
+    message: *const c_char,
+    image: *mut sys::imgdl_image,
+    data: *mut sys::imgdl_data,
+    content_type: *const c_char,
+    preview: (*const c_void, usize),
+    metrics: *const sys::imgdl_metrics,
+}
+
+macro_rules! end {
+    ($raw:ident) => {
+        End {
+            code: $raw.code,
+            http_status: $raw.http_status,
+            message: $raw.message,
+            image: $raw.image,
+            data: $raw.data,
+            content_type: $raw.content_type,
+            preview: ($raw.preview, $raw.preview_length),
+            metrics: $raw.metrics,
+        }
+    };
+}
+
+impl End {
+    pub(crate) fn of_event(raw: &sys::imgdl_event) -> End {
+        end!(raw)
     }
-    // SAFETY: as above.
-    let message = unsafe { copied_text(message) };
-    Err(Error::new(Code::from_raw(code), message).with_http_status(http_status).with_image(image))
+
+    pub(crate) fn of_result(raw: &sys::imgdl_result) -> End {
+        end!(raw)
+    }
+
+    /// # Safety
+    /// What it points to is NULL or valid during the call.
+    pub(crate) unsafe fn outcome(&self, response: Option<Response>) -> Result<Download> {
+        // SAFETY: as above.
+        let (image, body, content_type, metrics) = unsafe {
+            let (image, body) = (Image::from_borrowed(self.image), Body::from_borrowed(self.data));
+            (image, body, copied_text(self.content_type), Metrics::copy_option(self.metrics))
+        };
+        if self.code == sys::IMGDL_OK {
+            return Ok(Download { image, body, http_status: self.http_status, content_type, metrics, response });
+        }
+        // SAFETY: as above.
+        let (message, preview) = unsafe { (copied_text(self.message), lent_bytes(self.preview.0, self.preview.1)) };
+        let error = Error::new(Code::from_raw(self.code), message).with_http_status(self.http_status).with_image(image);
+        Err(error.with_details(Details { content_type, preview: preview.to_vec(), metrics }))
+    }
 }
 
 /// The callback of every request that has one.
@@ -158,7 +187,7 @@ pub(crate) unsafe extern "C" fn deliver(event: *const sys::imgdl_event, user_dat
     let panics = sink.panics.clone();
     // What the closure has left in disorder is seen by nobody: it is not called again, only dropped.
     // SAFETY: "The event and everything in it is borrowed: valid until the callback returns."
-    let result = catch_unwind(AssertUnwindSafe(|| unsafe { sink.deliver(event) }));
+    let result = guarded(|| unsafe { sink.deliver(event) });
     if let Err(payload) = result {
         panics.remember(payload);
         // SAFETY: "Every function may be called from any thread, also inside callbacks".
@@ -174,7 +203,7 @@ pub(crate) unsafe extern "C" fn dispose(user_data: *mut c_void) {
     // SAFETY: as above.
     let sink = unsafe { Box::from_raw(user_data.cast::<Sink>()) };
     let panics = sink.panics.clone();
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(sink))) {
+    if let Err(payload) = guarded(|| drop(sink)) {
         panics.remember(payload);
     }
 }
@@ -188,7 +217,5 @@ pub(crate) type Done = Box<dyn FnOnce() + Send>;
 pub(crate) unsafe extern "C" fn done(user_data: *mut c_void) {
     // SAFETY: as above.
     let done = unsafe { Box::from_raw(user_data.cast::<Done>()) };
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(done)) {
-        mem::forget(payload);
-    }
+    contained(done);
 }

@@ -2,21 +2,21 @@
 
 use std::any::Any;
 use std::fmt;
-use std::mem::{size_of, MaybeUninit};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
 use imgdl_sys as sys;
 
-use crate::convert::{check, wait_milliseconds};
+use crate::convert::{check, filled, wait_milliseconds};
 use crate::error::Result;
 use crate::event::{Download, Response};
-use crate::image::{Body, Image};
+use crate::observing::Metrics;
 use crate::request::Priority;
-use crate::sink::{outcome, Panics};
+use crate::sink::{End, Panics};
 
-/// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes on.
+/// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes
+/// on.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -99,23 +99,24 @@ impl Token {
     }
 
     fn read_result(&self) -> Result<Download> {
-        let mut raw = MaybeUninit::<sys::imgdl_result>::zeroed();
-        // SAFETY: as many bytes as it is told; all zeros is a valid value besides.
-        let mut raw = unsafe {
-            sys::imgdl_result_init(raw.as_mut_ptr(), size_of::<sys::imgdl_result>());
-            raw.assume_init()
-        };
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_result_init) };
         // SAFETY: a living handle, an initialised struct.
         check(unsafe { sys::imgdl_token_result(self.raw.as_ptr(), &mut raw) })?;
         self.panics.error()?;
         // SAFETY: "Everything in it is borrowed from the token": of which `self` is a reference.
-        unsafe {
-            outcome(raw.code, raw.http_status, raw.message, Image::from_borrowed(raw.image), || Download {
-                image: None,
-                body: Body::from_borrowed(raw.data),
-                http_status: raw.http_status,
-                response: raw.response.as_ref().map(|response| Response::copy(response)),
-            })
+        unsafe { End::of_result(&raw).outcome(raw.response.as_ref().map(|response| Response::copy(response))) }
+    }
+
+    /// Where the time went so far; None while it waits.
+    pub fn metrics(&self) -> Result<Option<Metrics>> {
+        // SAFETY: its own function; all zeros is a valid value.
+        let mut raw = unsafe { filled(sys::imgdl_metrics_init) };
+        // SAFETY: a living handle, an initialised struct.
+        match unsafe { sys::imgdl_token_metrics(self.raw.as_ptr(), &mut raw) } {
+            sys::IMGDL_ERROR_NOT_READY => Ok(None),
+            // SAFETY: "address lives as long as the token", of which `self` is a reference.
+            status => check(status).map(|()| Some(unsafe { Metrics::copy(&raw) })),
         }
     }
 

@@ -90,5 +90,65 @@ fn options_do_what_they_say() {
         assert_eq!([rgba[0], rgba[1], rgba[2], rgba[3]], [bgra[2], bgra[1], bgra[0], bgra[3]]);
         assert!(premultiplied[3] == rgba[3] && premultiplied[..3].iter().all(|&part| part <= rgba[3]));
     }
-    assert_eq!(decode(&picture("animated.webp"), &options).unwrap().format(), Format::WebP);
+}
+
+#[test]
+fn pictures_come_smaller() {
+    let options = DecodeOptions::new();
+    let size = |bytes: &[u8], options| decode(bytes, &options).map(|image| (image.width(), image.height()));
+    for name in ["baseline.jpg", "opaque.png", "lossy.webp"] {
+        let bytes = picture(name);
+        assert_eq!(size(&bytes, options.fit(300, 300)).unwrap(), (300, 200), "{name}");
+        assert_eq!(size(&bytes, options.fit(0, 100)).unwrap(), (150, 100), "{name}");
+        assert_eq!(size(&bytes, options.fit(10, 100).stretch()).unwrap(), (10, 100), "{name}");
+        assert!(size(&bytes, options.fit(5000, 5000)).unwrap().0 < 5000, "{name} is not enlarged");
+        let small = decode(&bytes, &options.scale_down(100_000)).unwrap();
+        assert!(small.pixels().len() <= 100_000 && small.pixels().len() > 90_000, "{name}: {small:?}");
+    }
+    let bytes = picture("baseline.jpg");
+    assert_eq!(size(&bytes, options.fit(10, 0).stretch()).unwrap(), (10, 7), "it needs both sides");
+    assert_eq!(size(&bytes, options.fit(1_048_577, 0)).unwrap_err().code(), Code::INVALID_ARGUMENT);
+    assert_eq!(size(&bytes, options.format_hint(Format::Jpeg)).unwrap(), (1200, 800));
+}
+
+#[test]
+fn animations_have_frames() {
+    let options = DecodeOptions::new();
+    let bytes = picture("animated.webp");
+    let first = decode(&bytes, &options).unwrap();
+    assert_eq!((first.format(), first.frames().count()), (Format::WebP, 1));
+    assert!(first.frame_count() > 1 && first.frame(0).unwrap().pixels() == first.pixels());
+    assert_eq!(first.frame(1).unwrap_err().code(), Code::NOT_READY);
+    assert_eq!(first.frame(first.frame_count()).unwrap_err().code(), Code::INVALID_ARGUMENT);
+    let whole = decode(&bytes, &options.all_frames().require_animation()).unwrap();
+    let frames: Vec<Frame> = whole.frames().collect();
+    assert_eq!(frames.len(), whole.frame_count() as usize);
+    assert!(frames[0].image.pixels() == first.pixels() && frames[1].image.pixels() != first.pixels());
+    assert_eq!((frames[1].image.width(), frames[1].duration), (whole.width(), whole.frame_duration(1)));
+    assert!(frames.iter().all(|frame| frame.duration.as_millis() > 10));
+    assert_eq!(whole.duration(), frames.iter().map(|frame| frame.duration).sum());
+    drop(whole);
+    assert!(frames[1].image.pixels().len() == first.pixels().len(), "a frame outlives its image");
+    let limited = decode(&bytes, &options.all_frames().max_frames(1)).unwrap_err();
+    assert_eq!(limited.code(), Code::FRAME_LIMIT);
+    let still = decode(&picture("opaque.png"), &options.require_animation()).unwrap_err();
+    assert_eq!(still.code(), Code::BAD_IMAGE_DATA);
+    let still = decode(&picture("opaque.png"), &options.all_frames()).unwrap();
+    assert_eq!((still.loop_count(), still.duration().as_nanos(), still.frames().count()), (1, 0, 1));
+    assert_eq!(still.scale_factor(), 1.0);
+}
+
+#[test]
+fn images_are_made_of_pixels() {
+    let rows = [1, 2, 3, 4, 5, 6, 7, 8, 99, 99, 9, 10, 11, 12, 13, 14, 15, 16];
+    let image = Image::from_pixels(2, 2, PixelFormat::Bgra8Premultiplied, &rows, 10).unwrap_err();
+    assert_eq!(image.code(), Code::INVALID_ARGUMENT, "fewer bytes than stride × height");
+    let rows = [&rows[..], &[99, 99]].concat();
+    let image = Image::from_pixels(2, 2, PixelFormat::Bgra8Premultiplied, &rows, 10).unwrap();
+    assert_eq!(image.rows().collect::<Vec<_>>(), [&rows[..8], &rows[10..18]]);
+    assert_eq!(image.pixel_format(), PixelFormat::Bgra8Premultiplied);
+    for (width, height, stride) in [(0, 1, 0), (1, 0, 4), (2, 1, 7), (u32::MAX, 2, 10), (2, u32::MAX, usize::MAX)] {
+        let error = Image::from_pixels(width, height, PixelFormat::Rgba8, &rows, stride).unwrap_err();
+        assert_eq!(error.code(), Code::INVALID_ARGUMENT, "{width} × {height}, {stride}");
+    }
 }

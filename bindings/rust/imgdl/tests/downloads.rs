@@ -59,7 +59,6 @@ fn every_executor_tells_the_same_story() {
 }
 
 #[test]
-
 fn the_token_knows_the_status_when_the_callback_had_the_rest() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
@@ -187,13 +186,20 @@ fn bodies_and_responses_come_as_they_were_sent() {
     let response = both.response.unwrap();
     assert_eq!((response.status, response.http_version, response.redirect_count), (200, 11, 0));
     assert_eq!(response.header("x-test"), Some("yes"));
-    assert_eq!(response.url, url);
+    assert_eq!(
+        (response.url.ends_with("/pictures/lossy.webp?header=…&gzip=…"), &*response.content_type),
+        (true, "image/webp")
+    );
+    let whole = get(&downloader, Request::new(&*url).full_urls()).unwrap();
+    assert_eq!(whole.response.unwrap().url, url);
     assert!(both.body.unwrap()[..] == picture("lossy.webp")[..]);
     assert_eq!(both.image.unwrap().width(), 1200);
     let body = get(&downloader, Request::new(origin.url("/pictures/page.html")).body_only()).unwrap();
     assert!(body.image.is_none() && body.body.unwrap().starts_with(b"<!DOCTYPE"));
     let redirected = origin.url("/redirect?to=/pictures/opaque.png");
-    assert_eq!(get(&downloader, Request::new(&*redirected)).unwrap().response.unwrap().redirect_count, 1);
+    let response = get(&downloader, Request::new(&*redirected).full_urls()).unwrap().response.unwrap();
+    assert_eq!((response.redirect_count, response.hops.len()), (1, 1));
+    assert_eq!((&*response.hops[0].url, response.hops[0].status), (&*redirected, 302));
     let refused = get(&downloader, Request::new(&*redirected).no_redirects().any_status().body_only()).unwrap();
     assert_eq!(refused.http_status, 302);
     let missing = get(&downloader, Request::new(origin.url("/status/404")).any_status().body_only()).unwrap();

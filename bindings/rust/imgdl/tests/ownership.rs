@@ -30,6 +30,23 @@ fn the_compiler_knows_what_may_cross_threads() {
     is_send::<Download>();
     is_send::<Decoder>();
     is_send::<PumpedExecutor>();
+    is_sync::<Builder>();
+    is_send::<DecodeOptions>();
+    is_sync::<DecodeOptions>();
+    is_send::<Hooks>();
+    is_sync::<Hooks>();
+    is_send::<Continuation<question::Request>>();
+    is_send::<Replacement>();
+    is_send::<Batch>();
+    is_sync::<Batch>();
+    is_send::<BatchOptions>();
+    is_send::<Transfer>();
+    is_send::<RegisteredCoder>();
+    is_sync::<RegisteredCoder>();
+    is_send::<Metrics>();
+    is_sync::<Metrics>();
+    is_send::<Stats>();
+    is_sync::<Stats>();
 }
 
 /// Ambiguous, and so not compiled, if the type is Sync.
@@ -44,6 +61,7 @@ impl<T: ?Sized + Sync> NotSync<Sync_> for T {}
 fn one_at_a_time_is_not_sync() {
     <PumpedExecutor as NotSync<_>>::holds();
     <Decoder as NotSync<_>>::holds();
+    <Transfer as NotSync<_>>::holds();
 }
 
 #[test]

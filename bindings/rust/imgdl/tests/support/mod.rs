@@ -3,16 +3,17 @@
 // Each test program uses a part of this.
 #![allow(dead_code)]
 
+use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::io::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
 
 use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
@@ -65,27 +66,55 @@ pub const PICTURES: &[(&str, u32, u32, imgdl::Format)] = &[
 /// A server that does what the URL says; ends with this value, or with this process.
 pub struct Origin {
     child: Child,
+    base: String,
     address: String,
+    /// What it has said, and what it says further.
+    values: Mutex<(HashMap<String, String>, BufReader<ChildStdout>)>,
 }
 
 impl Origin {
     pub fn start() -> Origin {
+        Origin::start_with(&[])
+    }
+
+    /// Such as "--tls", "valid". The methods for gates and the log speak no TLS.
+    pub fn start_with(options: &[&str]) -> Origin {
         let mut child = Command::new(program("IMGDL_ORIGIN", "imgdl-origin"))
             .args(["--until-eof", "--root"])
             .arg(pictures())
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit("http://").next().unwrap().to_string();
+        lines.read_line(&mut line).unwrap();
+        let base = line.trim().rsplit("listening on ").next().unwrap().to_string();
+        let address = base.split("://").nth(1).unwrap().to_string();
         assert!(address.starts_with("127.0.0.1:"), "the origin says {line:?}");
-        Origin { child, address }
+        Origin { child, base, address, values: Mutex::new((HashMap::new(), lines)) }
+    }
+
+    /// What it says of itself, such as "ca_file".
+    pub fn value(&self, name: &str) -> String {
+        let (values, lines) = &mut *self.values.lock().unwrap();
+        while !values.contains_key(name) {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the origin says no {name}");
+            let (known, value) = line.trim_end().split_once('=').unwrap();
+            values.insert(known.to_string(), value.to_string());
+        }
+        values[name].clone()
+    }
+
+    /// The host and the port.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}{path}", self.base)
     }
 
     /// Status and body, by a bare socket.
@@ -97,6 +126,11 @@ impl Origin {
         socket.read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+    }
+
+    /// What it was asked, as JSON.
+    pub fn log(&self) -> String {
+        self.expect("/_log")
     }
 
     fn expect(&self, path: &str) -> String {
@@ -121,7 +155,7 @@ impl Origin {
 
     /// How many requests came for a path.
     pub fn count(&self, path: &str) -> u32 {
-        let log = self.expect("/_log");
+        let log = self.log();
         let counts = log.split("\"counts\":{").nth(1).unwrap().split('}').next().unwrap();
         let entry = counts.split(',').find_map(|entry| entry.strip_prefix(&format!("\"{path}\":")));
         entry.map_or(0, |count| count.parse().unwrap())
@@ -144,7 +178,7 @@ pub enum Seen {
     Header(u32, u32),
     Progress(u64, Option<u64>),
     Partial(Image),
-    Finished(Result<Download, Error>),
+    Finished(Box<Result<Download, Error>>),
 }
 
 impl Seen {
@@ -155,7 +189,7 @@ impl Seen {
             Event::Header(info) => Seen::Header(info.width, info.height),
             Event::Progress { received, expected } => Seen::Progress(received, expected),
             Event::Partial(image) => Seen::Partial(image.clone()),
-            Event::Finished(result) => Seen::Finished(result.cloned().map_err(Clone::clone)),
+            Event::Finished(result) => Seen::Finished(Box::new(result.cloned().map_err(Clone::clone))),
             other => panic!("an event of an unknown kind: {other:?}"),
         }
     }

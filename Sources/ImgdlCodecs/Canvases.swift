@@ -1,0 +1,89 @@
+import CCodecs
+import ImgdlCore
+
+extension DecodeOptions {
+    /// What is given out: in the host's memory where it brings some.
+    func makeCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
+        try makeCanvas(width: layout.width, height: layout.height)
+    }
+
+    func makeCanvas(width: Int, height: Int) throws(Failure) -> PixelBuffer {
+        try PixelBuffer(width: width, height: height, format: pixelFormat, allocator: allocator)
+    }
+
+    /// Whether pixels of this format, upright and at full size, can be given out as they are.
+    func isFinal(_ format: PixelFormat, _ conversion: ColourConversion?) -> Bool {
+        format == pixelFormat && conversion == nil
+    }
+}
+
+extension PixelFormat {
+    /// The same order of colours in four bytes, not premultiplied: what frames are blended in.
+    var straight: PixelFormat { isBGRA ? .bgra8 : .rgba8 }
+    /// Four bytes a pixel, as codecs write them: the format itself, or straight RGBA.
+    var working: PixelFormat { bytesPerPixel == 4 ? self : .rgba8 }
+
+    var codecPixel: codec_pixel {
+        switch self {
+        case .rgb8: CODEC_PIXEL_THREE_BYTES
+        case .rgba16: CODEC_PIXEL_FOUR_WORDS
+        default: CODEC_PIXEL_FOUR_BYTES
+        }
+    }
+}
+
+extension PixelBuffer {
+    /// The rows from `first` on, where `layout` has them on the canvas and as its format says. Of three bytes a pixel: no.
+    func place(
+        first: Int = 0, rows: Int, _ layout: CanvasLayout, on canvas: PixelBuffer, _ conversion: ColourConversion? = nil
+    ) {
+        let placement = layout.placement(on: canvas, conversion)
+        let multiplies: Int32 = canvas.format.isPremultiplied && !format.isPremultiplied ? 1 : 0
+        // Rows with padding go one by one.
+        let atOnce = isPacked ? rows : 1
+        for row in Swift.stride(from: first, to: first + rows, by: max(1, atOnce)) {
+            let source = (bytes + row * self.stride).assumingMemoryBound(to: UInt8.self)
+            if format == .rgba16 {
+                codec_place_words(source, width, row, atOnce, placement)
+            } else {
+                codec_place_rows(source, width, row, atOnce, placement, multiplies)
+            }
+        }
+    }
+
+    /// Itself where it has four bytes a pixel, or a copy that has.
+    func inFourBytes() throws(Failure) -> PixelBuffer {
+        guard format.bytesPerPixel != 4 else { return self }
+        let copy = try PixelBuffer(width: width, height: height, format: .rgba8)
+        for row in 0..<height {
+            codec_four_bytes(
+                (bytes + row * stride).assumingMemoryBound(to: UInt8.self), format.codecPixel,
+                (copy.bytes + row * copy.stride).assumingMemoryBound(to: UInt8.self), width)
+        }
+        return copy
+    }
+
+    /// The same pixels as a caller wants them: turned, scaled, converted, in the host's memory. Itself where that is what
+    /// they are. `rows`: those that have come, and how many they make.
+    func shown(
+        as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isOpaque: Bool = false,
+        rows: Int = .max
+    ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
+        let isScaled = layout.isScaled(width: width, height: height)
+        let rows = min(rows, height)
+        let isAtHome = options.allocator == nil || isHosts
+        if !isScaled, layout.orientation == .upright, isAtHome, options.isFinal(format, conversion) { return (self, rows) }
+        let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && !isScaled
+        let source = staysDeep ? self : try inFourBytes()
+        let canvas = try options.makeCanvas(layout)
+        guard isScaled else {
+            source.place(rows: rows, layout, on: canvas, conversion)
+            return (canvas, rows)
+        }
+        let scaler = try RowScaler(
+            width: width, height: height, to: layout, from: source.alpha(isOpaque: isOpaque), options.pixelFormat)
+        scaler.begin(on: canvas, conversion)
+        scaler.push(source.bytes, rows: rows, stride: source.stride)
+        return (canvas, scaler.rows)
+    }
+}

@@ -1,0 +1,55 @@
+import CCodecs
+import ImgdlCore
+
+/// A picture's way from its profile to sRGB. Owned by its decoder.
+final class ColourConversion {
+    let session: OpaquePointer
+
+    /// nil for a profile that cannot be used for such samples.
+    init?(_ profile: ProfileBytes, _ samples: codec_samples, isBGRA: Bool) {
+        guard let session = codec_colour_create(profile.bytes.baseAddress, profile.bytes.count, samples, isBGRA ? 1 : 0)
+        else { return nil }
+        self.session = session
+    }
+
+    deinit { codec_colour_destroy(session) }
+}
+
+/// What one picture says about its colours.
+struct Colours {
+    var description = ColourDescription()
+    /// nil: pixels stay as they are stored.
+    private(set) var conversion: ColourConversion?
+
+    /// `bytes` is the whole profile.
+    mutating func found(
+        _ bytes: UnsafeRawBufferPointer, _ samples: codec_samples, _ options: DecodeOptions
+    ) throws(Failure) {
+        guard !bytes.isEmpty else { return description.notes.formUnion(.unusableProfile) }
+        guard let profile = ProfileBytes(bytes) else { throw Failure(.outOfMemory, "no memory for a colour profile") }
+        description.hold(profile)
+        guard options.convertsToSRGB else { return }
+        conversion = ColourConversion(profile, samples, isBGRA: options.pixelFormat.isBGRA)
+        description.notes.insert(conversion == nil ? .unusableProfile : .converted)
+    }
+}
+
+/// Bytes of EXIF and profiles that one picture holds.
+struct MetadataMeter {
+    private let options: DecodeOptions
+    private var held = 0
+
+    init(_ options: DecodeOptions) { self.options = options }
+
+    /// What may be held yet, as far as the caller set a limit.
+    var room: Int { (options.maximumMetadataBytes ?? DecodeOptions.defaultMaximumMetadataBytes) - held }
+
+    /// False for what is passed over. Throws `metadataLimit`.
+    func fits(_ bytes: Int) throws(Failure) -> Bool {
+        if bytes <= room { return true }
+        if options.maximumMetadataBytes != nil { throw options.metadataFailure(held + bytes) }
+        return false
+    }
+
+    mutating func hold(_ bytes: Int) { held += bytes }
+}

@@ -1,0 +1,106 @@
+import ImgdlCore
+import TestPictures
+import XCTest
+
+@testable import ImgdlCodecs
+
+/// Every limit has a code of its own and names its numbers (features B10, I41, I42).
+final class LimitTests: XCTestCase {
+    private func check(
+        _ file: [UInt8], _ options: DecodeOptions, _ code: ErrorCode, _ numbers: String..., line: UInt = #line
+    ) {
+        for size in [1, 1000, .max / 2] {
+            let failure = decode(file, options, pieces: size).failure
+            XCTAssertEqual(failure?.code, code, line: line)
+            for number in numbers { XCTAssert(failure?.message.contains(number) == true, failure?.message ?? "", line: line) }
+        }
+    }
+
+    func testSides() {
+        for picture in Picture.everyCoding {
+            var options = DecodeOptions()
+            options.maximumSide = 201
+            XCTAssertNil(decode(picture.encoded(), options).failure, picture.name)
+            options.maximumSide = 200
+            check(picture.encoded(), options, .sizeLimit, "201 × 150", "200")
+        }
+    }
+
+    func testMemory() {
+        for picture in Picture.everyCoding {
+            var options = DecodeOptions()
+            options.maximumMemoryBytes = 100_000
+            check(picture.encoded(), options, .memoryLimit, "100000")
+            options.maximumMemoryBytes = 1_000_000
+            XCTAssertNil(decode(picture.encoded(), options).failure, picture.name)
+        }
+        for file in Corpus.files where file.path.hasSuffix("dancing-banana.gif") {
+            var options = DecodeOptions()
+            options.maximumMemoryBytes = 1000
+            check(file.bytes, options, .memoryLimit, "1000")
+        }
+    }
+
+    func testPixelsOfAnimations() {
+        let names = ["dancing-banana.gif", "issue_202.png", "TestImageBlendAnimated.webp"]
+        for file in Corpus.files where names.contains(where: { file.path.hasSuffix($0) }) {
+            var options = DecodeOptions()
+            options.decodesAllFrames = true
+            let header = decode(file.bytes, options).header
+            let pixels = (header?.width ?? 0) * (header?.height ?? 0)
+            options.maximumAnimationPixels = UInt64(pixels * 2 - 1)
+            check(file.bytes, options, .animationLimit, "\(pixels * 2 - 1)")
+            options.maximumAnimationPixels = UInt64(pixels * (header?.frameCount ?? 1))
+            XCTAssertNil(decode(file.bytes, options).failure, file.path)
+        }
+    }
+
+    func testMetadata() throws {
+        let profile = Profile(PICTURE_PROFILE_INKS).bytes
+        let files = [
+            Picture("a", PICTURE_JPEG_BASELINE).encoded().withAPP2(profile, order: [2, 1]),
+            Picture("a", PICTURE_PNG_RGB).encoded().withICCP(profile),
+            Picture("a", PICTURE_WEBP_LOSSY).encoded().withICCPChunk(profile, width: 201, height: 150, alpha: false),
+            Picture("a", PICTURE_WEBP_ANIMATED).encoded().withICCPChunk(profile, width: 201, height: 150, alpha: true),
+            Picture("a", PICTURE_JPEG_BASELINE, orientation: 6).encoded().withAPP2(Array(profile.prefix(profile.count - 10))),
+        ]
+        for file in files {
+            var options = DecodeOptions()
+            options.maximumMetadataBytes = profile.count - 1
+            check(file, options, .metadataLimit, "\(profile.count - 1)")
+            options.maximumMetadataBytes = profile.count + 100
+            XCTAssertNil(decode(file, options).failure)
+        }
+    }
+
+    /// Without a limit of the caller's, what is too long is passed over.
+    func testLongMetadataIsPassedOver() throws {
+        let long = [UInt8](repeating: 7, count: DecodeOptions.defaultMaximumMetadataBytes + 1)
+        let png = Picture("a", PICTURE_PNG_RGB).encoded()
+        let webp = Picture("a", PICTURE_WEBP_LOSSY).encoded()
+        XCTAssert(decode(png.withChunk("iCCP", long)).pixels == decode(png).pixels)
+        let file = webp.withICCPChunk(long, width: 201, height: 150, alpha: false)
+        XCTAssert(decode(file).pixels == decode(webp).pixels)
+    }
+
+    /// Time is the decoder's own; the pixels so far are kept.
+    func testTime() throws {
+        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_WEBP_LOSSY] {
+            let picture = Picture("large", kind, width: 3000, height: 2000)
+            var options = DecodeOptions()
+            options.maximumMilliseconds = 3
+            let decoder = BuiltInCodec().makeDecoder(options)
+            XCTAssertThrowsError(try feed(decoder, picture.encoded(), pieces: .max / 2)) { error in
+                XCTAssertEqual((error as? Failure)?.code, .decodeTimeout)
+                XCTAssert((error as? Failure)?.message.contains("3 ms") == true)
+            }
+            XCTAssertThrowsError(try decoder.finish())
+            if kind != PICTURE_JPEG_PROGRESSIVE {
+                let salvaged = decoder.salvagedImage()
+                XCTAssertEqual(salvaged?.isComplete, false, "\(kind)")
+            }
+            options.maximumMilliseconds = 1_000_000
+            XCTAssertNil(decode(picture.encoded(), options).failure)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+@testable import ImgdlCore
+
+/// Places, pauses and memory.
+extension Witness {
+    /// Those with somebody who asked for the background.
+    private var continuing: Set<TransferID> {
+        Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
+    }
+
+    /// Whom a limit for each host counts it with: hooks and redirects change nothing about it.
+    private func host(_ id: TransferID) -> HostAndPort { HostAndPort(transfers[id]!.request.url) }
+
+    /// Of these, those that a place is free for at their host, and that may run in the background if need be.
+    func eligible(_ waiting: [TransferID], _ placed: [TransferID]) -> [TransferID] {
+        guard !waiting.isEmpty else { return [] }
+        let counts = Dictionary(placed.map { (host($0), 1) }, uniquingKeysWith: +)
+        let continuing = isInBackground ? continuing : []
+        return waiting.filter { id in
+            let isOpen = limits.maximumPerHost == 0 || counts[host(id), default: 0] < limits.maximumPerHost
+            return isOpen && (!isInBackground || continuing.contains(id))
+        }
+    }
+
+    /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough; within
+    /// a priority first those that come back for another attempt.
+    mutating func seeStarts(_ priorities: [TransferID: Priority]) throws {
+        for start in starts {
+            let placed = start.running.filter { transfers[$0]!.heldSince == nil }
+            try require(placed.count < limits.maximumConcurrent, "started without a place")
+            let eligible = eligible(start.waiting, placed)
+            try require(eligible.contains(start.id), "started without a place at its host, or in the background")
+            if startsSinceAged >= 3, let oldest = eligible.map({ transfers[$0]!.waitsSince }).min(),
+                oldest.advanced(byMilliseconds: limits.agingInterval) <= now
+            {
+                try require(transfers[start.id]!.waitsSince == oldest, "the oldest has waited too long")
+                startsSinceAged = 0
+            } else {
+                let own = priorities[start.id] ?? .low
+                try require(eligible.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
+                let isPassed = eligible.contains { transfers[$0]!.front == own }
+                try require(start.isBack || !isPassed, "one that came back was to go first")
+                startsSinceAged += 1
+            }
+        }
+        starts = []
+    }
+
+    mutating func seePauses(_ downloads: Downloads) throws {
+        let continuing = isInBackground ? continuing : []
+        for id in liveTransfers {
+            let pauses = downloads.transfers[id].pauses
+            try require(isRunning(id) || pauses.isEmpty, "paused though it does not run")
+            let isTold = transfers[id]!.isPaused == !pauses.isEmpty
+            try require(!isAtTransport(id) || isTold, "the transport was not told")
+            let isAskedThere = isAtTransport(id) && transfers[id]!.question != nil
+            try require(!isAskedThere || pauses.contains(.question), "its body comes on while a hook is asked")
+            let isAnswered = transfers[id]!.question == nil
+            try require(!isAnswered || !pauses.contains(.question), "paused for an answer that has come")
+            seePause(id, !pauses.isEmpty)
+            let isBarred = isInBackground && !continuing.contains(id) && transfers[id]!.hasStarted
+            let isWaiting = [.waiting, .resting].contains(transfers[id]!.transport)
+            seeHold(id, pauses.contains(.background) || isWaiting && isBarred)
+            try require(!isRunning(id) || !isBarred || transfers[id]!.heldSince != nil, "runs on in the background")
+        }
+    }
+
+    /// What it and its subscribers had left before, they have left then.
+    private mutating func seePause(_ id: TransferID, _ isPaused: Bool) {
+        if isPaused, transfers[id]!.pausedAt == nil { transfers[id]!.pausedAt = now }
+        guard !isPaused, let paused = transfers[id]!.pausedAt.take() else { return }
+        let span = now.nanoseconds - paused.nanoseconds
+        func shifted(_ start: Instant) -> Instant {
+            Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + span))
+        }
+        transfers[id]!.since = shifted(transfers[id]!.since)
+        for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+            subscribers[subscriber]!.joined = subscribers[subscriber]!.joined.map(shifted)
+        }
+    }
+
+    private mutating func seeHold(_ id: TransferID, _ isHeld: Bool) {
+        if isHeld, transfers[id]!.heldSince == nil { transfers[id]!.heldSince = now }
+        guard !isHeld, let held = transfers[id]!.heldSince.take() else { return }
+        for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+            guard let start = subscribers[subscriber]!.clockStart else { continue }
+            subscribers[subscriber]!.clockStart!.nanoseconds += now.nanoseconds - max(held, start).nanoseconds
+        }
+    }
+
+    /// Features B20: beyond the budget only what nothing else can make room for.
+    mutating func seeMemory(_ downloads: Downloads) throws {
+        let canvases = charges.reduce(0) { $0 + $1.bytes }
+        try require(downloads.memory.canvases == canvases, "canvases not counted right")
+        let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
+        try require(downloads.memory.bodies == bodies, "bodies not counted right")
+        for id in liveTransfers {
+            let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received
+            try require(isRight, "its body is not counted right")
+        }
+        for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 {
+            guard canvases > limits.memoryBudget else { continue }
+            let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
+            let isAlone = others.allSatisfy {
+                let transfer = transfers[$0.transfer]!
+                let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
+                    let subscriber = downloads.subscribers[$0]
+                    return subscriber.transfer == charge.transfer && subscriber.variant == charge.variant
+                }
+                let isIdle = transfer.isPaused || transfer.endedVariants.contains($0.variant) || !isWanted
+                return !$0.isAbandoned && isIdle
+            }
+            try require(isAlone, "over the budget, though others will make room")
+        }
+        reservedNow = []
+        try require(downloads.isPressing == downloads.memory.isFull, "no back-pressure, or for no reason")
+        let unpaused = running.filter {
+            let isOwnConnection = downloads.transfers[$0].httpVersion < 20
+            return transfers[$0]!.transport == .receiving && transfers[$0]!.hasHead && !transfers[$0]!.isDraining
+                && isOwnConnection && downloads.transfers[$0].pauses.isEmpty
+        }
+        try require(!downloads.memory.isFull || unpaused.count <= 1, "more than one runs on though memory is full")
+        let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
+        try require(!isPressed || downloads.memory.isFull, "paused for memory that is there")
+    }
+
+    mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }
+}

@@ -1,0 +1,182 @@
+import CImgdl
+import Foundation
+import Origin
+import XCTest
+
+/// What a downloader goes by while it lives, through the C API: background, invalidation, reconfiguration, limits.
+final class SessionTests: DownloaderTestCase {
+    // MARK: Header fields
+
+    func testT03_HeadersCanBeAskedFor() {
+        XCTAssertEqual(header("accept"), "image/*,*/*;q=0.8")
+        XCTAssertEqual(imgdl_downloader_set_header(downloader, "X-Thing", "one"), 0)
+        XCTAssertEqual(header("x-thing"), "one")
+        XCTAssertEqual(imgdl_downloader_set_header(downloader, "X-THING", nil), 0)
+        XCTAssertNil(header("x-thing"))
+        var length = 0
+        var buffer = [CChar](repeating: 1, count: 4)
+        XCTAssertEqual(imgdl_downloader_get_header(downloader, "Accept", &buffer, 4, &length), 0)
+        XCTAssertEqual(length, 17)
+        XCTAssertEqual(String(cString: buffer), "ima", "as far as the buffer reaches")
+        XCTAssertEqual(imgdl_downloader_get_header(downloader, "Accept", nil, 0, &length), 0)
+        XCTAssertEqual(imgdl_downloader_get_header(downloader, nil, nil, 0, nil), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
+        XCTAssertEqual(imgdl_downloader_get_header(downloader, "Accept", nil, 9, nil), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
+        XCTAssertEqual(imgdl_downloader_get_header(nil, "Accept", nil, 0, nil), Int32(IMGDL_ERROR_INVALID_HANDLE))
+    }
+
+    private func header(_ name: String) -> String? {
+        var buffer = [CChar](repeating: 0, count: 200)
+        let status = imgdl_downloader_get_header(downloader, name, &buffer, buffer.count, nil)
+        if status == Int32(IMGDL_ERROR_NOT_READY) { return nil }
+        XCTAssertEqual(status, 0)
+        return String(cString: buffer)
+    }
+
+    // MARK: Limits
+
+    func testB13_LimitsAreReadAndSet() {
+        XCTAssertEqual(imgdl_downloader_max_concurrent(downloader), 6)
+        XCTAssertEqual(imgdl_downloader_set_max_concurrent(downloader, 3), 0)
+        XCTAssertEqual(imgdl_downloader_max_concurrent(downloader), 3)
+        XCTAssertEqual(imgdl_downloader_max_concurrent(nil), 0)
+        XCTAssertEqual(imgdl_downloader_set_max_per_host(downloader, 10_001), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
+        XCTAssertEqual(imgdl_downloader_is_suspended(downloader), 0)
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
+        XCTAssertEqual(imgdl_downloader_is_suspended(downloader), 1)
+        XCTAssertEqual(imgdl_downloader_is_suspended(nil), 0)
+    }
+
+    /// Three hosts are three ports of the loopback.
+    func testB13_NoHostGetsMoreThanItsShare() throws {
+        let others = [try Origin(), try Origin()]
+        defer { for other in others { other.stop() } }
+        for other in others { for (name, picture) in Pictures.all { other.content[name] = picture } }
+        let origins = [origin!] + others
+        replaceDownloader {
+            $0.max_concurrent = 6
+            $0.max_per_host = 2
+        }
+        var downloads: [Download] = []
+        for number in 0..<5 {
+            for origin in origins {
+                downloads.append(start(origin.url("/pictures/rgba.png?hold_after=10&gate=go&n=\(number)")))
+            }
+        }
+        for origin in origins {
+            XCTAssertTrue(origin.wait { $0.inFlight == 2 })
+            XCTAssertEqual(origin.log.requests.count, 2, "its share, though one place in three is free")
+        }
+        for origin in origins { origin.gate("go").open() }
+        for download in downloads { assertEnds(download, "IMGDL_OK") }
+        for origin in origins { XCTAssertEqual(origin.log.maxInFlight, 2) }
+    }
+
+    // MARK: Background
+
+    func testO4_OnlyWhatAskedForItRunsInTheBackground() {
+        let flag = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
+        let size = Pictures.bytes("baseline.jpg").count
+        let paused = start(picture("baseline.jpg", "hold_after=\(size / 2)&gate=paused"))
+        let goes = start(picture("baseline.jpg", "hold_after=\(size / 2)&gate=goes")) { $0.flags = flag }
+        paused.waitFor(IMGDL_EVENT_PROGRESS)
+        goes.waitFor(IMGDL_EVENT_PROGRESS)
+        XCTAssertEqual(imgdl_downloader_enter_background(downloader, 0), 0)
+        let later = start(picture("rgba.png"))
+        let flagged = start(picture("rgba.png", "n=1")) { $0.flags = flag }
+        origin.gate("goes").open()
+        origin.gate("paused").open()
+        assertEnds(goes, "IMGDL_OK")
+        assertEnds(flagged, "IMGDL_OK")
+        XCTAssertEqual(origin.log.count("/pictures/rgba.png"), 1, "what did not ask for it has not started")
+        XCTAssertEqual([paused.record.terminals, later.record.terminals], [0, 0])
+        XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+        assertEnds(paused, "IMGDL_OK")
+        assertEnds(later, "IMGDL_OK")
+    }
+
+    func testO4_TheGraceEndsWithACodeOfItsOwn() {
+        let flag = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
+        let stalled = start(picture("baseline.jpg", "stall_after=100")) { $0.flags = flag }
+        let other = start(picture("rgba.png", "hold_after=100&gate=go"))
+        stalled.waitFor(IMGDL_EVENT_PROGRESS)
+        other.waitFor(IMGDL_EVENT_PROGRESS)
+        XCTAssertEqual(imgdl_downloader_enter_background(downloader, 20), 0)
+        assertEnds(stalled, "IMGDL_ERROR_BACKGROUND_EXPIRED")
+        assertOriginSees("it is closed") { $0.connectionsClosedByClient == 1 }
+        XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+        origin.gate("go").open()
+        assertEnds(other, "IMGDL_OK")
+    }
+
+    func testT13_TheFlagIsTakenInTheForegroundAndDoesNothing() {
+        assertEnds(
+            start(picture("rgba.png")) { $0.flags = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND) }, "IMGDL_OK")
+    }
+
+    // MARK: Sessions
+
+    /// Theirs calls back with an error and keeps the slot and the table's entry for ever.
+    func testD7_M5_AnInvalidatedSessionRefusesAtOnceAndHoldsNothing() {
+        replaceDownloader { $0.max_concurrent = 1 }
+        let running = start(picture("baseline.jpg", "hold_after=100&gate=go"))
+        running.waitFor(IMGDL_EVENT_PROGRESS)
+        let waiting = start(picture("rgba.png"))
+        XCTAssertEqual(imgdl_downloader_invalidate(downloader, 0), 0)
+        assertEnds(waiting, "IMGDL_ERROR_INVALID_OPERATION")
+        let refused = start(picture("rgba.png"))
+        XCTAssertEqual(refused.status, Int32(IMGDL_ERROR_INVALID_OPERATION))
+        XCTAssertEqual(refused.record.destructors, 1)
+        origin.gate("go").open()
+        assertEnds(running, "IMGDL_OK")
+        // A new session takes requests again, with the slot that is free.
+        XCTAssertEqual(imgdl_downloader_reconfigure(downloader, nil), 0)
+        assertEnds(start(picture("rgba.png")), "IMGDL_OK")
+    }
+
+    func testM5_InvalidatingWithCancel() {
+        let running = start(picture("baseline.jpg", "stall_after=100"))
+        running.waitFor(IMGDL_EVENT_PROGRESS)
+        XCTAssertEqual(imgdl_downloader_invalidate(downloader, 1), 0)
+        assertEnds(running, "IMGDL_ERROR_CANCELLED")
+        assertOriginSees("it is closed") { $0.connectionsClosedByClient == 1 }
+    }
+
+    func testM4_ReconfiguringCancelsClosesAndGoesOn() {
+        assertEnds(start(picture("rgba.png")), "IMGDL_OK")
+        let running = start(picture("baseline.jpg", "stall_after=100"))
+        running.waitFor(IMGDL_EVENT_PROGRESS)
+        var config = imgdl_config()
+        imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        config.max_concurrent = 2
+        "new/1".withCString { agent in
+            config.user_agent = agent
+            XCTAssertEqual(imgdl_downloader_reconfigure(downloader, &config), 0)
+        }
+        assertEnds(running, "IMGDL_ERROR_CANCELLED")
+        XCTAssertEqual(imgdl_downloader_max_concurrent(downloader), 2)
+        assertEnds(start(picture("rgba.png", "n=2")), "IMGDL_OK")
+        XCTAssertEqual(origin.log.requests.last?.headers["User-Agent"], "new/1")
+        assertOriginSees("none of the old connections is left") { $0.openConnections == 1 }
+    }
+
+    func testM4_AConfigThatIsRefusedChangesNothing() {
+        let running = start(picture("baseline.jpg", "hold_after=100&gate=go"))
+        running.waitFor(IMGDL_EVENT_PROGRESS)
+        var config = imgdl_config()
+        imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
+        config.max_concurrent = 1_000_000
+        XCTAssertEqual(imgdl_downloader_reconfigure(downloader, &config), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
+        XCTAssertEqual(imgdl_downloader_max_concurrent(downloader), 6)
+        origin.gate("go").open()
+        assertEnds(running, "IMGDL_OK")
+    }
+
+    func testTheSharedDownloaderKeepsItsSession() {
+        var shared: OpaquePointer?
+        XCTAssertEqual(imgdl_downloader_shared(&shared), 0)
+        defer { imgdl_downloader_release(shared) }
+        XCTAssertEqual(imgdl_downloader_invalidate(shared, 1), Int32(IMGDL_ERROR_INVALID_OPERATION))
+        XCTAssertEqual(imgdl_downloader_reconfigure(shared, nil), Int32(IMGDL_ERROR_INVALID_OPERATION))
+    }
+}
+

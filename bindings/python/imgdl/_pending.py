@@ -1,0 +1,79 @@
+"""What tokens and batches have in common: an end, and those who wait for it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Optional
+
+from . import _callbacks, _process
+from ._pump import Pump
+from .errors import Code, error
+
+
+class Pending:
+    """Something that is outstanding on a pump."""
+
+    __slots__ = ("_pump", "_generation", "_hooks", "_failure")
+
+    def __init__(self, pump: Pump) -> None:
+        self._pump = pump
+        self._generation = _process.generation
+        # Guarded by the lock of the downloader's state.
+        self._hooks: list[Callable[[Any], object]] = []
+        # What a callback raised.
+        self._failure: Optional[BaseException] = None
+
+    def done(self) -> bool:
+        """Whether it has ended, so that nothing is waited for any more."""
+        raise NotImplementedError
+
+    def _give(self) -> Any:
+        """The result, or what went wrong."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def _name(self) -> str:
+        """For messages."""
+        raise NotImplementedError
+
+    def _when_done(self, hook: Callable[[Any], object]) -> bool:
+        """False if it is done already: the hook is not called."""
+        if not self.done():
+            _process.check(self._generation)
+            with self._pump.state.lock:
+                if not self.done():
+                    self._hooks.append(hook)
+                    return True
+        return False
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        if self.done():
+            return
+        _process.check(self._generation)
+        if self._pump.is_own_thread:
+            raise error(Code.WOULD_DEADLOCK, "this thread runs the callbacks of the download that it would wait for")
+        if _callbacks.is_on_its_thread():
+            raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
+        # In Python, not in the library: so that Ctrl-C ends the wait.
+        ended = threading.Lock()
+        ended.acquire()
+
+        def hook(pending: Pending) -> None:
+            ended.release()
+
+        if not self._when_done(hook):
+            return
+        seconds = -1 if timeout is None else min(max(timeout, 0), threading.TIMEOUT_MAX)
+        is_over = False
+        try:
+            is_over = ended.acquire(True, seconds)
+        finally:
+            if not is_over:
+                with self._pump.state.lock:
+                    if hook in self._hooks:
+                        self._hooks.remove(hook)
+        if not is_over and not self.done():
+            raise error(Code.WAIT_TIMEOUT, f"not done within {timeout} s: {self._name}")

@@ -1,0 +1,245 @@
+"""Many requests with one progress: `Batch`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
+
+from . import _native, _options, _process
+from ._pending import Pending
+from ._pump import Pump
+from .errors import check, error, report
+from .token import Token, _keys, _on_end, _on_event, _outstanding
+
+if TYPE_CHECKING:
+    from .downloader import Downloader
+
+
+class BatchProgress(NamedTuple):
+    finished: int
+    """Succeeded, failed or cancelled."""
+    failed: int
+    """Of these; not the cancelled ones."""
+    cancelled: int
+    total: int
+    is_finished: bool
+    """The last of it."""
+
+
+def _progress_from(native: Any) -> BatchProgress:
+    return BatchProgress(native.finished, native.failed, native.cancelled, native.total, bool(native.is_finished))
+
+
+class Batch(Pending):
+    """A list of requests that `Downloader.prefetch` made. Letting it go does not cancel.
+
+    May be used from any thread. In a coroutine, `await batch` is `wait()` without blocking the loop; cancelling the
+    task cancels the batch.
+    """
+
+    __slots__ = ("_downloader", "_handle", "_callback", "_progress", "_is_done", "_is_paused", "__weakref__")
+
+    def __init__(
+        self,
+        downloader: Downloader,
+        pump: Pump,
+        callback: Optional[Callable[[Batch, BatchProgress], object]],
+        count: int,
+    ) -> None:
+        super().__init__(pump)
+        # Until the end, as tokens do.
+        self._downloader: Optional[Downloader] = downloader
+        self._callback = callback
+        # Guarded by the lock of the downloader's state.
+        self._handle: Optional[int] = None
+        self._is_done = False
+        self._progress = BatchProgress(0, 0, 0, count, False)
+        self._is_paused = False
+
+    @property
+    def progress(self) -> BatchProgress:
+        """How far it is."""
+        with self._pump.state.lock:
+            if self._handle is None or self._generation != _process.generation:
+                return self._progress
+            native = _native.imgdl_batch_progress()
+            native.struct_size = ctypes.sizeof(native)
+            check(_native.imgdl_batch_progress_get(self._handle, native))
+        return _progress_from(native)
+
+    def done(self) -> bool:
+        """Whether all have ended."""
+        return self._is_done
+
+    def wait(self, timeout: Optional[float] = None) -> BatchProgress:
+        """Waits until all have ended, `timeout` seconds at most. Raises `WaitTimeout`, and what a callback raised."""
+        self._wait(timeout)
+        return self._give()
+
+    def cancel(self) -> None:
+        """Cancels all that have not ended, those that wait to be asked for too."""
+        self._call(_native.imgdl_batch_cancel)
+
+    @property
+    def paused(self) -> bool:
+        """While true no further request of the batch is begun."""
+        return self._is_paused
+
+    @paused.setter
+    def paused(self, value: bool) -> None:
+        self._call(_native.imgdl_batch_set_paused, bool(value))
+        self._is_paused = bool(value)
+
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def set_priority(self, priority: Union[str, int]) -> None:
+        """ "low", "normal" or "high", for all of it, waiting ones and running ones."""
+        self._call(_native.imgdl_batch_set_priority, _options.priority(priority))
+
+    def __await__(self) -> Generator[Any, None, BatchProgress]:
+        from . import aio
+
+        return aio.wait(self).__await__()
+
+    def __repr__(self) -> str:
+        state = "done" if self._is_done else "running"
+        return f"<imgdl.Batch {state} {self._progress.finished} of {self._progress.total}>"
+
+    @property
+    def _name(self) -> str:
+        return repr(self)
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> None:
+        _process.check(self._generation)
+        with self._pump.state.lock:
+            if self._handle is not None:
+                check(function(self._handle, *arguments))
+
+    def _give(self) -> BatchProgress:
+        try:
+            if self._failure is not None:
+                raise self._failure
+            return self._progress
+        finally:
+            del self
+
+    # The library's side
+
+    def _accepted(self, handle: int) -> None:
+        with self._pump.state.lock:
+            if not self._is_done:
+                self._handle = handle
+                return
+        _native.imgdl_batch_release(handle)
+
+    def _receive(self, native: Any) -> None:
+        self._progress = progress = _progress_from(native)
+        try:
+            if self._callback is not None:
+                self._callback(self, progress)
+        finally:
+            if progress.is_finished:
+                self._finish()
+
+    def _fail(self, exception: BaseException) -> None:
+        if self._failure is None:
+            self._failure = exception
+        self._callback = None
+        if not self._is_done:
+            self.cancel()
+        if not isinstance(exception, Exception):
+            self._pump.interrupted(exception)
+        report(exception)
+
+    def _finish(self) -> None:
+        self._callback = None
+        downloader, self._downloader = self._downloader, None
+        with self._pump.state.lock:
+            if self._is_done:
+                return
+            self._is_done = True
+            handle, self._handle = self._handle, None
+            hooks, self._hooks = self._hooks, []
+        if handle is not None:
+            _native.imgdl_batch_release(handle)
+        for hook in hooks:
+            try:
+                hook(self)
+            except BaseException as exception:
+                if not isinstance(exception, Exception):
+                    self._pump.interrupted(exception)
+                report(exception)
+        del downloader
+
+    def _end(self) -> None:
+        """Nothing will come any more."""
+        self._finish()
+        self._pump.state.release(self._pump)
+
+
+@_native.callback_type(_native.imgdl_batch_options, "progress")  # type: ignore[untyped-decorator, unused-ignore]
+def _on_progress(pointer: Any, key: int) -> None:
+    batch = _outstanding.get(key)
+    if not isinstance(batch, Batch):
+        return
+    native = pointer.contents
+    try:
+        batch._receive(native)
+    except BaseException as exception:
+        batch._fail(exception)
+
+
+def submit(
+    downloader: int,
+    batch: Batch,
+    requests: list[Any],
+    tokens: list[Optional[Token[Any]]],
+    max_concurrent: int,
+    keeps_priority: bool,
+) -> None:
+    """Asks the library for all of them. One is counted as outstanding on the batch's pump for the batch and for each
+    token; they are taken back here or by `_on_end`, whatever happens."""
+    options = _native.imgdl_batch_options()
+    _native.imgdl_batch_options_init(options, ctypes.sizeof(options))
+    options.max_concurrent = max_concurrent
+    options.executor = batch._pump.executor
+    options.progress = _on_progress
+    options.destructor = _on_end
+    options.keeps_priority = keeps_priority
+    keys = [next(_keys)]
+    options.user_data = keys[0]
+    _outstanding[keys[0]] = batch
+    array = (_native.imgdl_request * len(requests))()
+    for index, (request, token) in enumerate(zip(requests, tokens)):
+        if token is not None:
+            key = next(_keys)
+            keys.append(key)
+            request.executor = batch._pump.executor
+            request.callback = _on_event
+            request.destructor = _on_end
+            request.user_data = key
+            _outstanding[key] = token
+        array[index] = request
+    handle = ctypes.c_void_p()
+    try:
+        code = _native.imgdl_downloader_prefetch(downloader, array, len(requests), options, handle)
+        if code:
+            raise error(code, _native.imgdl_last_error().decode("utf-8", "replace"))
+        assert handle.value
+        batch._accepted(handle.value)
+    except BaseException:
+        if handle.value and batch._handle is None and not batch._is_done:
+            # Interrupted after it was accepted, and nobody will get the batch.
+            batch._accepted(handle.value)
+            batch.cancel()
+        elif not handle.value:
+            for key in keys:
+                pending = _outstanding.pop(key, None)
+                if pending is not None:
+                    pending._pump.state.release(pending._pump)
+        raise

@@ -1,0 +1,24 @@
+"""`Retry`: how often, and how patiently, a download tries again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Try again after what may pass: no connection, a lost one, a timeout but the total one, status 408, 429 and 5xx.
+
+    count    how often; 0 is never
+    base     seconds to wait at most before the first, twice as many before the second …, at random; Retry-After is
+             obeyed. 0.5 by default
+    maximum  the longest wait, in seconds; 60 by default
+
+        downloader = imgdl.Downloader(retries=imgdl.Retry(3, base=0.2))
+        downloader.download(url, retries=0)
+    """
+
+    count: int
+    base: Optional[float] = None
+    maximum: Optional[float] = None

@@ -1,0 +1,429 @@
+"""What downloaders and downloads can be told, over the wire."""
+
+import base64
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import imgdl
+from imgdl import Code
+from support import PATIENCE, OriginTests, Signal, png
+
+
+def fields(request):
+    return {name.lower(): value for name, value in request["headers"]}
+
+
+class CredentialTests(OriginTests):
+    def test_t08_basic_and_digest(self):
+        for kind in ("basic", "digest", "any"):
+            with self.subTest(kind):
+                url = self.origin.url(f"/auth/{kind}", user="me", password="secret", picture="palette.png", _n=kind)
+                with self.downloader(user="me", password="secret") as downloader:
+                    self.assertEqual(downloader.download(url).result(PATIENCE).width, 1200)
+                    wrong = downloader.download(url, user="me", password="wrong")
+                    error = self.assertCode(Code.INVALID_STATUS, wrong.result, PATIENCE)
+                    self.assertEqual(error.http_status, 401)
+                    self.assertNotIn("wrong", str(error))
+                with self.downloader() as downloader:
+                    token = downloader.download(url, user="me", password="secret")
+                    self.assertEqual(token.result(PATIENCE).width, 1200)
+
+    def test_cookies(self):
+        with tempfile.TemporaryDirectory() as folder:
+            jar = os.path.join(folder, "cookies")
+            with self.downloader(cookie_file=jar) as downloader:
+                url = self.origin.base + "/cookies/set?a=b&max_age=900&path=/"
+                downloader.download(url, body=True, cookies=True).result(PATIENCE)
+                for cookies in (True, False):
+                    downloader.download(self.origin.url("/echo"), body=True, cookies=cookies).result(PATIENCE)
+            with self.downloader(cookie_file=jar) as downloader:
+                downloader.download(self.origin.url("/echo"), body=True, cookies=True).result(PATIENCE)
+        sent = [fields(request).get("cookie") for request in self.origin.requests("/echo")]
+        self.assertEqual(sent, ["a=b", None, "a=b"])
+
+    def test_tls(self):
+        origin = self.other_origin("--tls", "valid")
+        with self.downloader() as downloader:
+            url, trust = origin.picture("palette.png"), origin.info["ca_file"]
+            token = downloader.download(url)
+            self.assertIsInstance(
+                self.assertCode(Code.TLS_CERTIFICATE, token.result, PATIENCE), imgdl.NetworkError
+            )
+            for options in (
+                {"ca_file": trust},
+                {"allow_invalid_certificates": True},
+                {"ca_file": trust, "pinned_public_key": origin.info["pin"]},
+            ):
+                self.assertEqual(downloader.download(url, **options).result(PATIENCE).width, 1200)
+            other = "sha256//" + base64.b64encode(bytes(32)).decode()
+            token = downloader.download(url, ca_file=trust, pinned_public_key=other)
+            self.assertIsInstance(self.assertCode(Code.TLS_PIN, token.result, PATIENCE), imgdl.NetworkError)
+
+    def test_client_certificates(self):
+        origin = self.other_origin("--tls", "valid", "--client-certificate", "required")
+        info = origin.info
+        config = {
+            "ca_file": info["ca_file"],
+            "client_certificate": info["client_certificate"],
+            "client_key": info["client_encrypted_key"],
+            "client_key_password": info["client_passphrase"],
+        }
+        with self.downloader(**config) as downloader:
+            self.assertEqual(downloader.download(origin.picture("palette.png")).result(PATIENCE).width, 1200)
+        with self.downloader(ca_file=info["ca_file"]) as downloader:
+            self.assertEqual(
+                downloader.download(
+                    origin.picture("palette.png"),
+                    client_certificate=info["client_certificate"],
+                    client_key=info["client_key"],
+                )
+                .result(PATIENCE)
+                .width,
+                1200,
+            )
+            with self.assertRaises(imgdl.NetworkError):
+                downloader.download(origin.picture("palette.png", n=1)).result(PATIENCE)
+
+    def test_proxy(self):
+        # The environment of these tests lets 127.0.0.1 go past any proxy; names go to it, whatever they are.
+        origin = self.other_origin("--proxy", "--proxy-user", "me", "--proxy-password", "secret")
+        url = origin.picture("palette.png").replace("127.0.0.1", "pictures.example")
+        proxy = origin.info["proxy"]
+        with self.downloader(proxy=proxy.replace("://", "://me:secret@")) as downloader:
+            self.assertEqual(downloader.download(url).result(PATIENCE).width, 1200)
+        with self.downloader(proxy=proxy) as downloader:
+            with self.assertRaises(imgdl.Error) as caught:
+                downloader.download(url).result(PATIENCE)
+            self.assertNotIn("secret", str(caught.exception))
+        self.assertEqual(len(origin.requests("/pictures/palette.png")), 1)
+
+    def test_private_addresses(self):
+        with self.downloader(deny_private_addresses=True, proxy="") as downloader:
+            for host in ("127.0.0.1", "localhost", "[::1]", "2130706433"):
+                with self.subTest(host):
+                    token = downloader.download(self.origin.picture("palette.png").replace("127.0.0.1", host))
+                    error = self.assertCode(Code.ADDRESS_REFUSED, token.result, PATIENCE)
+                    self.assertIsInstance(error, imgdl.NetworkError)
+        self.assertCode(
+            Code.INVALID_OPERATION, imgdl.Downloader, deny_private_addresses=True, proxy="http://127.0.0.1:3128"
+        )
+        self.assertEqual(self.origin.log["connections"], [])
+
+
+class RuleTests(OriginTests):
+    def test_t03_reading_headers(self):
+        with self.downloader() as downloader:
+            self.assertEqual(downloader.header("user-agent"), f"imgdl/{imgdl.library_version}")
+            self.assertTrue(downloader.header("Accept").startswith("image/"))
+            self.assertIsNone(downloader.header("X-Mine"))
+            downloader.set_header("X-Mine", "ü" * 1000)
+            self.assertEqual(downloader.header("x-MINE"), "ü" * 1000)
+            downloader.set_header("x-mine", None)
+            self.assertIsNone(downloader.header("X-Mine"))
+            downloader.set_header("Accept", None)
+            self.assertIsNone(downloader.header("Accept"))
+
+    def test_retries(self):
+        retry = imgdl.Retry(2, base=0.001, maximum=0.002)
+        with self.downloader(retries=retry) as downloader:
+            url = self.origin.url("/flaky", id="a", fail=2, picture="palette.png")
+            token = downloader.download(url)
+            self.assertEqual(token.result(PATIENCE).width, 1200)
+            self.assertEqual(token.metrics.retry_count, 2)
+            token = downloader.download(self.origin.url("/flaky", id="b", fail=1), retries=0, body=True)
+            self.assertEqual(self.assertCode(Code.INVALID_STATUS, token.result, PATIENCE).http_status, 503)
+        self.assertEqual(len(self.origin.requests("/flaky")), 4)
+        with self.downloader() as downloader:
+            token = downloader.download(self.origin.url("/flaky", id="c", fail=3), retries=retry, body=True)
+            self.assertCode(Code.INVALID_STATUS, token.result, PATIENCE)
+        self.assertEqual(len(self.origin.requests("/flaky")), 7)
+
+    def test_what_failed_for_good(self):
+        with self.downloader(failure_ttl=1000) as downloader:
+            url = self.origin.picture("palette.png", empty=1)
+            self.assertCode(Code.BAD_IMAGE_DATA, downloader.download(url).result, PATIENCE)
+            self.assertCode(Code.BLACKLISTED, downloader.download(url).result, PATIENCE)
+            self.assertEqual(len(self.origin.requests("/pictures/palette.png")), 1)
+            self.assertCode(Code.BAD_IMAGE_DATA, downloader.download(url, retry_failed=True).result, PATIENCE)
+        self.assertEqual(len(self.origin.requests("/pictures/palette.png")), 2)
+
+    def test_t29_accepted_statuses_and_types(self):
+        with self.downloader(accepted_statuses=[range(200, 205), (300, 399)], accepted_types=["image/*"]) as downloader:
+            token = downloader.download(self.origin.picture("palette.png", status=205))
+            error = self.assertCode(Code.INVALID_STATUS, token.result, PATIENCE)
+            self.assertEqual((error.http_status, error.content_type), (205, "image/png"))
+            self.assertTrue(error.preview.startswith(b"\x89PNG"))
+            self.assertLessEqual(len(error.preview), 512)
+            token = downloader.download(self.origin.picture("palette.png", type="text/html; charset=x"))
+            error = self.assertCode(Code.INVALID_CONTENT_TYPE, token.result, PATIENCE)
+            self.assertEqual((error.http_status, error.content_type), (200, "text/html"))
+            self.assertTrue(error.preview.startswith(b"\x89PNG"))
+            self.assertIsInstance(error.metrics, imgdl.Metrics)
+            token = downloader.download(self.origin.picture("palette.png", status=301))
+            self.assertCode(Code.REDIRECT_REFUSED, token.result, PATIENCE)
+            options = {"accepted_statuses": [404], "accepted_types": ["text/plain"]}
+            body = downloader.download(self.origin.url("/status/404"), body=True, **options).result(PATIENCE)
+            self.assertEqual((body.http_status, body.response.content_type), (404, "text/plain"))
+
+    def test_t17_progress_interval(self):
+        length = len(self.origin.bytes("opaque.png"))
+        for _ in range(2):
+            seen = []
+            with self.downloader(progress_interval=0.51) as downloader:
+                token = downloader.download(
+                    self.origin.picture("opaque.png", chunk=4096),
+                    on_progress=lambda token, received, expected: seen.append((received, expected)),
+                )
+                token.result(PATIENCE)
+            self.assertTrue(1 <= len(seen) <= 4, seen)
+            self.assertEqual(seen[-1], (length, length))
+
+    def test_hops_and_whole_urls(self):
+        with self.downloader() as downloader:
+            url = self.origin.url("/redirect/2", to="/pictures/palette.png?n=secret")
+            response = downloader.download(url, body=True).result(PATIENCE).response
+            self.assertEqual([hop.status for hop in response.hops], [302, 302])
+            self.assertNotIn("secret", repr(response))
+            response = downloader.download(url, body=True, full_urls=True).result(PATIENCE).response
+            self.assertEqual(response.url, self.origin.picture("palette.png", n="secret"))
+            self.assertEqual(len(response.hops), response.redirect_count)
+            self.assertTrue(response.hops[0].url.startswith(self.origin.base + "/redirect/2"))
+
+    def test_t13_background(self):
+        with self.downloader() as downloader:
+            gate = self.origin.gate()
+            held = self.origin.picture("palette.png", hold_head=1, gate=gate.name)
+            kept = downloader.download(held, continue_in_background=True)
+            other = downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=1))
+            self.assertTrue(gate.is_reached(2))
+            downloader.enter_background()
+            waiting = downloader.download(self.origin.picture("opaque.png"))
+            gate.open()
+            self.assertEqual(kept.result(PATIENCE).width, 1200)
+            self.assertFalse(other.done() or waiting.done())
+            self.assertEqual(self.origin.requests("/pictures/opaque.png"), [])
+            downloader.enter_foreground()
+            self.assertEqual(other.result(PATIENCE).width, 1200)
+            self.assertEqual(waiting.result(PATIENCE).width, 900)
+            stalled = downloader.download(
+                self.origin.picture("palette.png", first_byte="never"), continue_in_background=True
+            )
+            downloader.enter_background(0.001)
+            self.assertCode(Code.BACKGROUND_EXPIRED, stalled.result, PATIENCE)
+            downloader.enter_foreground()
+
+    def test_t32_files_and_data(self):
+        with tempfile.TemporaryDirectory() as folder, self.downloader() as downloader:
+            data = png(1, 1, [[1, 2, 3, 255]])
+            Path(folder, "a b.png").write_bytes(data)
+            urls = (
+                Path(folder, "a b.png").as_uri(),
+                "data:image/png;base64," + base64.b64encode(data).decode(),
+            )
+            for url in urls:
+                self.assertCode(Code.UNSUPPORTED_SCHEME, downloader.download, url)
+            with self.downloader(allow_file_urls=True, allow_data_urls=True) as other:
+                for url in urls:
+                    self.assertEqual(other.download(url).result(PATIENCE).pixels, bytes([1, 2, 3, 255]))
+                missing = other.download(Path(folder, "nothing.png").as_uri())
+                self.assertEqual(self.assertCode(Code.INVALID_STATUS, missing.result, PATIENCE).http_status, 404)
+
+    def test_scale_factor(self):
+        with self.downloader() as downloader:
+            for name, options, expected in (
+                ("picture@2x.png", {}, 2.0),
+                ("picture@2x.png", {"scale_factor": 3.5}, 3.5),
+                ("palette.png", {}, 1.0),
+            ):
+                image = downloader.download(self.origin.picture(name), **options).result(PATIENCE)
+                self.assertEqual(image.scale_factor, expected)
+
+    def test_t30_ten_sizes_of_one_transfer(self):
+        for progressive in (False, True):
+            gate = self.origin.gate()
+            name = "progressive.jpg" if progressive else "baseline.jpg"
+            url = self.origin.picture(name, hold_head=1, gate=gate.name)
+            options = {"on_partial": lambda token, image: None} if progressive else {}
+            with self.downloader() as downloader:
+                tokens = {
+                    size: downloader.download(url, size=(size, size), stretch=True, **options)
+                    for size in range(490, 500)
+                }
+                gate.open()
+                for size, token in tokens.items():
+                    image = token.result(PATIENCE)
+                    self.assertEqual((image.width, image.height), (size, size))
+            self.assertEqual(len(self.origin.requests("/pictures/" + name)), 1)
+
+    def test_t18_t19_animations_while_they_arrive(self):
+        with self.downloader() as downloader:
+            for name, durations, loops in (("animated.gif", [50, 60, 70], 6), ("animated.png", [50, 60], 2)):
+                partials = []
+                image = downloader.download(
+                    self.origin.picture(name, chunk=16, pause_ms=1),
+                    all_frames=True,
+                    partial_interval=0.001,
+                    on_partial=lambda token, image: partials.append((image.width, image.height)),
+                ).result(PATIENCE)
+                self.assertEqual([frame.duration_ms for frame in image.frames], durations)
+                self.assertEqual(image.loop_count, loops)
+                self.assertTrue(all(size == (4, 3) for size in partials))
+
+    def test_max_per_host(self):
+        gate = self.origin.gate()
+        with self.downloader(max_per_host=1) as downloader:
+            self.assertEqual(downloader.max_per_host, 1)
+            tokens = [
+                downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name, n=n))
+                for n in range(3)
+            ]
+            self.assertTrue(gate.is_reached())
+            self.assertEqual(self.origin.log["max_in_flight"], 1)
+            downloader.max_per_host = None
+            self.assertIsNone(downloader.max_per_host)
+            self.assertTrue(gate.is_reached(3))
+            gate.open()
+            for token in tokens:
+                token.result(PATIENCE)
+
+    def test_t12_sessions(self):
+        with self.downloader(user_agent="first/1", max_concurrent=2) as downloader:
+            url = self.origin.url("/echo")
+            running = downloader.download(self.origin.picture("palette.png", first_byte="never"))
+            downloader.set_header("X-Mine", "1")
+            self.assertCode(Code.INVALID_ARGUMENT, downloader.reconfigure, max_redirects=101)
+            downloader.reconfigure(user_agent="second/2", max_concurrent=3)
+            self.assertCode(Code.CANCELLED, running.result, PATIENCE)
+            self.assertEqual(downloader.max_concurrent, 3)
+            downloader.download(url, body=True).result(PATIENCE)
+            running = downloader.download(self.origin.picture("palette.png", first_byte="never"))
+            downloader.invalidate(cancel=True)
+            self.assertCode(Code.CANCELLED, running.result, PATIENCE)
+            self.assertCode(Code.INVALID_OPERATION, lambda: downloader.download(url, body=True).result(PATIENCE))
+            downloader.reconfigure()
+            downloader.download(url, body=True).result(PATIENCE)
+        first, second = map(fields, self.origin.requests("/echo"))
+        self.assertEqual((first["user-agent"], first["x-mine"]), ("second/2", "1"))
+        self.assertEqual(second["user-agent"], f"imgdl/{imgdl.library_version}")
+        self.assertCode(Code.INVALID_OPERATION, imgdl.Downloader.shared().invalidate)
+
+    def test_priority_of_a_token(self):
+        gate = self.origin.gate()
+        with self.downloader(max_concurrent=1) as downloader:
+            running = downloader.download(self.origin.picture("palette.png", hold_head=1, gate=gate.name))
+            self.assertTrue(gate.is_reached())
+            low = downloader.download(self.origin.picture("palette.png", n=1), priority="low")
+            normal = downloader.download(self.origin.picture("palette.png", n=2))
+            self.assertEqual((low.priority, normal.priority), ("low", "normal"))
+            low.priority = "high"
+            self.assertEqual(low.priority, "high")
+            with self.assertRaises(imgdl.InvalidArgument):
+                low.priority = "urgent"
+            gate.open()
+            for token in (running, low, normal):
+                token.result(PATIENCE)
+        self.assertEqual([each["target"][-1] for each in self.origin.log["requests"][1:]], ["1", "2"])
+
+    def test_t26_metrics(self):
+        gate = self.origin.gate()
+        with self.downloader(max_concurrent=1) as downloader:
+            token = downloader.download(self.origin.picture("opaque.png", hold_after=10, gate=gate.name))
+            waiting = downloader.download(self.origin.picture("palette.png"))
+            self.assertTrue(gate.is_reached())
+            self.assertIsNone(waiting.metrics)
+            gate.open()
+            token.result(PATIENCE)
+            metrics = token.metrics
+            self.assertEqual((metrics.http_version, metrics.address), ("1.1", "127.0.0.1"))
+            self.assertEqual(metrics.body_bytes, len(self.origin.bytes("opaque.png")))
+            self.assertGreater(metrics.bytes_received, metrics.body_bytes)
+            self.assertGreater(metrics.total, metrics.transfer)
+            self.assertGreaterEqual(metrics.transfer, metrics.first_byte)
+            self.assertGreater(metrics.connect, 0)
+            self.assertGreater(metrics.decode, 0)
+            self.assertEqual((metrics.is_shared, metrics.is_connection_reused), (False, False))
+            waiting.result(PATIENCE)
+            self.assertTrue(waiting.metrics.is_connection_reused)
+            self.assertGreater(waiting.metrics.queue, 0)
+            error = self.assertCode(
+                Code.INVALID_STATUS, downloader.download(self.origin.url("/nothing")).result, PATIENCE
+            )
+            self.assertEqual(error.metrics.http_version, "1.1")
+
+
+class ArgumentTests(OriginTests):
+    def test_downloads_that_cannot_be(self):
+        with self.downloader() as downloader:
+            url = self.origin.picture("palette.png")
+            for name, options in (
+                ("user", {"user": "a:b"}),
+                ("password", {"password": "a\r\nb"}),
+                ("connect_timeout", {"connect_timeout": 0}),
+                ("idle_timeout", {"idle_timeout": -1}),
+                ("retries", {"retries": -1}),
+                ("retries.base", {"retries": imgdl.Retry(1, base=-1)}),
+                ("retries.maximum", {"retries": imgdl.Retry(1, maximum=float("nan"))}),
+                ("accepted_statuses", {"accepted_statuses": []}),
+                ("accepted_statuses", {"accepted_statuses": [99]}),
+                ("accepted_statuses", {"accepted_statuses": [(300, 200)]}),
+                ("accepted_statuses", {"accepted_statuses": [(1, 2, 3)]}),
+                ("accepted_types", {"accepted_types": []}),
+                ("accepted_types", {"accepted_types": ["image"]}),
+                ("client_key", {"client_key": "/nothing"}),
+                ("pinned_public_key", {"pinned_public_key": "md5//"}),
+                ("scale_factor", {"scale_factor": 0}),
+                ("scale_factor", {"scale_factor": float("inf")}),
+                ("size", {"size": 7}),
+                ("size", {"size": (0, 1)}),
+                ("size", {"size": (1 << 32, 1)}),
+                ("stretch", {"stretch": True}),
+                ("stretch", {"stretch": True, "size": (5, None)}),
+                ("scale_down", {"scale_down": -1}),
+                ("max_frames", {"max_frames": 0}),
+                ("format_hint", {"format_hint": "bmp"}),
+            ):
+                with self.subTest(options):
+                    with self.assertRaises(imgdl.InvalidArgument) as caught:
+                        downloader.download(url, **options)
+                    self.assertIn(name, str(caught.exception))
+            for options in (
+                {"hooks": print},
+                {"coder": print},
+                {"accepted_types": "image/png"},
+                {"retries": "many"},
+                {"ca_file": 7},
+                {"colour": "red"},
+            ):
+                with self.subTest(options), self.assertRaises(TypeError):
+                    downloader.download(url, **options)
+            self.assertEqual(downloader.current_count, 0)
+            downloader.wait_idle(0)
+
+    def test_downloaders_that_cannot_be(self):
+        for name, options in (
+            ("max_per_host", {"max_per_host": 0}),
+            ("max_per_host", {"max_per_host": 1 << 32}),
+            ("memory_budget", {"memory_budget": -1}),
+            ("retries", {"retries": 1 << 32}),
+            ("failure_ttl", {"failure_ttl": 0}),
+            ("accepted_statuses", {"accepted_statuses": [1000]}),
+            ("accepted_types", {"accepted_types": ["a b/c"]}),
+            ("progress_interval", {"progress_interval": 1.5}),
+            ("progress_interval", {"progress_interval": float("nan")}),
+            ("pinned_public_key", {"pinned_public_key": "md5//"}),
+            ("proxy", {"proxy": "nonsense://x y"}),
+        ):
+            with self.subTest(options):
+                with self.assertRaises(imgdl.InvalidArgument) as caught:
+                    imgdl.Downloader(**options)
+                self.assertIn(name, str(caught.exception))
+        with self.assertRaises(TypeError):
+            imgdl.Downloader(hooks=7)
+        with self.assertRaises(TypeError):
+            imgdl.Downloader(colour="red")
+
+
+if __name__ == "__main__":
+    unittest.main()

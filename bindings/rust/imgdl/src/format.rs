@@ -1,0 +1,151 @@
+//! What a picture is, and how its pixels lie in memory.
+
+use imgdl_sys as sys;
+
+/// What a file is, by its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// None of those below.
+    Unknown,
+    /// JPEG.
+    Jpeg,
+    /// PNG.
+    Png,
+    /// WebP.
+    WebP,
+    /// GIF.
+    Gif,
+    /// Decoded by a [`Coder`](crate::Coder) of yours.
+    Other,
+}
+
+impl Format {
+    pub(crate) fn from_raw(raw: sys::imgdl_format) -> Format {
+        match raw {
+            sys::IMGDL_FORMAT_JPEG => Format::Jpeg,
+            sys::IMGDL_FORMAT_PNG => Format::Png,
+            sys::IMGDL_FORMAT_WEBP => Format::WebP,
+            sys::IMGDL_FORMAT_GIF => Format::Gif,
+            sys::IMGDL_FORMAT_OTHER => Format::Other,
+            _ => Format::Unknown,
+        }
+    }
+
+    pub(crate) fn raw(self) -> sys::imgdl_format {
+        match self {
+            Format::Unknown => sys::IMGDL_FORMAT_UNKNOWN,
+            Format::Jpeg => sys::IMGDL_FORMAT_JPEG,
+            Format::Png => sys::IMGDL_FORMAT_PNG,
+            Format::WebP => sys::IMGDL_FORMAT_WEBP,
+            Format::Gif => sys::IMGDL_FORMAT_GIF,
+            Format::Other => sys::IMGDL_FORMAT_OTHER,
+        }
+    }
+}
+
+/// How a pixel lies in memory, byte after byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PixelFormat {
+    /// Red, green, blue, alpha; straight alpha. The default.
+    Rgba8,
+    /// Red, green, blue, alpha; premultiplied.
+    Rgba8Premultiplied,
+    /// Blue, green, red, alpha; straight alpha.
+    Bgra8,
+    /// Blue, green, red, alpha; premultiplied.
+    Bgra8Premultiplied,
+}
+
+impl PixelFormat {
+    pub(crate) fn raw(self) -> sys::imgdl_pixel_format {
+        match self {
+            PixelFormat::Rgba8 => sys::IMGDL_PIXEL_FORMAT_RGBA8,
+            PixelFormat::Rgba8Premultiplied => sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED,
+            PixelFormat::Bgra8 => sys::IMGDL_PIXEL_FORMAT_BGRA8,
+            PixelFormat::Bgra8Premultiplied => sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED,
+        }
+    }
+
+    /// The library gives no image in a format that was not asked for.
+    pub(crate) fn from_raw(raw: sys::imgdl_pixel_format) -> PixelFormat {
+        match raw {
+            sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED => PixelFormat::Rgba8Premultiplied,
+            sys::IMGDL_PIXEL_FORMAT_BGRA8 => PixelFormat::Bgra8,
+            sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED => PixelFormat::Bgra8Premultiplied,
+            _ => PixelFormat::Rgba8,
+        }
+    }
+}
+
+/// A part of a picture, in pixels from its upper left corner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Rectangle {
+    /// From the left.
+    pub x: u32,
+    /// From the top.
+    pub y: u32,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
+}
+
+/// What the header of a picture tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImageInfo {
+    /// What the file is.
+    pub format: Format,
+    /// In pixels, orientation applied.
+    pub width: u32,
+    /// In pixels, orientation applied.
+    pub height: u32,
+    /// The EXIF orientation as stored, 1 to 8.
+    pub orientation: u32,
+    /// Frames in the file, once that is known.
+    pub frame_count: Option<u32>,
+    /// Whether pixels may be transparent.
+    pub has_alpha: bool,
+    /// Whether partial images cover the whole canvas.
+    pub is_progressive: bool,
+}
+
+impl ImageInfo {
+    /// For a [`Coder`](crate::Coder): upright, of one frame, without transparency, not progressive. The other fields
+    /// are public.
+    pub fn new(width: u32, height: u32) -> ImageInfo {
+        ImageInfo {
+            format: Format::Other,
+            width,
+            height,
+            orientation: 1,
+            frame_count: Some(1),
+            has_alpha: false,
+            is_progressive: false,
+        }
+    }
+
+    /// Leaves the format, which is not read.
+    pub(crate) fn write(&self, raw: &mut sys::imgdl_image_info) {
+        raw.width = self.width;
+        raw.height = self.height;
+        raw.orientation = self.orientation;
+        raw.frame_count = self.frame_count.unwrap_or(0);
+        raw.has_alpha = self.has_alpha.into();
+        raw.is_progressive = self.is_progressive.into();
+    }
+
+    pub(crate) fn from_raw(raw: &sys::imgdl_image_info) -> ImageInfo {
+        ImageInfo {
+            format: Format::from_raw(raw.format),
+            width: raw.width,
+            height: raw.height,
+            orientation: raw.orientation,
+            frame_count: Some(raw.frame_count).filter(|&count| count > 0),
+            has_alpha: raw.has_alpha != 0,
+            is_progressive: raw.is_progressive != 0,
+        }
+    }
+}

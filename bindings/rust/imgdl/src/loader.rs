@@ -1,0 +1,207 @@
+//! Loaders of yours for URLs of a scheme.
+
+use std::fmt;
+use std::mem;
+use std::os::raw::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use imgdl_sys as sys;
+
+use crate::convert::{c_sentence, check};
+use crate::error::{Code, Result};
+use crate::guard::{self, contained};
+use crate::headers::CHeaders;
+use crate::outgoing::Outgoing;
+
+/// Loads URLs of a scheme: see [`Downloader::register_transport`](crate::Downloader::register_transport). Requests
+/// share its transfers, and limits, timeouts, retries and validation hold for them, as for any other. A closure is a
+/// loader, too.
+///
+/// ```no_run
+/// use imgdl::{Downloader, Outgoing, Transfer};
+/// # fn resource(_: &str) -> Option<Vec<u8>> { None }
+/// # fn main() -> Result<(), imgdl::Error> {
+/// let downloader = Downloader::new()?;
+/// downloader.register_transport("app", |request: &Outgoing<'_>, mut transfer: Transfer| {
+///     let url = request.url().to_string();
+///     std::thread::spawn(move || match resource(&url) {
+///         Some(bytes) => transfer.respond(200, []).and_then(|()| transfer.send(&bytes)).and_then(|()| transfer.end()),
+///         None => transfer.respond(404, []).and_then(|()| transfer.end()),
+///     });
+/// })?;
+/// let image = downloader.get("app://icons/save.png")?;
+/// # Ok(())
+/// # }
+/// ```
+pub trait Loader: Send + Sync + 'static {
+    /// Begins a transfer; called on the library's thread that drives all of them, so must not wait. It reports through
+    /// `transfer`, inside this call or later, on any thread. A panic fails the transfer, unless that had been given
+    /// away before.
+    fn start(&self, request: &Outgoing<'_>, transfer: Transfer);
+}
+
+impl<F: Fn(&Outgoing<'_>, Transfer) + Send + Sync + 'static> Loader for F {
+    fn start(&self, request: &Outgoing<'_>, transfer: Transfer) {
+        self(request, transfer)
+    }
+}
+
+/// What a transfer and its cancelling have in common; `started` is a pointer to it.
+#[derive(Default)]
+struct Cancelling {
+    is_cancelled: AtomicBool,
+    on_cancel: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Cancelling {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn FnOnce() + Send>>> {
+        self.on_cancel.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A transfer that a [`Loader`] runs: reports the head, the body, the end. It may move to another thread. One that is
+/// dropped before its end has failed with [`Code::CONNECTION_LOST`].
+///
+/// Ending and dropping it wait for [`on_cancel`](Transfer::on_cancel)'s callback on another thread: hold no lock then
+/// that the callback takes.
+///
+/// When nobody wants it any more nothing needs to be reported; what is reported all the same is no error, and ignored.
+pub struct Transfer {
+    raw: NonNull<sys::imgdl_transfer>,
+    cancelling: Arc<Cancelling>,
+}
+
+// SAFETY: "a handle to report with, from any thread … one thread at a time": for the second half it is not Sync.
+unsafe impl Send for Transfer {}
+
+impl Transfer {
+    /// Reports the head, once, before the body.
+    pub fn respond<'a>(&mut self, status: u16, headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
+        let headers = CHeaders::new(headers.into_iter().map(|(name, value)| (name, Some(value))))?;
+        // SAFETY: a living handle; "copied" before the library returns.
+        check(unsafe {
+            let (first, count) = (headers.raw.as_ptr(), headers.raw.len());
+            sys::imgdl_transfer_response(self.raw.as_ptr(), status.into(), first, count)
+        })
+    }
+
+    /// Reports bytes of the body, which are copied, a Content-Encoding undone. Fewer or more than Content-Length are
+    /// errors of the download.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        // SAFETY: a living handle; "copied" before the library returns.
+        check(unsafe { sys::imgdl_transfer_body(self.raw.as_ptr(), bytes.as_ptr().cast(), bytes.len()) })
+    }
+
+    /// Reports that this was all.
+    pub fn end(self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_transfer_end(self.raw.as_ptr(), sys::IMGDL_OK, ptr::null()) })
+    }
+
+    /// Reports why it failed.
+    pub fn fail(self, code: Code, message: &str) -> Result<()> {
+        let message = c_sentence(message);
+        // SAFETY: a living handle, a string that lives until the library returns.
+        check(unsafe { sys::imgdl_transfer_end(self.raw.as_ptr(), code.number(), message.as_ptr()) })
+    }
+
+    /// Whether nobody wants it any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelling.is_cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Calls `callback` when nobody wants it any more, on the library's thread that drives all transfers; at once, if
+    /// that has come. It takes the place of one that was given before.
+    pub fn on_cancel(&mut self, callback: impl FnOnce() + Send + 'static) {
+        *self.cancelling.lock() = Some(Box::new(callback));
+        // It looks for the callback after it has set the flag, and takes it once.
+        if self.is_cancelled() {
+            self.cancelling.call();
+        }
+    }
+}
+
+impl Cancelling {
+    fn call(&self) {
+        // The lock is not held while it runs.
+        let callback = self.lock().take();
+        if let Some(callback) = callback {
+            callback();
+        }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        // SAFETY: the handle is this value's. Afterwards cancel "neither runs nor begins any more" on another thread,
+        // and so what started points to can go.
+        unsafe { sys::imgdl_transfer_release(self.raw.as_ptr()) }
+    }
+}
+
+impl fmt::Debug for Transfer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transfer").field("is_cancelled", &self.is_cancelled()).finish_non_exhaustive()
+    }
+}
+
+type BoxedLoader = Box<dyn Loader>;
+
+/// Gives the loader to `take`, which registers the table.
+pub(crate) fn register(
+    loader: impl Loader,
+    take: impl FnOnce(&sys::imgdl_transport_table) -> sys::imgdl_status,
+) -> Result<()> {
+    let table = sys::imgdl_transport_table {
+        struct_size: mem::size_of::<sys::imgdl_transport_table>() as u32,
+        reserved: 0,
+        start: Some(start),
+        cancel: Some(cancel),
+        user_data: guard::into_user_data::<BoxedLoader>(Box::new(loader)),
+        destructor: Some(guard::dispose::<BoxedLoader>),
+    };
+    let result = check(take(&table));
+    if result.is_err() {
+        // SAFETY: "not when an error is returned": it is still ours.
+        unsafe { guard::dispose::<BoxedLoader>(table.user_data) };
+    }
+    result
+}
+
+/// # Safety
+/// Called by the library, with a BoxedLoader that has not been disposed of.
+unsafe extern "C" fn start(
+    request: *const sys::imgdl_outgoing,
+    transfer: *mut sys::imgdl_transfer,
+    user_data: *mut c_void,
+) -> *mut c_void {
+    let raw = match NonNull::new(transfer) {
+        Some(raw) => raw,
+        None => return ptr::null_mut(),
+    };
+    let cancelling = Arc::new(Cancelling::default());
+    let started = Arc::as_ptr(&cancelling);
+    let transfer = Transfer { raw, cancelling };
+    // SAFETY: borrowed, valid during the call; the loader lives as long as its transfers.
+    contained(|| unsafe { (*user_data.cast::<BoxedLoader>()).start(&Outgoing::new(&*request), transfer) });
+    // Its Transfer owns it; cancel is not called when that is gone.
+    started as *mut c_void
+}
+
+/// # Safety
+/// Called by the library, with what `start` returned, whose Transfer is not gone.
+unsafe extern "C" fn cancel(started: *mut c_void, _user_data: *mut c_void) {
+    if started.is_null() {
+        return;
+    }
+    let started = started.cast::<Cancelling>() as *const Cancelling;
+    // SAFETY: as above. A reference of its own, since the callback may drop the Transfer on this very thread.
+    let cancelling = unsafe {
+        Arc::increment_strong_count(started);
+        Arc::from_raw(started)
+    };
+    cancelling.is_cancelled.store(true, Ordering::SeqCst);
+    contained(|| cancelling.call());
+}
