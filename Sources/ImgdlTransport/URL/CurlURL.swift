@@ -76,7 +76,11 @@ final class CurlURL {
         if !host.utf8.allSatisfy({ $0 < 0x80 }) { host = try punycode() }
         host = URLText.lowercased(host)
         guard !host.isEmpty else { throw Self.invalid(CURLUE_NO_HOST) }
-        guard host.hasPrefix("[") else { return (host, host) }
+        guard host.hasPrefix("[") else {
+            // What was encoded twice would be decoded once more on its way to the server.
+            guard !host.utf8.contains(UInt8(ascii: "%")) else { throw Self.invalid(CURLUE_BAD_HOSTNAME) }
+            return (host, host)
+        }
         let bare = String(host.dropFirst().dropLast())
         guard let zone = try part(CURLUPART_ZONEID) else { return (bare, host) }
         return (bare, "[\(bare)%25\(zone)]")

@@ -93,7 +93,9 @@ private final class PNGLog {
     }
 
     var text: String {
-        "\(failure as Any) \(given) bytes, \(sum), \(filter.isAtEnd) \(filter.orientation ?? 0) \(animation.frameCount)"
+        // Until its end a file may still turn out to have a broken animation, sooner or later.
+        let frames = filter.isAtEnd ? animation.frameCount : 0
+        return "\(failure as Any) \(given) bytes, \(sum), \(filter.isAtEnd) \(filter.orientation ?? 0) \(frames)"
     }
 }
 
