@@ -34,6 +34,8 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
+#? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding); make format-check: Swift sources against .swift-format; make clean
@@ -95,9 +97,9 @@ run: $(PROGRAMS) build/pictures/.written
 
 # ---- Tests
 
-C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/tls-peer
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
-C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c,$(wildcard Tests/c/*.c))
+C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
@@ -126,6 +128,18 @@ build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
 
+# A codec of somebody else's: an example, not a part of `make all`.
+.PHONY: examples-avif
+examples-avif: build/lib/libimgdl-avif.so
+
+build/lib/libimgdl-avif.so: examples/coders/avif/avif-coder.c examples/coders/avif/avif-coder.h $(LIBRARY) | build/.setup-test
+	$(CC) $(WARNINGS) $(CFLAGS) -fPIC -shared -Iinclude -o $@ $< -Lbuild/lib -limgdl -lavif '-Wl,-rpath,$$ORIGIN'
+
+build/tests/imgdl-avif: Tests/c/coders/avif.c Tests/c/harness.c Tests/c/support.c $(C_PICTURES) $(C_SUPPORT) \
+    build/lib/libimgdl-avif.so | build/.setup-test
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lavif -ldl $(C_LIBS) \
+	    -Wl,-rpath,$(CURDIR)/build/lib
+
 # The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
 # clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
 SWIFT_HOME = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
@@ -139,6 +153,44 @@ build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOU
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
 
+# ---- Fuzzing: libFuzzer under AddressSanitizer. The targets (Tests/Fuzz/Targets) are a library of their own, instrumented;
+# each program is libFuzzer's main and the name of one target.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS := decode decoder gif png webp jpeg exif probe http-date retry-after content-type response-head url data-url
+FUZZ_SOURCES := $(shell find Tests/Fuzz/Targets -type f)
+FUZZ_LIBRARY := build/swift-fuzz/release/libFuzzTargets.so
+FUZZ_COVERAGE := edge,inline-8bit-counters,pc-table,indirect-calls,trace-cmp
+
+$(FUZZ_LIBRARY): $(LIBRARY_SOURCES) $(FUZZ_SOURCES) | build/.setup-build
+	swift build -c release -j $(JOBS) --product FuzzTargets --scratch-path build/swift-fuzz --sanitize=address \
+	    -Xswiftc -enable-testing -Xswiftc -g -Xswiftc -sanitize-coverage=$(FUZZ_COVERAGE) -Xcc -fsanitize=fuzzer-no-link
+	@touch $@
+
+build/fuzz/%: Tests/Fuzz/main.c $(FUZZ_LIBRARY)
+	@mkdir -p $(@D)
+	$(SWIFT_HOME)/bin/clang -fsanitize=fuzzer,address -fuse-ld=lld $(C_FLAGS) -O1 -g -DTARGET='"$*"' -o $@ $< \
+	    -L$(dir $(FUZZ_LIBRARY)) -lFuzzTargets -L$(SWIFT_RUNTIME) \
+	    -Wl,-rpath,$(CURDIR)/$(dir $(FUZZ_LIBRARY)) -Wl,-rpath,$(SWIFT_RUNTIME)
+
+.PHONY: fuzz fuzzers
+fuzzers: $(FUZZ_TARGETS:%=build/fuzz/%)
+fuzz: fuzzers
+	Tests/Fuzz/run $(FUZZ_SECONDS) $(TARGETS)
+
+# ---- Hostile files, under memcheck with the library as it is shipped, and under UndefinedBehaviorSanitizer
+
+build/tests/hostile: Tests/c/hostile.c include/imgdl.h $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) -Iinclude -O1 -g -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib
+
+build/tests/hostile-undefined: Tests/c/hostile.c $(LIBRARY_SOURCES) | build/.setup-build
+	@mkdir -p $(@D)
+	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-undefined \
+	    -Xcc -fsanitize=undefined -Xcc -fno-sanitize-recover=undefined
+	$(SWIFT_HOME)/bin/clang -fsanitize=undefined -fuse-ld=lld $(WARNINGS) -Iinclude -O1 -g -o $@ $< \
+	    -Lbuild/swift-undefined/release -limgdl -L$(SWIFT_RUNTIME) \
+	    -Wl,-rpath,$(CURDIR)/build/swift-undefined/release -Wl,-rpath,$(SWIFT_RUNTIME)
+
 .PHONY: test-tsan test-asan
 test-tsan: setup programs build/tests/imgdl-tests-thread build/tests/tls-peer
 	Tests/run thread
@@ -146,7 +198,7 @@ test-asan: setup programs build/tests/imgdl-tests-address build/tests/tls-peer
 	Tests/run address
 
 .PHONY: test-long
-test-long: test
+test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan

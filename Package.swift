@@ -7,6 +7,7 @@ let package = Package(
     name: "imgdl",
     products: [
         .library(name: "imgdl", type: .dynamic, targets: ["imgdl"]),
+        .library(name: "FuzzTargets", type: .dynamic, targets: ["FuzzTargets"]),
     ],
     targets: [
         .systemLibrary(name: "CImgdl", path: "include"),
@@ -45,6 +46,11 @@ let package = Package(
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
+        .target(
+            name: "FuzzTargets", dependencies: ["imgdl", "CImgdl", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
+            path: "Tests/Fuzz/Targets"),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
+
         .testTarget(name: "ImgdlCoreTests", dependencies: ["ImgdlCore", "CSystem"]),
         .testTarget(
             name: "ImgdlTransportTests",
@@ -54,7 +60,7 @@ let package = Package(
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
-        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "TestPictures"]),
+        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )

@@ -38,6 +38,8 @@ final class PNGAnimation {
     private let options: DecodeOptions
     /// Signature and the chunks that each frame needs.
     private let setup = ByteBuffer()
+    private var kept: [String] = []
+    var keptBytes: Int { setup.count }
     private var width = 0
     private var height = 0
     private var canvas: FrameCanvas?
@@ -75,13 +77,15 @@ final class PNGAnimation {
         (self.layout, self.conversion) = (layout, conversion)
     }
 
-    /// The signature, IHDR, PLTE or tRNS, whole.
-    func keep(_ bytes: UnsafeRawBufferPointer, isHeader: Bool) throws(Failure) {
-        if isHeader, bytes.count >= 16 {
+    /// The signature, IHDR, PLTE or tRNS, whole. One of each counts, for libpng too: every frame is given what is kept here.
+    func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
+        if name == "IHDR", bytes.count >= 16 {
             (width, height) = (Control.number(bytes, 8), Control.number(bytes, 12))
             canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
         }
-        if options.decodesAllFrames, !isBehindImageData { try setup.append(bytes) }
+        guard options.decodesAllFrames, !isBehindImageData, !kept.contains(name) else { return }
+        kept.append(name)
+        try setup.append(bytes)
     }
 
     /// The data of acTL, nil if it is damaged. One behind the image data does not count.

@@ -68,7 +68,7 @@ struct PNGChunkFilter {
             case .signature:
                 guard try hold(&rest, Self.signatureLength) else { return nil }
                 state = .head
-                try animation.keep(held.bytes, isHeader: false)
+                try animation.keep(held.bytes, name: "")
                 return held.bytes
             case .head:
                 guard try hold(&rest, Self.headLength) else { return nil }
@@ -85,7 +85,7 @@ struct PNGChunkFilter {
                     if name == "IEND" {
                         try animation.end()
                     } else if name != "iCCP" {
-                        try animation.keep(held.bytes, isHeader: name == "IHDR")
+                        try animation.keep(held.bytes, name: name ?? "")
                     }
                     return held.bytes
                 }

@@ -31,6 +31,10 @@ final class WebPAnimation {
     private let body = ByteBuffer()
     private var received = 0
     private var features: WebPBitstreamFeatures?
+    /// libwebp looks for the picture from the frame's first chunk on, each time: not before so many bytes are there.
+    private var enough = 0
+    /// How often it has looked.
+    private(set) var looks = 0
     private var still: WebPStill?
 
     /// The frame before, which decides what this one is drawn over.
@@ -88,7 +92,7 @@ final class WebPAnimation {
         try options.checkMemory(
             canvas: CanvasLayout(width: width, height: height, orientation: .upright, options),
             count: options.decodesAllFrames ? frameCount : 1, codec: length + 4 * area.width * area.height)
-        (self.frame, self.length, received, features, still) = (frame, length, 0, nil, nil)
+        (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         body.removeAll()
         if frameCount == 1 {
             first = try PixelBuffer(
@@ -109,7 +113,15 @@ final class WebPAnimation {
     }
 
     private func readFeatures() throws(Failure) {
-        guard features == nil, let frame else { return }
+        guard body.count >= enough || received >= length else { return }
+        try look()
+    }
+
+    /// At all that is there: what is wrong with it is told also when nothing follows.
+    func look() throws(Failure) {
+        guard features == nil, !body.isEmpty, let frame else { return }
+        enough = body.count + body.count / 16 + 1
+        looks += 1
         var found = WebPBitstreamFeatures()
         let start = body.bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let status = WebPGetFeatures(start, body.count, &found)

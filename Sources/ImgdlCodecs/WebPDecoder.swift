@@ -54,6 +54,7 @@ final class WebPDecoder: FormatDecoder {
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        try animation?.look()
         guard let features, let length = container.length, received >= length else {
             throw Failure(.truncated, "the WebP ends after \(received) of \(container.length ?? 12) bytes")
         }

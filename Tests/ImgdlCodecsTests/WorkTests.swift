@@ -44,3 +44,70 @@ final class WorkTests: XCTestCase {
         XCTAssertGreaterThanOrEqual(used, unit * 9 / 10)
     }
 }
+
+/// Files that are all structure: nothing is walked over twice, and nothing that was kept is given out for each frame.
+extension WorkTests {
+    /// A frame of many small chunks, in small pieces.
+    func testChunksInAWebPFrameAreNotWalkedForEachPiece() throws {
+        var options = DecodeOptions()
+        options.decodesAllFrames = true
+        let animation = WebPAnimation(width: 2, height: 2, options)
+        let chunk = WebPFile.Chunk(name: "junk", data: []).bytes
+        let inner = WebPFile.Chunk(name: "ALPH", data: [0, 0]).bytes + Array(repeating: chunk, count: 20_000).joined()
+        let bytes =
+            WebPFile.Chunk(name: "ANIM", data: [0, 0, 0, 0, 0, 0]).bytes
+            + WebPFile.Chunk(name: "ANMF", data: WebPFile.frame(width: 2, height: 2, inner)).bytes
+        XCTAssertThrowsError(
+            try {
+                for start in stride(from: 0, to: bytes.count, by: 8) {
+                    try Array(bytes[start..<min(bytes.count, start + 8)]).withUnsafeBytes { try animation.feed($0) }
+                }
+            }())
+        XCTAssertLessThan(animation.looks, 200, "of \(bytes.count / 8) pieces")
+    }
+
+    /// What every frame of an APNG is given is kept once, however often the file says it.
+    func testRepeatedChunksAreNotKeptForEachFrame() throws {
+        var options = DecodeOptions()
+        options.decodesAllFrames = true
+        let animation = PNGAnimation(options)
+        var filter = PNGChunkFilter(animation, options)
+        var file = PNGFile(width: 2, height: 2, colorType: 0)
+        for _ in 0..<10_000 { file.add("tRNS", [0, 7]) }
+        try file.bytes.withUnsafeBytes { bytes in
+            var rest = bytes
+            while try filter.next(&rest) != nil { filter.discardHeld() }
+        }
+        XCTAssertLessThan(animation.keptBytes, 100)
+    }
+
+    /// A million pieces of structure without a pixel in them.
+    func testMillionsOfEmptyPartsAreReadOnce() throws {
+        var gif = GIFFile(width: 2, height: 1)
+        gif.addFrame(width: 2, height: 1, [1, 2])
+        var empty = GIFFile(width: 2, height: 1)
+        let head = empty.bytes.count
+        empty.addFrame(width: 0, height: 0, [], data: [])
+        let frames = 200_000
+        let many = gif.bytes + Array(repeating: empty.bytes[head...], count: frames).joined() + [0x3B]
+        XCTAssertEqual(decode(many).header?.frameCount, frames + 1)
+
+        var png = PNGFile(width: 1, height: 1)
+        let chunk = { () -> [UInt8] in
+            var file = PNGFile()
+            file.add("teXt")
+            return Array(file.bytes[8...])
+        }()
+        let start = png.bytes
+        png.add("IDAT", PNGFile.rows(width: 1, [[1, 2, 3, 255]]))
+        let chunks = start + Array(repeating: chunk, count: 200_000).joined() + png.ended()[start.count...]
+        XCTAssertEqual(decode(chunks, pieces: 1000).pixels, [1, 2, 3, 255])
+
+        let source = WebPFile(Picture("a", PICTURE_WEBP_LOSSY, width: 20, height: 10).encoded())
+        var webp = WebPFile()
+        webp.add("VP8X", WebPFile.extended(0, width: 20, height: 10))
+        webp.chunks += Array(repeating: WebPFile.Chunk(name: "junk", data: []), count: 200_000)
+        webp.add("VP8 ", source["VP8 "])
+        XCTAssertEqual(decode(webp.bytes(), pieces: 1000).pixels, decode(source.bytes()).pixels)
+    }
+}

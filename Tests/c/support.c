@@ -35,7 +35,7 @@ static void give_up(const char *what)
 
 /* ---- The files */
 
-static void write_file(const char *name, const void *bytes, size_t size)
+void write_picture(const char *name, const void *bytes, size_t size)
 {
     char path[4400];
     snprintf(path, sizeof path, "%s/%s", root, name);
@@ -50,7 +50,7 @@ static void draw(const char *name, struct picture_spec spec)
     uint8_t *bytes = picture_encode(&spec, &size);
     if (!bytes)
         give_up(name);
-    write_file(name, bytes, size);
+    write_picture(name, bytes, size);
     picture_free(bytes);
 }
 
@@ -72,12 +72,12 @@ static void write_pictures(void)
     draw("tiny.png", (struct picture_spec){.kind = PICTURE_PNG_RGBA, .width = 24, .height = 16, .seed = 9});
     draw("tiny.webp", (struct picture_spec){.kind = PICTURE_WEBP_LOSSY, .width = 48, .height = 32, .seed = 10});
     static const char page[] = "<!DOCTYPE html><html><body>Please sign in.</body></html>\n";
-    write_file("page.html", page, sizeof page - 1);
+    write_picture("page.html", page, sizeof page - 1);
     uint8_t noise[5000];
     uint32_t state = 1;
     for (size_t i = 0; i < sizeof noise; i++)
         noise[i] = (uint8_t)((state = state * 1664525 + 1013904223) >> 24);
-    write_file("noise.jpg", noise, sizeof noise);
+    write_picture("noise.jpg", noise, sizeof noise);
 }
 
 uint8_t *read_picture(const char *name, size_t *size)

@@ -33,6 +33,8 @@ void await_gate(const char *name, unsigned count);
 
 /* One of the files that the origin serves. Free it. */
 uint8_t *read_picture(const char *name, size_t *size);
+/* Another one. */
+void write_picture(const char *name, const void *bytes, size_t size);
 
 /* ---- Recording */
 

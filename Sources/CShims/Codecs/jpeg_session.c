@@ -31,6 +31,7 @@ static int costs_pixels(const struct codec_jpeg *session)
     switch (errors->msg_code) {
     case JWRN_JPEG_EOF:
     case JWRN_JFIF_MAJOR:
+    case JWRN_ADOBE_XFORM: /* a transform of four components in a file of three, or the reverse */
         return 0;
     case JWRN_EXTRANEOUS_DATA:
         if (session->jpeg.input_scan_number == 0)
@@ -67,7 +68,7 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
     static const JOCTET end[2] = {0xFF, JPEG_EOI};
     struct codec_jpeg *session = jpeg->client_data;
     /* Within a segment two made-up bytes would be taken for its contents. */
-    if (!session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
+    if (session->held_back > 0 || !session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
         return FALSE;
     session->has_ended_early = 1;
     session->source.next_input_byte = end;
@@ -78,23 +79,40 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
 static void skip_input_data(j_decompress_ptr jpeg, long count)
 {
     struct codec_jpeg *session = jpeg->client_data;
-    size_t wanted = count > 0 ? (size_t)count : 0, here = session->source.bytes_in_buffer;
-    size_t now = wanted < here ? wanted : here;
+    size_t wanted = count > 0 ? (size_t)count : 0, here = codec_jpeg_left(session);
+    size_t now = wanted < here ? wanted : here, shown = session->source.bytes_in_buffer;
     session->source.next_input_byte += now;
-    session->source.bytes_in_buffer -= now;
+    session->source.bytes_in_buffer -= now < shown ? now : shown;
+    session->held_back -= now < shown ? 0 : now - shown;
     session->to_skip += wanted - now;
+}
+
+void codec_jpeg_show(codec_jpeg *session, size_t window)
+{
+    size_t here = codec_jpeg_left(session), shown = window < here ? window : here;
+    session->source.bytes_in_buffer = shown;
+    session->held_back = here - shown;
+}
+
+size_t codec_jpeg_window(const codec_jpeg *session)
+{
+    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    if (jpeg->progressive_mode || jpeg->arith_code)
+        return SIZE_MAX;
+    return 8 * DCTSIZE2 * (size_t)(jpeg->blocks_in_MCU > 0 ? jpeg->blocks_in_MCU : 1) - 1;
 }
 
 void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
 {
     session->source.next_input_byte = bytes;
     session->source.bytes_in_buffer = size;
+    session->held_back = 0;
     size_t wanted = session->to_skip;
     session->to_skip = 0;
     skip_input_data(&session->jpeg, (long)wanted);
 }
 
-size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer; }
+size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer + session->held_back; }
 
 void codec_jpeg_end(codec_jpeg *session) { session->is_ending = 1; }
 

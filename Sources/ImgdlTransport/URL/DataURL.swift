@@ -8,14 +8,19 @@ struct DataURL {
 
     static func parse(_ text: String) throws(Failure) -> ParsedURL {
         let scheme = "data:"
-        let rest = String(Substring(text.utf8.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "#") }))
+        var characters = text.utf8.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "#") }
+        // At the end of a URL spaces are no part of it.
+        while characters.last == UInt8(ascii: " ") { characters = characters.dropLast() }
+        let rest = String(Substring(characters))
         _ = try DataURL(rest)
         return ParsedURL(
             canonical: scheme + rest, scheme: "data", host: "", port: 0, user: nil, password: nil,
             redacted: "\(scheme)\(String(Substring(rest.utf8.prefix { $0 != UInt8(ascii: ",") })).prefix(80)),…")
     }
 
-    init(_ url: ParsedURL) throws(Failure) { try self.init(String(url.canonical.dropFirst("data:".count))) }
+    init(_ url: ParsedURL) throws(Failure) {
+        try self.init(String(Substring(url.canonical.utf8.dropFirst("data:".utf8.count))))
+    }
 
     /// `text`: all behind the scheme.
     private init(_ text: String) throws(Failure) {

@@ -20,7 +20,7 @@ enum URLParser {
         }
         let url = try CurlURL()
         try url.set(URLText.encoded(text))
-        return try url.parsed()
+        return try settled(url.parsed())
     }
 
     /// A user and password in the base's URL hold for references to the same authority, as in any other part of it.
@@ -41,7 +41,19 @@ enum URLParser {
         try url.setUser(base.user, password: base.password)
         let encoded = URLText.encoded(text)
         if !encoded.isEmpty { try url.set(encoded) }
-        return try url.parsed()
+        return try settled(url.parsed())
+    }
+
+    /// curl makes an address of a number ("http://5/" leads to 0.0.0.5) before it undoes percent-encoding in a host, so of
+    /// "%35" only when it reads its own text again. Compared and judged is what it will request.
+    private static func settled(_ first: ParsedURL) throws(Failure) -> ParsedURL {
+        guard let digit = first.host.utf8.first, (0x30...0x39).contains(digit) else { return first }
+        let url = try CurlURL()
+        try url.set(first.canonical)
+        let again = try url.parsed()
+        return ParsedURL(
+            canonical: again.canonical, scheme: again.scheme, host: again.host, port: again.port, user: first.user,
+            password: first.password, redacted: again.redacted)
     }
 
     private static func checkCharactersAndScheme(_ text: String, _ schemes: URLSchemes) throws(Failure) -> String? {
