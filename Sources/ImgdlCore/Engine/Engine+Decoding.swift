@@ -1,0 +1,35 @@
+/// Decoders, which work elsewhere: a step is handed to the workers, its report comes back through the mailbox.
+extension Engine {
+    func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
+        guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
+        transfer.addVariants(upTo: variant)
+        let session =
+            transfer.variants[variant].session
+            ?? DecodeSession(
+                codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt, clock: clock)
+        transfer.variants[variant].session = session
+        let slices = transfer.takeNewBytes(for: session)
+        let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
+            mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
+        }
+        if !isTaken {
+            var report = DecodeReport(transfer: id, variant: variant, attempt: transfer.attempt)
+            report.verdict = .failed(Failure(.outOfMemory, "no thread to decode on"))
+            mailbox.post(.decodeStepped(report))
+        }
+    }
+
+    func decodeStepped(_ report: DecodeReport, _ now: Instant) {
+        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
+            report.attempt == transfer.attempt
+        else { return }
+        measureDecode(report)
+        if let header = report.header { transfer.variants[report.variant].header = header }
+        if let image = report.image { transfer.variants[report.variant].image = image }
+        if report.verdict != .fed { transfer.variants[report.variant].session = nil }
+        if case .failed = report.verdict { transfer.variants[report.variant].image = report.image }
+        downloads.decodeStepped(
+            report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
+            hasPartial: report.verdict == .fed && report.image != nil, now)
+    }
+}

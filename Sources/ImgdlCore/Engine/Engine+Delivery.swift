@@ -1,0 +1,66 @@
+/// What the rules want a subscriber told, with the values that it is told.
+extension Engine {
+    func emit(_ subscriber: SubscriberID, _ notice: Notice) {
+        guard let subscription = subscriptions[SlotTable<Subscription>.slot(subscriber)],
+            let transfer = transfer(subscription.transferID)
+        else { return }
+        switch notice {
+        case .started: subscription.post(.started)
+        case .response:
+            if let response = transfer.response { subscription.post(.response(response, transfer.progress)) }
+        case .header(let variant):
+            if let header = transfer.variants[variant].header { subscription.post(.header(header, transfer.progress)) }
+        case .progress(let received, let expected):
+            subscription.post(.progress(Progress(received: received, expected: expected)))
+        case .partial(let variant):
+            if let image = transfer.variants[variant].image { subscription.post(.partial(image, transfer.progress)) }
+        }
+    }
+
+    func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
+        let slot = SlotTable<Subscription>.slot(subscriber)
+        guard let subscription = subscriptions[slot] else { return }
+        subscriptions[slot] = nil
+        let transfer = transfer(subscription.transferID)
+        var result: DownloadResult
+        switch outcome {
+        case .success(let variant):
+            result = DownloadResult(failure: nil, message: "", response: transfer?.response)
+            if let variant {
+                result.image = transfer?.variants[variant].image
+                subscription.pictureCharge = transfer?.variants[variant].charge
+            }
+            if subscription.options.wantsBody {
+                result.body = transfer?.contiguousBody()
+                subscription.bodyCharge = transfer.map { bodyCharge($0) }
+                if result.body == nil {
+                    result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
+                }
+            }
+        case .failure(let failure, let salvaged):
+            result = DownloadResult(failure: failure, message: "", response: transfer?.response)
+            if let salvaged {
+                result.image = transfer?.variants[salvaged].image
+                subscription.pictureCharge = transfer?.variants[salvaged].charge
+            }
+        }
+        if let transfer { result.progress = transfer.progress }
+        result.contentType = result.response?.head.mediaType ?? ""
+        result.metrics = measureEnd(subscription, result.code)
+        if let failure = result.failure {
+            if ResponseRules.showsBody(failure.code) { result.preview = transfer?.firstBytes() ?? [] }
+            result.message = "\(subscription.request.url.redacted): \(failure.message)"
+        }
+        subscription.post(.terminal(result))
+    }
+
+    /// The body leaves with a terminal: its bytes count until the terminal has been delivered.
+    private func bodyCharge(_ transfer: ActiveTransfer) -> MemoryCharge {
+        if let charge = transfer.bodyCharge { return charge }
+        let bytes = transfer.progress.received
+        downloads.holdMemory(bytes)
+        let charge = MemoryCharge(bytes, ledger)
+        transfer.bodyCharge = charge
+        return charge
+    }
+}

@@ -1,0 +1,118 @@
+/// The way of a request to the transport, and of what the transport reports to the rules.
+extension Engine: TransportEvents {
+    // MARK: To the transport
+
+    func start(_ id: TransferID) {
+        guard let transfer = open(id) else { return }
+        transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        observeStart(id)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    func follow(_ id: TransferID, _ redirect: Redirect) {
+        guard let transfer = transfer(id) else { return }
+        measureFollow(id)
+        if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
+        transfer.startHop(redirect.url, redirect: redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    func authenticate(_ id: TransferID, _ credential: Credential) {
+        guard let transfer = transfer(id) else { return }
+        transfer.authentication = (transfer.url, credential)
+        transfer.dropBody()
+        transfer.startHop(transfer.url, redirect: transfer.redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// Of the hop that begins.
+    private func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+        let request = transfer.request
+        var next = TransportRequest(
+            url: request.url, method: request.method, fields: request.fields, body: request.body,
+            maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
+            usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id))
+        if let outgoing = transfer.outgoing {
+            next.url = outgoing.url
+            next.method = outgoing.method
+            next.fields = outgoing.fields
+            next.body = outgoing.body
+            let isElsewhere = !outgoing.url.isSameOrigin(as: request.url)
+            next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.credential)
+            if isElsewhere { next.tls.forgetClient() }
+        }
+        if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
+        if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
+            next.credential = credential
+        }
+        return next
+    }
+
+    // MARK: From the transport
+
+    func transferConnected(_ id: TransferID) {
+        downloads.connected(id, clock.now())
+        performActions()
+    }
+
+    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+
+    func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
+        guard let transfer = transfer(id) else { return .discard }
+        measurement(id)?.update { $0.answer(head.httpVersion) }
+        receive(head, of: transfer)
+        _ = downloads.headReceived(
+            id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
+        // A hook may answer at once: only then is it known what becomes of the body.
+        performActions()
+        return downloads.disposition(id)
+    }
+
+    /// The head as it came, or as a hook wants it taken.
+    func receive(_ head: ResponseHead, of transfer: ActiveTransfer) {
+        transfer.response = Response(url: transfer.url, head: head, hops: transfer.hops)
+        transfer.expected = ResponseRules.expectedBytes(head)
+    }
+
+    func retryAfter(_ head: ResponseHead) -> Int64? { RetryRules.retryAfter(head, wallTime: clock.wallTime()) }
+
+    func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
+        guard let transfer = transfer(id) else { return }
+        if downloads.disposition(id) == .discard {
+            // What is read of an unwanted body belongs to no picture.
+            transfer.appendPreview(body)
+            downloads.bodyReceived(id, body.count, clock.now())
+            return performActions()
+        }
+        if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
+        if transfer.append(body) {
+            measurement(id)?.setBodyBytes(Int(transfer.received))
+            downloads.bodyReceived(id, body.count, clock.now())
+        } else {
+            transport?.cancel(id)
+            downloads.failed(id, Failure(.outOfMemory, "no memory for the body"), clock.now())
+        }
+        performActions()
+    }
+
+    func transferFinished(_ id: TransferID, _ times: TransferTimes) {
+        performCommands()
+        measureExchange(id, times)
+        downloads.finished(id, clock.now())
+        performActions()
+    }
+
+    func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
+        performCommands()
+        measureExchange(id, times)
+        downloads.failed(id, failure, clock.now())
+        performActions()
+    }
+
+    private func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
+        guard RedirectRules.isRedirect(head.status), let reference = head.fields.first(named: "Location"),
+            let transport
+        else { return nil }
+        return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
+    }
+}
