@@ -58,7 +58,7 @@ final class CHooks: Hooks, @unchecked Sendable {
 }
 
 /// A question of a hook that waits for its answer; the handle has one reference, which the answer takes.
-final class Continuation: ProcessBound {
+final class Continuation {
     enum Question {
         case request(OutgoingRequest, @Sendable (HookAnswer<OutgoingRequest>) -> Void)
         case response(@Sendable (HookAnswer<ModifiedResponse>) -> Void)
@@ -67,7 +67,6 @@ final class Continuation: ProcessBound {
         case challenge(@Sendable (HookAnswer<Credential>) -> Void)
     }
 
-    let processGeneration = ProcessGeneration.current
     let question: Question
 
     private init(_ question: Question) { self.question = question }

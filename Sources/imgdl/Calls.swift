@@ -16,10 +16,11 @@ func call(_ body: () throws(Failure) -> Void) -> Int32 {
 func object<Object: AnyObject>(_ handle: OpaquePointer?, _ kind: HandleKind, as type: Object.Type = Object.self)
     throws(Failure) -> Object
 {
-    guard let object = HandleTable.shared.object(handle, kind) as? Object else {
+    let (found, isForeign) = HandleTable.shared.look(up: handle, kind)
+    guard let object = found as? Object else {
         throw Failure(.invalidHandle, "not a handle of a living \(kind)")
     }
-    if let bound = object as? any ProcessBound, bound.processGeneration != ProcessGeneration.current {
+    if isForeign {
         throw Failure(.forked, "this \(kind) belongs to the parent process: make a new one after fork")
     }
     return object

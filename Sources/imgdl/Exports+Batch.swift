@@ -4,10 +4,6 @@ import ImgdlCore
 let batchOptionsSize1 = 48
 let batchProgressSize1 = 40
 
-extension Batch: ProcessBound {
-    var processGeneration: Int { downloader.processGeneration }
-}
-
 /// A C callback for the progress of a batch, with its user_data.
 private final class CallbackBatchSink: BatchSink, @unchecked Sendable {
     private let callback: (@convention(c) (UnsafePointer<imgdl_batch_progress>?, UnsafeMutableRawPointer?) -> Void)?

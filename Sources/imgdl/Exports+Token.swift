@@ -5,7 +5,7 @@ import ImgdlCore
 let resultSize1 = 48
 
 /// What an imgdl_token handle stands for.
-final class Token: ProcessBound {
+final class Token {
     let downloader: Downloader
     let subscription: Subscription
     private let lock = Lock()
@@ -28,8 +28,6 @@ final class Token: ProcessBound {
             return UnsafePointer(kept)
         }
     }
-
-    var processGeneration: Int { downloader.processGeneration }
 
     /// The result in the form in which C borrows it; made once, nil before the end.
     func result() -> imgdl_result? {

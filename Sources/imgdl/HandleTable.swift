@@ -4,11 +4,14 @@ import ImgdlCore
 /// What a handle is of.
 enum HandleKind: UInt8 {
     case downloader, token, executor, decoder, image, data, hooks, continuation, batch, coder, transfer
-}
 
-/// Objects that belong to one process: after fork the child may only let go of them.
-protocol ProcessBound: AnyObject {
-    var processGeneration: Int { get }
+    /// Its objects belong to one process: after fork the child may only let go of them.
+    var isProcessBound: Bool {
+        switch self {
+        case .downloader, .token, .executor, .continuation, .batch, .transfer: true
+        case .decoder, .image, .data, .hooks, .coder: false
+        }
+    }
 }
 
 /// Every handle there is. A handle is a slot and a generation, looked up and never dereferenced: stale, doubly released
@@ -20,6 +23,8 @@ final class HandleTable {
         var generation: UInt32 = 1
         var references: Int32 = 0
         var kind = HandleKind.data
+        /// Of the process that it was made in.
+        var process = 0
         var object: AnyObject?
     }
 
@@ -43,13 +48,24 @@ final class HandleTable {
             }
             slots[index].references = 1
             slots[index].kind = kind
+            slots[index].process = ProcessGeneration.current
             slots[index].object = object
             return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
         }
     }
 
-    func object(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? {
-        lock.withLock { index(handle, kind).flatMap { slots[$0].object } }
+    func object(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? { look(up: handle, kind).object }
+
+    /// `isForeign`: it was made before fork() and belongs to the parent.
+    func look(up handle: OpaquePointer?, _ kind: HandleKind) -> (object: AnyObject?, isForeign: Bool) {
+        lock.withLock {
+            guard let index = index(handle, kind) else { return (nil, false) }
+            return (slots[index].object, isForeign(index))
+        }
+    }
+
+    private func isForeign(_ index: Int) -> Bool {
+        slots[index].kind.isProcessBound && slots[index].process != ProcessGeneration.current
     }
 
     /// False for what is no handle of that kind.
@@ -63,21 +79,21 @@ final class HandleTable {
 
     /// The object, if that was the last reference: the caller ends it, outside the lock.
     func release(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? {
-        let last: AnyObject? = lock.withLock {
-            guard let index = index(handle, kind) else { return nil }
+        let (last, isForeign): (AnyObject?, Bool) = lock.withLock {
+            guard let index = index(handle, kind) else { return (nil, false) }
             slots[index].references -= 1
-            guard slots[index].references == 0 else { return nil }
+            guard slots[index].references == 0 else { return (nil, false) }
             defer {
                 slots[index].object = nil
                 slots[index].generation &+= 1
                 if slots[index].generation == 0 { slots[index].generation = 1 }
                 free.append(UInt32(index))
             }
-            return slots[index].object
+            return (slots[index].object, self.isForeign(index))
         }
-        if let bound = last as? any ProcessBound, bound.processGeneration != ProcessGeneration.current {
+        if isForeign, let last {
             // Its end would touch what is the parent's: it is forgotten as it stands.
-            _ = Unmanaged<AnyObject>.passRetained(bound)
+            _ = Unmanaged<AnyObject>.passRetained(last)
             return nil
         }
         return last

@@ -44,8 +44,7 @@ private struct StartedPointer: @unchecked Sendable {
 }
 
 /// What an imgdl_transfer handle stands for.
-final class TransferObject: ProcessBound {
-    let processGeneration = ProcessGeneration.current
+final class TransferObject {
     let receiver: any LoadReceiver
 
     init(_ receiver: any LoadReceiver) { self.receiver = receiver }

@@ -120,6 +120,3 @@ enum Process {
 /// Called when the library is loaded.
 @_cdecl("system_library_loaded")
 func libraryLoaded() { Process.prepare() }
-
-extension Downloader: ProcessBound {}
-extension PumpedExecutor: ProcessBound {}

@@ -6,7 +6,6 @@ import Synchronization
 package final class PumpedExecutor: Executor, @unchecked Sendable {
     /// An eventfd, readable while callbacks wait.
     package let descriptor: Int32
-    package let processGeneration = ProcessGeneration.current
     /// Callbacks in one go where the host names no number: it gets its loop back.
     private static let turn = 1024
     private let lock = Lock()
