@@ -166,6 +166,7 @@ final class HookTests: DownloaderTestCase {
         let download = start(picture("baseline.jpg")) { $0.hooks = self.hooks.handle }
         let next = asked.wait(until: .patient) { $0 }
         assertOriginSees("all is sent") { $0.requests.count == 1 && $0.inFlight == 0 }
+        download.waitFor(IMGDL_EVENT_STARTED)
         XCTAssertEqual(download.kinds, [UInt32(IMGDL_EVENT_STARTED)])
         imgdl_continue_unchanged(next!)
         assertEnds(download, "IMGDL_OK")
