@@ -204,7 +204,7 @@ final class CurlTransfer {
             do throws(Failure) {
                 let head = try parser.head()
                 status = head.status
-                guard head.status != 401 && head.status != 407 else {
+                guard !mayBeAnswered(head.status) else {
                     heldHead = head
                     return true
                 }
@@ -213,6 +213,15 @@ final class CurlTransfer {
                 ownFailure = error
                 return false
             }
+        }
+    }
+
+    /// curl may ask again by itself, with the credentials that it has.
+    private func mayBeAnswered(_ status: Int32) -> Bool {
+        switch status {
+        case 401: request.credential != nil && request.fields.first(named: "Authorization") == nil
+        case 407: !options.proxies.proxy(for: request.url.scheme).isEmpty
+        default: false
         }
     }
 

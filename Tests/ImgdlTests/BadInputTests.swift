@@ -129,9 +129,11 @@ final class BadInputTests: DownloaderTestCase {
     }
 
     func testAStalledErrorPageIsStillItsStatus() {
-        let download = start(picture("page.html", "status=404&stall_after=5"))
-        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
-        XCTAssertEqual(download.record.httpStatus, 404)
+        for status in [401, 404, 407] as [Int32] {
+            let download = start(picture("page.html", "status=\(status)&stall_after=0"))
+            assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+            XCTAssertEqual(download.record.httpStatus, status)
+        }
     }
 
     func testConnectionsLost() {

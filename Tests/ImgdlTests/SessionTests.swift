@@ -159,6 +159,33 @@ final class SessionTests: DownloaderTestCase {
         assertOriginSees("none of the old connections is left") { $0.openConnections == 1 }
     }
 
+    /// DESIGN section 2, promise 5: the destructor of the old session's hooks may call what it likes.
+    func testM4_NoLockIsHeldWhileTheOldHooksEnd() {
+        final class Seen: @unchecked Sendable {
+            let width = Monitor(UInt32?.none)
+            var downloader: OpaquePointer?
+        }
+        let seen = Seen()
+        var table = imgdl_hooks_table()
+        table.struct_size = UInt32(MemoryLayout<imgdl_hooks_table>.stride)
+        table.modify_request = { _, next, _ in imgdl_continue_unchanged(next) }
+        table.user_data = Unmanaged.passRetained(seen).toOpaque()
+        table.destructor = { data in
+            let seen = Unmanaged<Seen>.fromOpaque(data!).takeRetainedValue()
+            let width = imgdl_downloader_max_concurrent(seen.downloader)
+            seen.width.change { $0 = width }
+        }
+        var hooks: OpaquePointer?
+        XCTAssertEqual(imgdl_hooks_create(&table, &hooks), 0)
+        replaceDownloader { $0.hooks = hooks }
+        imgdl_hooks_release(hooks)
+        seen.downloader = downloader
+        let handle = downloader
+        // On a thread of its own, so that a deadlock fails this test and does not stop the others.
+        Thread { imgdl_downloader_reconfigure(handle, nil) }.start()
+        XCTAssertEqual(seen.width.wait(until: .patient) { $0 }, 6)
+    }
+
     func testM4_AConfigThatIsRefusedChangesNothing() {
         let running = start(picture("baseline.jpg", "hold_after=100&gate=go"))
         running.waitFor(IMGDL_EVENT_PROGRESS)

@@ -187,6 +187,9 @@ package final class Downloader: @unchecked Sendable {
 
     func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
+        // Its hooks may end here, with the host's destructor: outside the lock.
+        let old = defaults
+        defer { withExtendedLifetime(old) {} }
         cancelBatches()
         do throws(Failure) {
             try lock.withLock { () throws(Failure) in

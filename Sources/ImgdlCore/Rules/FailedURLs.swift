@@ -6,12 +6,21 @@ package struct FailedURLs {
     /// What of a request the failure was about.
     private struct Key: Hashable {
         let url: String
+        let method: String
+        /// Who asks otherwise may get other bytes.
+        let fields: [HeaderField]
+        let credential: Credential?
+        let usesCookies: Bool
         let tls: TLSOptions
         let followsRedirects: Bool
         let allowsDowngrade: Bool
 
         init(_ request: TransferRequest) {
             url = request.url.canonical
+            method = request.method
+            fields = request.fields
+            credential = request.credential
+            usesCookies = request.usesCookies
             tls = request.tls
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade

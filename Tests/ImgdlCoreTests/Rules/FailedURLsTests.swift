@@ -20,6 +20,20 @@ final class FailedURLsTests: XCTestCase {
         XCTAssertEqual(failed.count, 0)
     }
 
+    /// A page to log in is no picture for one; for another there is one behind it.
+    func testWhoAsksOtherwiseIsNotHeldUp() {
+        var failed = FailedURLs()
+        failed.insert(request(1), .bad, instant(0))
+        let url = request(1).url
+        let others = [
+            TransferRequest(url: url, fields: [HeaderField("Authorization", "x")]),
+            TransferRequest(url: url, credential: Credential(user: "a", password: "b")),
+            TransferRequest(url: url, usesCookies: true), TransferRequest(url: url, method: "HEAD"),
+        ]
+        for other in others { XCTAssertNil(failed.failure(other, lifetime: 50, instant(1))) }
+        XCTAssertNotNil(failed.failure(request(1), lifetime: 50, instant(1)))
+    }
+
     func testTheOldestGoesFirst() {
         var failed = FailedURLs()
         for number in 0..<5_000 {
