@@ -186,6 +186,53 @@ final class SessionTests: DownloaderTestCase {
         XCTAssertEqual(seen.width.wait(until: .patient) { $0 }, 6)
     }
 
+    /// The same where downloads were the last that held the hooks: they end with their downloads, outside every lock.
+    func testNoLockIsHeldWhileTheHooksOfADownloadEnd() {
+        final class Seen: @unchecked Sendable {
+            let status = Monitor(Int32?.none)
+            var executor: OpaquePointer?
+        }
+        var executor: OpaquePointer?
+        XCTAssertEqual(imgdl_executor_create_pumped(&executor), 0)
+        defer { imgdl_executor_release(executor) }
+        let all = (0..<3).map { number -> Seen in
+            let seen = Seen()
+            seen.executor = executor
+            var table = imgdl_hooks_table()
+            table.struct_size = UInt32(MemoryLayout<imgdl_hooks_table>.stride)
+            table.modify_request = { _, next, _ in imgdl_continue_unchanged(next) }
+            table.user_data = Unmanaged.passRetained(seen).toOpaque()
+            table.destructor = { data in
+                let seen = Unmanaged<Seen>.fromOpaque(data!).takeRetainedValue()
+                let status = imgdl_executor_dispatch(seen.executor, 0, nil)
+                seen.status.change { $0 = status }
+            }
+            var hooks: OpaquePointer?
+            XCTAssertEqual(imgdl_hooks_create(&table, &hooks), 0)
+            var request = imgdl_request()
+            imgdl_request_init(&request, MemoryLayout<imgdl_request>.stride)
+            request.hooks = hooks
+            request.executor = executor
+            request.callback = { _, _ in }
+            picture("rgba.png", "n=\(number)").withCString { url in
+                request.url = url
+                XCTAssertEqual(imgdl_download(downloader, &request, nil), 0)
+            }
+            imgdl_hooks_release(hooks)
+            return seen
+        }
+        let deadline = Date(timeIntervalSinceNow: 10)
+        var stats = imgdl_stats()
+        imgdl_stats_init(&stats, MemoryLayout<imgdl_stats>.stride)
+        while stats.succeeded < 3, Date() < deadline {
+            XCTAssertEqual(imgdl_downloader_stats(downloader, &stats), 0)
+            sched_yield()
+        }
+        // On a thread of its own, so that a deadlock fails this test and does not stop the others.
+        Thread { imgdl_executor_dispatch(executor, 0, nil) }.start()
+        for seen in all { XCTAssertNotNil(seen.status.wait(until: .patient) { $0 }) }
+    }
+
     func testM4_AConfigThatIsRefusedChangesNothing() {
         let running = start(picture("baseline.jpg", "hold_after=100&gate=go"))
         running.waitFor(IMGDL_EVENT_PROGRESS)

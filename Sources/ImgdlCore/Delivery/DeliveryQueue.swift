@@ -1,7 +1,8 @@
 /// Subscriptions with something to deliver, each at most once, in order of their oldest event. Shared by the executors
 /// that deliver on a thread of their own; one thread at a time takes from it.
 struct DeliveryQueue {
-    private var ready: [Subscription] = []
+    /// nil: taken. What is held here ends inside a lock, and with it may end what the host has a destructor for.
+    private var ready: [Subscription?] = []
     private var head = 0
 
     var isEmpty: Bool { head == ready.count }
@@ -14,7 +15,7 @@ struct DeliveryQueue {
     /// The next event; `returnTaken` must follow when it has been delivered.
     mutating func take() -> (Subscription, DownloadEvent)? {
         while head < ready.count {
-            let subscription = ready[head]
+            let subscription = ready[head].take()!
             head += 1
             if head == ready.count {
                 ready.removeAll(keepingCapacity: ready.capacity <= 1024)
@@ -38,7 +39,7 @@ struct DeliveryQueue {
 
     /// Everyone who waits; empty afterwards.
     mutating func takeAll() -> [Subscription] {
-        let all = Array(ready[head...])
+        let all = ready[head...].compactMap { $0 }
         ready = []
         head = 0
         for subscription in all { subscription.isScheduled = false }
