@@ -34,8 +34,9 @@ extension Downloads {
         {
             let id = TransferID(rawValue: transfers.key(of: slot))
             occupy(id, place)
-            transfers[id].isObserved = true
+            if !consults(id) { transfers[id].isObserved = true }
             begin(id, now)
+            transfers[id].isUnderWay = true
             forEachSubscriber(id) { $0.start($1, now) }
         }
     }
