@@ -1,5 +1,5 @@
 /// Status line and header fields of one response, as received (repeated fields too).
-package struct ResponseHead: Sendable {
+package struct ResponseHead: Equatable, Sendable {
     package var status: Int32
     /// 10, 11, 20 or 30.
     package var httpVersion: Int32
