@@ -4,8 +4,7 @@ final class CacheExchange {
     enum Plan {
         /// Nothing that is stored is of use. `stores`: the answer may be kept.
         case fetch(stores: Bool)
-        /// `staleUntil`: as of the decision.
-        case validate(StoredEntry, staleUntil: Int64?)
+        case validate(StoredEntry, StaleUse)
         /// With the bytes that are kept.
         case resume(StoredEntry, [BodySlice])
     }
@@ -131,7 +130,7 @@ final class CacheChoice: @unchecked Sendable {
     private let compares: Bool
     /// Nothing large is held for what waits.
     private let isQueued: Bool
-    private(set) var decision = CacheDecision.forward(stores: true)
+    private(set) var decision = CacheDecision.forward(adding: [], stores: true)
     private(set) var entries: [StoredEntry] = []
     /// It was looked for what the decision does not need.
     private(set) var isSnapshot = false

@@ -30,7 +30,7 @@ extension Engine {
             return prompt(.found(id, number, choice, found))
         }
         choice.startOver()
-        store.find(exchange.key, choose: choice.choose) { [mailbox] in mailbox.post(.found(id, number, choice, $0)) }
+        store.find(exchange.key, choose: { choice.choose($0) }) { [mailbox] in mailbox.post(.found(id, number, choice, $0)) }
     }
 
     private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
@@ -38,7 +38,8 @@ extension Engine {
         return CacheRequest(
             method: outgoing.method, fields: outgoing.fields, mode: transfer.request.cacheMode,
             followsRedirects: transfer.request.followsRedirects,
-            unknownFields: (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"]))
+            unknownFields: (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"]),
+            credential: outgoing.credential)
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -96,15 +97,16 @@ extension Engine {
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
             return play(id, number, head, outcome, range.map { found.body.part($0) } ?? [])
-        case (.validate(_, let adding, let staleUntil), let found?):
-            exchange.plan = .validate(found.entry, staleUntil: staleUntil)
+        case (.validate(_, let adding, let stale), let found?):
+            exchange.plan = .validate(found.entry, stale)
             exchange.added = adding
-            fallbackUntil = staleUntil.flatMap { instant(wallTime: $0, now) }
+            fallbackUntil = end(of: stale, now)
         case (.resume(_, let adding), let found?):
             exchange.plan = .resume(found.entry, found.body)
             exchange.added = adding
-        case (.forward(let stores), _):
+        case (.forward(let adding, let stores), _):
             exchange.plan = .fetch(stores: stores)
+            exchange.added = adding
             store?.count(.miss)
         case (.unavailable, _): return unavailable(id, number, now)
         case (_, nil):
@@ -131,13 +133,17 @@ extension Engine {
         }
     }
 
-    /// nil: it has passed.
-    private func instant(wallTime: Int64, _ now: Instant) -> Instant? {
-        let (seconds, overflow) = wallTime.subtractingReportingOverflow(clock.wallTime())
-        if overflow { return wallTime > 0 ? Instant(nanoseconds: .max) : nil }
-        guard seconds >= 0 else { return nil }
-        let (milliseconds, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
-        return now.advanced(byMilliseconds: isFar ? .max : milliseconds)
+    /// So long it may stand in for a server that cannot be reached; nil: not at all.
+    private func end(of stale: StaleUse, _ now: Instant) -> Instant? {
+        switch stale {
+        case .never: return nil
+        case .whenUnreachable: return Instant(nanoseconds: .max)
+        case .onError(let until):
+            let (seconds, overflow) = until.subtractingReportingOverflow(clock.wallTime())
+            if overflow { return until > 0 ? Instant(nanoseconds: .max) : nil }
+            let (milliseconds, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
+            return seconds < 0 ? nil : now.advanced(byMilliseconds: isFar ? .max : milliseconds)
+        }
     }
 
     private func charge(_ bytes: Int64) -> MemoryCharge {
@@ -273,14 +279,14 @@ extension Engine {
         exchange.head = head
         switch exchange.plan {
         case .fetch: break
-        case .validate(let entry, let staleUntil):
+        case .validate(let entry, let stale):
             if head.status == 304 {
                 validated(id, entry, head, exchange, store)
                 return nil
             }
             let mayUse = CacheRules.mayUse(
-                entry.response, staleUntil: staleUntil, insteadOf: head.status, wallTime: clock.wallTime())
-            if (500...599).contains(head.status), mayUse {
+                entry.response, stale: stale, insteadOf: head.status, wallTime: clock.wallTime())
+            if mayUse {
                 exchange.replacement = CacheExchange.Replacement(entry: entry, outcome: .stale)
                 downloads.storedTakesOver(id, clock.now())
                 return nil

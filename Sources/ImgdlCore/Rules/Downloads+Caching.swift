@@ -140,7 +140,8 @@ extension Downloads {
     /// The server cannot be reached, or not in time, and what is stored may do.
     mutating func standsIn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
         guard let until = transfers[id].cache.fallbackUntil, now <= until, !transfers[id].hasHead,
-            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code)
+            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code),
+            !contains(id, { $0.mayRetry($1, failure) })
         else { return false }
         forEachSubscriber(id) { $0.subscribers[$1].doom = nil }
         consultInsteadOfServer(id, .standIn, now)
@@ -168,12 +169,12 @@ extension Downloads {
     package func needsStoredBody(_ id: TransferID) -> Bool {
         guard transfers.contains(id), transfers[id].method != "HEAD" else { return false }
         if transfers[id].request.hooks != nil { return true }
-        return contains(id) { !$0.isInternal && !$0.options.ignoresCached }
+        return contains(id) { !$0.subscribers[$1].isInternal && !$0.subscribers[$1].options.ignoresCached }
     }
 
     /// Whether anybody wants to hear only of a change.
     package func comparesWithStored(_ id: TransferID) -> Bool {
-        transfers.contains(id) && contains(id) { $0.options.ignoresCached }
+        transfers.contains(id) && contains(id) { $0.subscribers[$1].options.ignoresCached }
     }
 
     /// How its subscribers decode, where none of them wants more than a picture; nil: somebody does.
@@ -190,10 +191,10 @@ extension Downloads {
         return wanted.map { transfers[id].variants[$0].options }
     }
 
-    private func contains(_ id: TransferID, _ isOne: (Subscriber) -> Bool) -> Bool {
+    private func contains(_ id: TransferID, _ isOne: (borrowing Downloads, SubscriberID) -> Bool) -> Bool {
         var next = transfers[id].firstSubscriber
         while next != 0 {
-            if isOne(subscribers[next]) { return true }
+            if isOne(self, next) { return true }
             next = subscribers[next].next
         }
         return false
