@@ -58,6 +58,14 @@ final class CacheExchange {
         replacement = nil
     }
 
+    /// The request is sent, or sent again.
+    func begin(_ wallTime: Int64) {
+        requestTime = wallTime
+        head = nil
+        end = nil
+        written = 0
+    }
+
     // MARK: Storing
 
     /// Begins to store the response; true when its body is wanted.

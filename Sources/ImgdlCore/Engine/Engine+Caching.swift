@@ -268,7 +268,7 @@ extension Engine {
         guard let transfer = transfer(id) else { return }
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
-        transfer.exchange?.requestTime = clock.wallTime()
+        transfer.exchange?.begin(clock.wallTime())
         transport?.start(id, transportRequest(id, transfer))
     }
 

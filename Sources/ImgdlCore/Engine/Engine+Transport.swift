@@ -30,6 +30,7 @@ extension Engine: TransportEvents {
         transfer.authentication = (transfer.url, credential)
         transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
+        transfer.exchange?.begin(clock.wallTime())
         transport?.start(id, transportRequest(id, transfer))
     }
 

@@ -36,10 +36,9 @@ extension Downloads {
             waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
             updateClocks(id, now)
         case .resting: updateClocks(id, now)
-        case .consulting where transfers[id].cache.isCounted: break
         case .asking, .consulting, .connecting, .receiving:
-            guard !transfers[id].cache.isPlaying else { return }
-            guard background != nil, !continues, !transfers[id].pauses.contains(.background) else { return }
+            // What came from the cache needs no place, and is soon over.
+            guard background != nil, !continues, transfers[id].place >= 0 else { return }
             releasePlace(id)
             pause(id, .background, now)
             parked.append(id)
