@@ -111,7 +111,9 @@ extension Downloads {
         _ id: TransferID, _ head: ResponseHead, _ retryAfter: Int64?, challenge: Bool, _ now: Instant
     ) -> Bool {
         let kind: Question.Kind
-        if challenge, head.status == 401, !transfers[id].wasChallenged, transfers[id].asks(.authenticate) {
+        // What is stored has nobody to give a credential to.
+        let isChallenge = challenge && head.status == 401 && !transfers[id].cache.isPlaying
+        if isChallenge, !transfers[id].wasChallenged, transfers[id].asks(.authenticate) {
             transfers[id].wasChallenged = true
             kind = .challenge
         } else if transfers[id].asks(.modifyResponse) {

@@ -209,7 +209,6 @@ struct Witness {
             try live(id)
             let transfer = transfers[id]!
             try require(transfer.isExchanging && !transfer.isPlaying, "stores what is stored")
-            try require(transfer.transport != .ended || transfer.hasHeldEnd || transfer.finished, "stores after a failure")
         case .follow(let id, _):
             try live(id)
             let transfer = transfers[id]!
@@ -220,7 +219,9 @@ struct Witness {
             try live(id)
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
             transfers[id]!.received = 0
+            let isExchanging = transfers[id]!.isExchanging
             connect(id)
+            transfers[id]!.isExchanging = isExchanging
         case .ask(let id, let question): try see(id, question)
         case .setPaused(let id, let isPaused):
             try live(id)
