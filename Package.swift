@@ -60,6 +60,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+        .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),

@@ -217,7 +217,8 @@ extension Downloads {
             status: transfers[id].status, mediaType: transfers[id].mediaType, subscribers[subscriber].options,
             request: transfers[id].request)
         if let refusal { return refusal }
-        return transfers[id].outcome.isCached && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil
+        let isKnown = transfers[id].outcome.isCached || transfers[id].cache.isUnchanged
+        return isKnown && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil
     }
 
     private func unchanged(_ id: TransferID) -> Failure {
