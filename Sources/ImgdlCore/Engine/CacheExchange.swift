@@ -133,9 +133,9 @@ final class CacheChoice: @unchecked Sendable {
     private let request: CacheRequest
     private let wallTime: Int64
     /// Somebody has a use for the body.
-    private let needsBody: Bool
+    let needsBody: Bool
     /// Somebody wants to compare the body that is stored with what comes.
-    private let compares: Bool
+    let compares: Bool
     /// Nothing large is held for what waits.
     private let isQueued: Bool
     private(set) var decision = CacheDecision.forward(adding: [], stores: true)

@@ -77,6 +77,11 @@ extension Engine {
         if let replacement = exchange.replacement {
             return replace(id, number, transfer, exchange, replacement, found, now)
         }
+        // Somebody has come meanwhile who wants more.
+        let wantsMore = downloads.needsStoredBody(id) && !choice.needsBody && transfer.pictures.isEmpty
+        if wantsMore || downloads.comparesWithStored(id) && !choice.compares && transfer.pictures.isEmpty {
+            return lookUp(id, number, transfer)
+        }
         choice.chooseIfNotAsked()
         if choice.isTooLarge, found != nil { return downloads.consulted(id, number, .later, now) }
         if choice.isSnapshot, let found {
@@ -277,6 +282,7 @@ extension Engine {
         guard let exchange = transfer.exchange, let store else { return head }
         exchange.responseTime = clock.wallTime()
         exchange.head = head
+        freshen(head, transfer)
         switch exchange.plan {
         case .fetch: break
         case .validate(let entry, let stale):
@@ -344,7 +350,7 @@ extension Engine {
     }
 
     /// A HEAD's answer says whether what is stored is still good (RFC 9111 section 4.3.5).
-    func freshen(_ head: ResponseHead, _ transfer: ActiveTransfer) {
+    private func freshen(_ head: ResponseHead, _ transfer: ActiveTransfer) {
         guard let exchange = transfer.exchange, exchange.request.method == "HEAD", head.status == 200 else { return }
         for entry in exchange.known {
             let updated = CacheRules.validated(

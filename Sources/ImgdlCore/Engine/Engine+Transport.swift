@@ -71,7 +71,6 @@ extension Engine: TransportEvents {
         guard let transfer = transfer(id) else { return .discard }
         measurement(id)?.update { $0.answer(head.httpVersion) }
         invalidate(id, head, transfer)
-        freshen(head, transfer)
         guard let head = receiveForCache(id, head, transfer) else {
             performActions()
             return downloads.disposition(id)
