@@ -63,7 +63,7 @@ class CachingTestCase: XCTestCase {
         options.events = .all
         change(&options)
         let heard = Heard()
-        try downloader.download(request, options, executor: nil, sink: heard) { heard.subscription = $0 }
+        try downloader.download(request, options, executor: InlineExecutor.shared, sink: heard) { heard.subscription = $0 }
         return heard
     }
 
