@@ -278,13 +278,15 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// Lets what waits be written, ends the threads, and waits for that unless this is one of them. Once.
+    /// Lets what waits be written, ends the threads, and waits for that unless this is one of them.
     func close() {
-        lock.withLock {
-            state.isClosing = true
+        let isFirst = lock.withLock { () -> Bool in
+            defer { state.isClosing = true }
             writerWakes.signal()
             readerWakes.signal()
+            return !state.isClosing
         }
+        guard isFirst else { return }
         for thread in [writingThread, readingThread].compactMap({ $0 }) {
             if (try? checkMayWait()) == nil { thread.detach() } else { thread.join() }
         }

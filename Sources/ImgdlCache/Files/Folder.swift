@@ -18,7 +18,8 @@ struct Folder: Sendable {
     static let shardCount = 256
 
     func shard(_ number: Int) -> String { "\(bodies)/\(hexadecimal(UInt64(number), digits: 2))" }
-    func shard(of id: EntryID) -> Int { Int(id.rawValue & 0xFF) }
+    /// Neighbours share one: a batch syncs one folder or two.
+    func shard(of id: EntryID) -> Int { Int(id.rawValue >> 6 & 0xFF) }
     func body(_ id: EntryID) -> String { "\(shard(shard(of: id)))/\(Self.name(of: id))" }
 
     static func name(of id: EntryID) -> String { hexadecimal(UInt64(bitPattern: id.rawValue), digits: 16) }
