@@ -30,9 +30,9 @@ extension Cache {
     package func clear() throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
+        try disk?.clear()
         memory.removeAll()
         imageTier?.removeAll()
-        try disk?.clear()
     }
 
     /// What has been stored so far is on the disk for good: a power cut loses none of it.

@@ -9,4 +9,5 @@ struct CacheTuning: Sendable {
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000
     var disk: any Disk = KernelDisk()
+    var steps = IndexSchema.steps
 }
