@@ -25,7 +25,7 @@ extension Downloads {
 
     /// Whether it is consulted before the transfer waits.
     func consultsEarly(_ id: TransferID) -> Bool {
-        guard consults(id), !isSuspended, !memory.isFull, !transfers[id].asks(.modifyRequest) else { return false }
+        guard consults(id), !isSuspended, !transfers[id].asks(.modifyRequest) else { return false }
         return background == nil || background?.isOver == false && transfers[id].continuesInBackground
     }
 
@@ -34,11 +34,36 @@ extension Downloads {
         transfers[id].cache.number &+= 1
         transfers[id].cache.fallbackUntil = nil
         transfers[id].cache.hasBegun = true
-        if !holdsPlace(id) {
-            transfers[id].cache.isCounted = true
-            consultingCount += 1
+        let consultation = Consultation(kind, number: transfers[id].cache.number)
+        guard !holdsPlace(id) else { return actions.append(.consult(id, consultation)) }
+        transfers[id].cache.isCounted = true
+        consultingCount += 1
+        if mayConsult, consultationLine.isEmpty {
+            ask(id, consultation)
+        } else {
+            consultationLine.append((id, consultation))
         }
-        actions.append(.consult(id, Consultation(kind, number: transfers[id].cache.number)))
+    }
+
+    /// What the cache gives takes memory; one at least comes in any case.
+    private var mayConsult: Bool { askedCount < (memory.isFull ? 1 : limits.maximumConsulting) }
+
+    private mutating func ask(_ id: TransferID, _ consultation: Consultation) {
+        transfers[id].cache.isAsked = true
+        askedCount += 1
+        actions.append(.consult(id, consultation))
+    }
+
+    /// Those whose turn has come to be consulted about.
+    mutating func consultNext() {
+        guard !consultationLine.isEmpty, mayConsult else { return }
+        var taken = 0
+        while mayConsult, taken < consultationLine.count {
+            let (id, consultation) = consultationLine[taken]
+            taken += 1
+            if isConsulting(id, consultation.number) { ask(id, consultation) }
+        }
+        consultationLine.removeFirst(taken)
     }
 
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
@@ -81,6 +106,9 @@ extension Downloads {
         guard transfers[id].cache.isCounted else { return }
         transfers[id].cache.isCounted = false
         consultingCount -= 1
+        guard transfers[id].cache.isAsked else { return }
+        transfers[id].cache.isAsked = false
+        askedCount -= 1
     }
 
     /// To the queue; one that is under way goes first, as if it had never left its place.

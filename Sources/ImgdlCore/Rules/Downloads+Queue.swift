@@ -28,6 +28,7 @@ extension Downloads {
         guard !isExpiring else { return }
         relieve(now)
         resumeParked(now)
+        consultNext()
         while mayStart,
             let (slot, place) = waiting.popFirst(
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)

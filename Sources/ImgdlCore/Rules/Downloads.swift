@@ -31,6 +31,9 @@ package struct Downloads {
     var restingCount = 0
     /// Transfers without a place that the cache is consulted about.
     var consultingCount = 0
+    /// Of those, the ones whose question is out, and the others, oldest first.
+    var askedCount = 0
+    var consultationLine: [(id: TransferID, consultation: Consultation)] = []
     /// Subscribers of the rules' own.
     var internalCount = 0
     /// There is a cache.

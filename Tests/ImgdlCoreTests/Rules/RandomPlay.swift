@@ -28,6 +28,7 @@ struct RandomPlay {
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
         limits.failureLifetime = [0, 0, 2_000].randomElement(using: &random)!
         limits.progressInterval = [0, 0, 0.3].randomElement(using: &random)!
+        limits.maximumConsulting = [1, 3, 64].randomElement(using: &random)!
         limits.drainBytes = [50, 1_000].randomElement(using: &random)!
         let kinds = UInt8.random(in: 1..<32, using: &random)
         hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
@@ -573,10 +574,9 @@ struct RandomPlay {
     private mutating func settle(_ event: String, afterDeadlines: Bool = false) throws {
         transcript.append(event)
         acceptInternal()
-        witness.placed = Set(
-            downloads.running + downloads.parked.filter {
-                downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
-            })
+        witness.placed = witness.placedNow(downloads)
+        witness.lined = Set(
+            witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted })
         for action in downloads.takeActions() {
             transcript.append("    \(describe(action))")
             try witness.see(action)

@@ -121,6 +121,8 @@ struct Witness {
     var starts: [Start] = []
     /// Of the rules: transfers with a place, or without one in the background.
     var placed: Set<TransferID> = []
+    /// Of the rules: those without one that the cache is asked about, or will be.
+    var lined: Set<TransferID> = []
     var startsSinceAged = 0
     var charges: [Charge] = []
     var reservedNow: [Charge] = []
@@ -300,7 +302,7 @@ struct Witness {
         transfers[id]!.isPlaced = true
         let isWoken = transfers[id]!.transport == .resting
         if isWoken { transfers[id]!.waitsSince = now }
-        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting || $0 == id }
+        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
         starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack))
         transfers[id]!.front = nil
@@ -389,6 +391,13 @@ struct Witness {
         abandonCharges(id)
     }
 
+    func placedNow(_ downloads: Downloads) -> Set<TransferID> {
+        Set(
+            downloads.running + downloads.parked.filter {
+                downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
+            })
+    }
+
     func hasStore(_ id: TransferID) -> Bool {
         let request = transfers[id]!.request
         return hasStore && ["GET", "HEAD"].contains(request.method) && request.hooks == nil
@@ -404,7 +413,7 @@ struct Witness {
         switch consultation.kind {
         case .first:
             if isPlaced, transfer.transport != .asking { try leaveQueue(id) }
-            try require(isPlaced || transfer.transport == .waiting && !transfer.hasStarted, "consulted out of turn")
+            try require(isPlaced || transfer.transport == .waiting && !transfer.isUnderWay, "consulted out of turn")
         case .again: try leaveQueue(id)
         case .redirect:
             try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
@@ -550,9 +559,14 @@ struct Witness {
         let parked = running.filter { transfers[$0]!.heldSince != nil }
         try require(downloads.runningCount == placed.count, "running not counted right")
         try require(downloads.restingCount == resting.count, "resting not counted right")
-        let waiting = live.filter { transfers[$0]!.transport == .waiting }
+        // Some of those wait for others to be consulted about first.
+        let consulting = live.filter { downloads.transfers[$0].phase == .consulting && !placedNow(downloads).contains($0) }
+        let waiting = live.filter { transfers[$0]!.transport == .waiting && downloads.transfers[$0].phase != .consulting }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
-        let consulting = live.filter { transfers[$0]!.transport == .consulting && !transfers[$0]!.isPlaced }
+        let asked = consulting.count { transfers[$0]!.consultation != nil }
+        try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
+        let isHeldUp = asked < consulting.count && asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
+        try require(!isHeldUp, "somebody waits to be consulted about for nothing")
         try require(downloads.consultingCount == consulting.count, "consultations not counted right")
         let decoding = live.count - waiting.count - running.count - resting.count - consulting.count
         try require(downloads.decodingCount == decoding, "decoding not counted right")

@@ -53,8 +53,9 @@ struct CacheUse {
     /// The rest of the server's answer is drained: it is asked again, otherwise.
     var asksAgain = false
     var fallbackUntil: Instant?
-    /// Among those that are consulted about without a place.
+    /// Among those that are consulted about without a place; and the question is out.
     var isCounted = false
+    var isAsked = false
     /// The body is what was stored when the transfer began.
     var isUnchanged = false
 
