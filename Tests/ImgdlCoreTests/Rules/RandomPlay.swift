@@ -123,7 +123,7 @@ struct RandomPlay {
         let (subscriber, id) = downloads.submit(request, options, witness.now)
         if let joined = witness.transfers[id] {
             if !joined.mayBeJoined || request.method == "POST" {
-                throw Witness.Violation(text: "joined what cannot be joined")
+                throw Witness.Violation(text: "joined what cannot be joined: \(name(id))")
             }
         } else {
             if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined {
@@ -581,6 +581,7 @@ struct RandomPlay {
             transcript.append("    \(describe(action))")
             try witness.see(action)
         }
+        for id in witness.liveTransfers { witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted }
         try witness.check(downloads, afterDeadlines: afterDeadlines)
     }
 

@@ -92,7 +92,9 @@ struct Witness {
         var isClosed = false
         /// When it rested there was another transfer of the same bytes, and that one may have been joined instead.
         var mayBeAlone = false
-        var mayBeJoined: Bool { !isForgotten && !failed && !isClosed }
+        /// It waits to be consulted about: whatever its last exchange came to is over.
+        var isLined = false
+        var mayBeJoined: Bool { !isForgotten && (!failed || isLined) && !isClosed }
         var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
     }
 
