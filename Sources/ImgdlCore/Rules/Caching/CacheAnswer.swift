@@ -1,4 +1,4 @@
-extension CacheRules.Question {
+extension CacheQuestion {
     /// Answers with a stored response that may be used: whole, or what the caller's own condition or range makes of it. nil: it
     /// cannot be answered from here.
     func answer(
