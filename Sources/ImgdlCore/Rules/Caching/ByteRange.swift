@@ -23,7 +23,7 @@ enum ByteRange: Equatable {
     func resolved(_ length: Int64) -> Range<Int64>? {
         switch self {
         case .from(let first): first < length ? first..<length : nil
-        case .closed(let first, let last): first < length ? first..<min(length, last &+ 1) : nil
+        case .closed(let first, let last): first < length ? first..<min(length - 1, last) + 1 : nil
         case .suffix(let count): count > 0 && length > 0 ? max(0, length - count)..<length : nil
         }
     }
