@@ -8,8 +8,7 @@ struct Freshness {
     let lifetime: Int64
     let etag: String?
     let lastModified: String?
-    /// In seconds, where it is a date.
-    let modified: Int64?
+    private let wallTime: Int64
     private let initialAge: Int64
     private let responseTime: Int64
 
@@ -32,16 +31,19 @@ struct Freshness {
             }
         }
         let date = dateText.flatMap { Self.seconds($0, wallTime) } ?? stored.responseTime
-        let modified = lastModified.flatMap { Self.seconds($0, wallTime) }
         self.control = control
         self.date = date
         self.etag = etag
         self.lastModified = lastModified
-        self.modified = modified
-        lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
+        self.wallTime = wallTime
+        lifetime = Self.lifetime(
+            stored.status, control, expires, date: date, modified: lastModified.flatMap { Self.seconds($0, wallTime) })
         responseTime = stored.responseTime
         initialAge = Self.initialAge(stored, date: date, age: ageText)
     }
+
+    /// Last-Modified in seconds, where it is a date.
+    var modified: Int64? { lastModified.flatMap { Self.seconds($0, wallTime) } }
 
     /// Section 4.2.3.
     func age(_ wallTime: Int64) -> Int64 { initialAge + max(0, wallTime - responseTime) }
@@ -68,7 +70,8 @@ struct Freshness {
     /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself counts
     /// as stale.
     private static func lifetime(
-        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64, modified: Int64?
+        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64,
+        modified: @autoclosure () -> Int64?
     ) -> Int64 {
         switch control.maxAge {
         case .of(let seconds): return seconds
@@ -80,7 +83,7 @@ struct Freshness {
         case .invalid: return 0
         case .absent: break
         }
-        guard let modified, StatusRules.isHeuristicallyCacheable(status) || control.isPublic else { return 0 }
+        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified = modified() else { return 0 }
         return min(max(0, (date - modified) / 10), greatestGuess)
     }
 
