@@ -39,7 +39,7 @@ final class JPEGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
-    private var snapshots = PassSnapshots()
+    private var snapshots = PassSnapshots<Int>()
     /// The canvas of the last pass over several scans.
     private var snapshot: PixelBuffer?
     /// What the last partial image showed; the scan is the one that a pass was begun for.
@@ -302,8 +302,7 @@ final class JPEGDecoder: FormatDecoder {
 
     /// For the pass that has begun.
     private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        let position = PassSnapshots.Position(pass: Int(codec_jpeg_scan(session)), rows: 0)
-        let (pixels, _) = try snapshots.next(position, height: layout.storedHeight) { () throws(Failure) in
+        let (pixels, _) = try snapshots.next(Int(codec_jpeg_scan(session))) { () throws(Failure) in
             try options.makeCanvas(layout)
         }
         scaler?.begin(on: pixels, conversion)

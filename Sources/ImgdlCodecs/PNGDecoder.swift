@@ -3,9 +3,8 @@ import ImgdlCore
 
 /// PNG through libpng's progressive reader. Owned by one worker at a time.
 ///
-/// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
-/// alpha, and its changed rows are copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks
-/// like a picture.
+/// Rows go straight onto the canvas. An Adam7 picture is kept as stored, with straight alpha, and its changed rows are copied
+/// for each partial image, with larger pixels where later passes have not come, so that each pass looks like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: FormatDecoder {
     private let options: DecodeOptions
@@ -20,7 +19,9 @@ final class PNGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
-    private var snapshots = PassSnapshots()
+    /// What is written, to be shown.
+    private var passes: Adam7Picture?
+    private var snapshots = PassSnapshots<Adam7Position>()
     private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
@@ -55,9 +56,10 @@ final class PNGDecoder: FormatDecoder {
     func finish() throws(Failure) -> DecodedImage {
         guard isComplete else {
             guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
+            let pass = codec_png_pass(session) + 1
             let rows = codec_png_rows(session)
-            let pass = isInterlaced ? " in pass \(codec_png_pass(session) + 1) of 7" : ""
-            throw Failure(.truncated, "the PNG ends after \(rows) of \(found.height) rows\(pass)")
+            let part = isInterlaced ? "\(rows) rows of pass \(pass) of 7" : "\(rows) of \(found.height) rows"
+            throw Failure(.truncated, "the PNG ends after \(part)")
         }
         guard let image = try picture(isComplete: true) else {
             throw Failure(.badImageData, "the PNG has no pixels")
@@ -125,6 +127,7 @@ final class PNGDecoder: FormatDecoder {
             isDeep ? 1 : 0)
         guard status != CODEC_FAILED else { throw failure() }
         self.written = written
+        passes = isInterlaced ? Adam7Picture(written) : nil
         self.layout = layout
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
@@ -164,30 +167,32 @@ final class PNGDecoder: FormatDecoder {
     private func picture(isComplete: Bool) throws(Failure) -> DecodedImage? {
         let pass = Int(codec_png_pass(session))
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
-        let rows = isComplete || pass > 0 ? Int(found.height) : codec_png_rows(session)
+        var rows = codec_png_rows(session)
         var pixels = written
-        let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
-        if isInterlaced, !(isComplete && isFinal) {
-            let position = PassSnapshots.Position(pass: pass, rows: codec_png_rows(session))
-            let copy = try snapshots.next(position, height: Int(found.height)) { () throws(Failure) in
-                try options.makeCanvas(layout)
-            }
-            pixels = copy.pixels
-            if let scaler {
-                scaler.begin(on: pixels, colours.conversion)
-                scaler.push(written.bytes, rows: rows, stride: written.stride)
-            } else {
-                for range in copy.missing {
-                    written.place(
-                        first: range.lowerBound, rows: range.count, layout, on: pixels, colours.conversion)
-                }
-            }
+        if let passes {
+            let position = Adam7Position(pass: pass, rows: rows)
+            rows = position.shownRows(height: Int(found.height))
+            let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
+            if !(isComplete && isFinal) { pixels = try copy(passes, position, layout) }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
         return DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
+    }
+
+    private func copy(
+        _ passes: Adam7Picture, _ position: Adam7Position, _ layout: CanvasLayout
+    ) throws(Failure) -> PixelBuffer {
+        let canvas = try snapshots.next(position) { () throws(Failure) in try options.makeCanvas(layout) }
+        if let scaler {
+            scaler.begin(on: canvas.pixels, colours.conversion)
+            try passes.push(position, to: scaler)
+        } else {
+            try passes.show(position, after: canvas.last, layout, on: canvas.pixels, colours.conversion)
+        }
+        return canvas.pixels
     }
 
     /// The decoded frames. Where only one was wanted it is the picture, which need not be a frame of the animation.

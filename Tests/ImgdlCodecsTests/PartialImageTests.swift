@@ -176,7 +176,7 @@ final class PartialImageTests: XCTestCase {
         XCTAssertFalse(partials.contains { $0.pass == 0 })
     }
 
-    /// The first pass of Adam7 is already a picture: libpng fills the gaps.
+    /// The first pass of Adam7 is already a picture: its pixels fill the gaps.
     func testAdam7FillsTheGaps() throws {
         let (partials, _, _) = try partials(of: Picture("adam7", PICTURE_PNG_ADAM7).encoded(), pieces: 100)
         let first = try XCTUnwrap(partials.first)
@@ -204,15 +204,6 @@ final class PartialImageTests: XCTestCase {
                 }
             }
         }
-    }
-
-    func testRowsChangedBetweenTwoPositions() {
-        typealias Position = PassSnapshots.Position
-        let from = Position(pass: 2, rows: 30)
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 2, rows: 40), height: 100), [30..<40])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 10), height: 100), [0..<10, 30..<100])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 30), height: 100), [0..<100])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 4, rows: 1), height: 100), [0..<100])
     }
 
     /// SDWebImage#633: a partial picture lies as the final one does.

@@ -202,15 +202,18 @@ void codec_png_ignore_checksums(codec_png *session);
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
-/* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled. With a scaler, rows go to
- * that and nowhere else; it has to outlive the session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
+/* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled: each pixel is written to its
+ * place, and nothing between them (codec_fill_gaps). With a scaler, rows go to that and nowhere else; it has to outlive the
+ * session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
 codec_status codec_png_start(
     codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep);
 /* A profile that inflates to more is not read. Before the first feed. */
 void codec_png_limit_profile(codec_png *session, size_t bytes);
 /* The profile that came ahead of the pixels; NULL for none that libpng can make sense of. Lives as long as the session. */
 const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long);
-/* The running pass, from 0, and the rows it has written. */
+/* A row of pixels, of four or eight bytes, made of every so manieth (1, 2, 4, 8) of them. */
+void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width);
+/* The running pass, from 0, and the rows of it that are there: fewer than the picture has. */
 int codec_png_pass(const codec_png *session);
 size_t codec_png_rows(const codec_png *session);
 /* Every row of every pass has come. */
