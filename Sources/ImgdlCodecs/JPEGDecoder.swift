@@ -282,11 +282,13 @@ final class JPEGDecoder: FormatDecoder {
     }
 
     /// One pass for each scan. The first scan's goes on as its rows come; the others show the last scan that is whole, with
-    /// what has come of the next.
+    /// what has come of the next, unless that is needed for true colours.
     private func partialScan() -> DecodedImage? {
         let scan = max(1, codec_jpeg_scan(session) - 1)
         guard !hasBrokenSession, let layout else { return nil }
         if scan > shownScan {
+            let last = JPEGScan(codec_jpeg_scan_header_of(session, 1))
+            if last?.isHalfOfColours(before: JPEGScan(codec_jpeg_scan_header_of(session, 0))) == true { return nil }
             // Only the first is smoothed: the others have detail of their own.
             guard codec_jpeg_begin_pass(session, scan, scan == 1 ? 1 : 0) == CODEC_DONE else { return nil }
             snapshot = nil

@@ -69,14 +69,15 @@ final class PartialImageTests: XCTestCase {
         }
     }
 
-    /// B9: at most one picture for each scan, however many pieces; of the first also its rows as they come.
+    /// B9: at most one picture for each scan, however many pieces; of the first also its rows as they come. A scan of one
+    /// colour difference waits for the other's.
     func testProgressiveJPEGShowsTheFirstScanGrowAndThenOnePictureAScan() throws {
-        for kind in [PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_SEPARATE_SCANS] {
+        let shown = [(PICTURE_JPEG_PROGRESSIVE, [2, 4, 5, 6, 7, 9]), (PICTURE_JPEG_SEPARATE_SCANS, [])]
+        for (kind, scans) in shown {
             let bytes = Picture("progressive", kind).encoded()
-            let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }.count
             let (partials, _, _) = try partials(of: bytes, pieces: 1)
             let later = partials.filter { $0.pass > 1 }
-            XCTAssertEqual(later.map(\.pass), Array(2..<scans))
+            XCTAssertEqual(later.map(\.pass), scans)
             XCTAssert(later.allSatisfy { $0.ready.height == 150 })
             let heights = partials.filter { $0.pass == 1 }.map(\.ready.height)
             XCTAssertGreaterThan(heights.count, 4)

@@ -41,6 +41,7 @@ struct codec_jpeg {
     int pass; /* of several scans: the one that is being put out; 0 between passes */
     int covering_scan;
     unsigned covered; /* a bit for each component */
+    codec_jpeg_scan_header scan, scan_before; /* the one being read, and the one ahead of it */
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };

@@ -171,6 +171,15 @@ codec_status codec_jpeg_consume(codec_jpeg *session);
 int codec_jpeg_scan(const codec_jpeg *session);
 int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
+/* What the header of a scan says (T.81 B.2.3): the band of coefficients, and how precise it was and becomes. */
+struct codec_jpeg_scan_header {
+    int number;    /* from 1; 0: none */
+    int component; /* of a picture of three, the only one in the scan, from 0; -1: several, or another kind of picture */
+    int first, last, high, low;
+};
+typedef struct codec_jpeg_scan_header codec_jpeg_scan_header;
+/* Of the scan being read, or (`before`) of the one ahead of it. */
+codec_jpeg_scan_header codec_jpeg_scan_header_of(const codec_jpeg *session, int before);
 /* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
 int codec_jpeg_covering_scan(const codec_jpeg *session);
 /* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this
