@@ -30,18 +30,6 @@ codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *head
     return CODEC_DONE;
 }
 
-const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size)
-{
-    static const char name[6] = "Exif\0";
-    for (jpeg_saved_marker_ptr marker = session->jpeg.marker_list; marker; marker = marker->next)
-        if (marker->data_length > sizeof name && !memcmp(marker->data, name, sizeof name)) {
-            *size = marker->data_length - sizeof name;
-            return marker->data + sizeof name;
-        }
-    *size = 0;
-    return NULL;
-}
-
 /* Its header, and which components have had a scan that says something of all their pixels. */
 static void note_scan(codec_jpeg *session)
 {
