@@ -7,10 +7,16 @@ import ImgdlCore
 /// for each partial image, with larger pixels where later passes have not come, so that each pass looks like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: FormatDecoder {
+    /// zlib and libpng have work at the edges of each piece they are given.
+    private static let batch = 16 * 1024
+
     private let options: DecodeOptions
     private let session: OpaquePointer
     private let animation: PNGAnimation
     private var filter: PNGChunkFilter
+    private var pending = PendingBytes()
+    /// Found while a partial image was made: the next call tells it.
+    private var failure: Failure?
     private var isComplete = false
 
     private(set) var header: ImageHeader?
@@ -44,16 +50,15 @@ final class PNGDecoder: FormatDecoder {
     deinit { codec_png_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if let failure { throw failure }
         guard !isComplete else { return }
-        var rest = bytes
-        while let piece = try filter.next(&rest) {
-            try pass(piece)
-            filter.discardHeld()
-        }
-        if filter.isAtEnd { try end() }
+        pending.batch = layout == nil ? 0 : Self.batch
+        try pending.offer(bytes, use)
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        if let failure { throw failure }
+        if !isComplete { try pending.offerKept(use) }
         guard isComplete else {
             guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
             let pass = codec_png_pass(session) + 1
@@ -68,6 +73,10 @@ final class PNGDecoder: FormatDecoder {
     }
 
     func partialImage() -> DecodedImage? {
+        guard failure == nil else { return nil }
+        if !isComplete {
+            do throws(Failure) { try pending.offerKept(use) } catch { failure = error }
+        }
         let rows = isInterlaced ? codec_png_rows(session) : scaler?.rows ?? codec_png_rows(session)
         let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
         guard now.rows > 0, (now.pass, now.rows) > (shown.pass, shown.rows) || now.frames > max(1, shown.frames)
@@ -81,13 +90,23 @@ final class PNGDecoder: FormatDecoder {
 
     // MARK: Bytes in
 
+    private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
+        var rest = bytes
+        while let piece = try filter.next(&rest) {
+            try pass(piece)
+            filter.discardHeld()
+        }
+        if filter.isAtEnd { try end() }
+        return bytes.count
+    }
+
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = bytes
         while !rest.isEmpty {
             var used = 0
             let status = codec_png_feed(
                 session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
-            guard status != CODEC_FAILED else { throw failure() }
+            guard status != CODEC_FAILED else { throw brokenPNG() }
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             if layout == nil, codec_png_header_of(session, &found) != 0 { try begin() }
         }
@@ -125,7 +144,7 @@ final class PNGDecoder: FormatDecoder {
         let status = codec_png_start(
             session, target.placement(on: written, conversion), premultipliesRows ? 1 : 0, ownScaler?.session,
             isDeep ? 1 : 0)
-        guard status != CODEC_FAILED else { throw failure() }
+        guard status != CODEC_FAILED else { throw brokenPNG() }
         self.written = written
         passes = isInterlaced ? Adam7Picture(written) : nil
         self.layout = layout
@@ -151,12 +170,12 @@ final class PNGDecoder: FormatDecoder {
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
     private func end() throws(Failure) {
-        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw failure() }
+        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw brokenPNG() }
         header?.frameCount = animation.frameCount
         isComplete = true
     }
 
-    private func failure() -> Failure {
+    private func brokenPNG() -> Failure {
         let words = codec_png_message(session).map { "libpng: " + String(cString: $0) }
         let code = codec_png_is_out_of_memory(session) != 0 ? ErrorCode.outOfMemory : .badImageData
         return Failure(code, words ?? "the PNG has less image data than pixels")
