@@ -6,7 +6,9 @@ private let wallTime: Int64 = 1_800_000_000
 func fuzzCacheControl(_ bytes: UnsafeRawBufferPointer) throws {
     let lines = bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
     let control = CacheControl(lines.map { HeaderField("Cache-Control", $0) })
-    for seconds in [control.maxAge, control.minFresh, control.maxStale, control.staleIfError, control.staleWhileRevalidate] {
+    for seconds in [
+        control.maxAge, control.minFresh, control.maxStale, control.staleIfError, control.staleWhileRevalidate,
+    ] {
         if let value = seconds.value { try require((0...1 << 31).contains(value), "\(value) seconds") }
     }
     try require(control.noCacheFields.allSatisfy(HeaderRules.isToken), "a field without a name")
@@ -36,14 +38,18 @@ func fuzzContentRange(_ bytes: UnsafeRawBufferPointer) throws {
 
 /// A request's fields, an empty line, a response's: stored, used, validated and continued.
 func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
-    let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map { String(decoding: $0, as: UTF8.self) }
+    let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).map {
+        String(decoding: $0, as: UTF8.self)
+    }
     let end = lines.firstIndex(of: "") ?? lines.count
     let sent = fields(lines[..<end])
     let received = fields(lines[min(lines.count, end + 1)...])
     let head = ResponseHead(status: 200, httpVersion: 11, fields: received, contentLength: nil, isEncoded: false)
     let plain = CacheRequest(method: "GET", fields: [], mode: .use)
     for request in [plain, CacheRequest(method: "GET", fields: sent, mode: .use)] {
-        guard var stored = CacheRules.stored(request, head, requestTime: wallTime - 1, responseTime: wallTime) else { continue }
+        guard var stored = CacheRules.stored(request, head, requestTime: wallTime - 1, responseTime: wallTime) else {
+            continue
+        }
         stored.bodyLength = 100
         var changed = head
         changed.status = 304

@@ -4,11 +4,14 @@ import XCTest
 
 /// RFC 9111 sections 1.2.2, 5.2 and 5.2.3; RFC 9110 sections 5.6.1 to 5.6.4.
 final class CacheControlTests: XCTestCase {
-    private func control(_ lines: String...) -> CacheControl { CacheControl(lines.map { HeaderField("cache-control", $0) }) }
+    private func control(_ lines: String...) -> CacheControl {
+        CacheControl(lines.map { HeaderField("cache-control", $0) })
+    }
 
     func testSeconds() {
         for (text, expected) in [
-            ("max-age=3600", .of(3600)), ("MaX-aGe=3600", .of(3600)), ("max-age=003600", .of(3600)), ("max-age=0", .of(0)),
+            ("max-age=3600", .of(3600)), ("MaX-aGe=3600", .of(3600)), ("max-age=003600", .of(3600)),
+            ("max-age=0", .of(0)),
             // "recipients ought to accept both forms" (5.2).
             ("max-age=\"3600\"", .of(3600)), ("max-age=\"36\\00\"", .of(3600)),
             // "the cache MUST consider the value to be 2147483648 (2^31)" (1.2.2).
@@ -17,7 +20,8 @@ final class CacheControlTests: XCTestCase {
             ("", .absent), ("foobar", .absent), (",,;,", .absent), ("x-max-age=1", .absent), ("max-agent=1", .absent),
             // "invalid freshness information" (4.2.1).
             ("max-age", .invalid), ("max-age=", .invalid), ("max-age=-1", .invalid), ("max-age=a1", .invalid),
-            ("max-age=1a", .invalid), ("max-age=3600.0", .invalid), ("max-age='3600'", .invalid), ("max-age= 1", .invalid),
+            ("max-age=1a", .invalid), ("max-age=3600.0", .invalid), ("max-age='3600'", .invalid),
+            ("max-age= 1", .invalid),
             ("max-age =1", .invalid), ("max-age=\"1", .invalid), ("max-age=\"\"", .invalid), ("max-age=1;x", .invalid),
             ("max-age=1 2", .invalid), ("max-age=\" 1\"", .invalid), ("max-age=\"1\"x", .invalid),
             // "When there is more than one value present for a given directive" (4.2.1).
@@ -29,8 +33,8 @@ final class CacheControlTests: XCTestCase {
         XCTAssertEqual(control("max-age=1", "max-age=2").maxAge, .invalid, "several lines are one list")
     }
 
-    /// Section 5.2: "Cache directives are identified by a token, to be compared case-insensitively, and have an optional
-    /// argument". Section 5.2.3: "A cache MUST ignore unrecognized cache directives."
+    /// Section 5.2: "Cache directives are identified by a token, to be compared case-insensitively, and have an
+    /// optional argument". Section 5.2.3: "A cache MUST ignore unrecognized cache directives."
     func testListsAndUnknownDirectives() {
         let odd = control(" ,, No-Store\t,foo=bar, x=\"a, max-age=9, \\\" immutable\" , max-age=5 ,must-revalidate,, ")
         XCTAssertTrue(odd.noStore && odd.mustRevalidate)

@@ -29,7 +29,8 @@ class CacheTestCase: XCTestCase {
 
     /// What is stored of a response of 100 bytes.
     func stored(
-        _ fields: Fields, status: Int32 = 200, to asked: CacheRequest? = nil, length: Int64 = 100, at seconds: Int64 = 0,
+        _ fields: Fields, status: Int32 = 200, to asked: CacheRequest? = nil, length: Int64 = 100,
+        at seconds: Int64 = 0,
         isEncoded: Bool = false
     ) -> StoredResponse? {
         let head = response(fields, status: status, isEncoded: isEncoded)
@@ -88,7 +89,8 @@ extension CacheDecision {
     }
     var index: Int? {
         switch self {
-        case .answer(let index, _, _, _), .answerPart(let index, _, _, _), .validate(let index, _, _), .resume(let index, _):
+        case .answer(let index, _, _, _), .answerPart(let index, _, _, _), .validate(let index, _, _),
+            .resume(let index, _):
             index
         default: nil
         }

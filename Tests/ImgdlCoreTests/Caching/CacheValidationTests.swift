@@ -4,19 +4,21 @@ import XCTest
 
 /// RFC 9111 sections 3.2, 4.3.1, 4.3.4 and 4.3.5: validation, and what it changes.
 final class CacheValidationTests: CacheTestCase {
-    private func validated(_ stored: StoredResponse?, by head: ResponseHead, at seconds: Int64 = 50) -> StoredResponse? {
+    private func validated(_ stored: StoredResponse?, by head: ResponseHead, at seconds: Int64 = 50) -> StoredResponse?
+    {
         stored.flatMap {
             CacheRules.validated($0, by: head, requestTime: start + seconds - 1, responseTime: start + seconds)
         }
     }
     private func notModified(_ fields: Fields) -> ResponseHead { response(fields, status: 304) }
 
-    /// 4.3.1: "MUST send the relevant entity tags …; SHOULD send the Last-Modified value (using If-Modified-Since) if the
-    /// request is not for a subrange, a single stored response is being validated".
+    /// 4.3.1: "MUST send the relevant entity tags …; SHOULD send the Last-Modified value (using If-Modified-Since) if
+    /// the request is not for a subrange, a single stored response is being validated".
     func testValidators() {
         let modified = ("Last-Modified", date(-9999))
         for (fields, expected) in [
-            ([("ETag", "\"abcdef\"")], ["If-None-Match: \"abcdef\""]), ([("ETag", "W/\"x\"")], ["If-None-Match: W/\"x\""]),
+            ([("ETag", "\"abcdef\"")], ["If-None-Match: \"abcdef\""]),
+            ([("ETag", "W/\"x\"")], ["If-None-Match: W/\"x\""]),
             ([modified], ["If-Modified-Since: \(modified.1)"]),
             ([modified, ("ETag", "\"a\"")], ["If-None-Match: \"a\"", "If-Modified-Since: \(modified.1)"]),
             ([("ETag", "unquoted")], ["If-None-Match: unquoted"]), ([("Last-Modified", "yesterday")], []), ([], []),
@@ -26,18 +28,20 @@ final class CacheValidationTests: CacheTestCase {
         }
     }
 
-    /// 3.2: "the cache MUST add each header field in the provided response to the stored response, replacing field values that
-    /// are already present, with the following exceptions".
+    /// 3.2: "the cache MUST add each header field in the provided response to the stored response, replacing field
+    /// values that are already present, with the following exceptions".
     func testUpdatedFields() {
         let old = stored([
             ("ETag", "\"a\""), ("Date", date(0)), ("Cache-Control", "max-age=1"), ("X-Kept", "1"), ("X-Changed", "1"),
-            ("x-changed", "2"), ("Content-Length", "5"), ("Content-Encoding", "gzip"), ("Content-Range", "x"), ("Age", "9"),
+            ("x-changed", "2"), ("Content-Length", "5"), ("Content-Encoding", "gzip"), ("Content-Range", "x"),
+            ("Age", "9"),
             ("Content-Type", "text/plain"), ("Set-Cookie", "a=b"), ("Expires", date(1)),
         ])
         let new = validated(
             old,
             by: notModified([
-                ("etag", "\"a\""), ("Date", date(49)), ("Cache-Control", "max-age=2"), ("X-Changed", "3"), ("X-New", "1"),
+                ("etag", "\"a\""), ("Date", date(49)), ("Cache-Control", "max-age=2"), ("X-Changed", "3"),
+                ("X-New", "1"),
                 ("X-New", "2"), ("Content-Length", "10"), ("Content-Encoding", "br"), ("Content-Range", "y"),
                 ("Content-Type", "image/png"), ("Set-Cookie", "a=c"), ("Connection", "x-hop"), ("X-Hop", "1"),
                 ("Transfer-Encoding", "chunked"), ("Proxy-Authenticate", "x"), ("Content-Location", "/b"),
@@ -67,8 +71,8 @@ final class CacheValidationTests: CacheTestCase {
         XCTAssertTrue(decision(aged, after: 51).isHit && decision(aged, after: 53).asksServer)
     }
 
-    /// 4.3.4: "If none of the initial set contains at least one of the same strong validators, then the cache MUST NOT use the
-    /// new response to update any stored responses."
+    /// 4.3.4: "If none of the initial set contains at least one of the same strong validators, then the cache MUST NOT
+    /// use the new response to update any stored responses."
     func testWhichResponseItIsAbout() {
         let modified = ("Last-Modified", date(-9999))
         for (own, received, isAbout) in [
@@ -84,14 +88,16 @@ final class CacheValidationTests: CacheTestCase {
         }
     }
 
-    /// 4.3.5: "if the stored response and HEAD response have matching values for any received validator fields … and, if the
-    /// HEAD response has a Content-Length header field, the value … matches that of the stored response, the cache SHOULD
-    /// update the stored response …; otherwise, the cache SHOULD consider the stored response to be stale."
+    /// 4.3.5: "if the stored response and HEAD response have matching values for any received validator fields … and,
+    /// if the HEAD response has a Content-Length header field, the value … matches that of the stored response, the
+    /// cache SHOULD update the stored response …; otherwise, the cache SHOULD consider the stored response to be
+    /// stale."
     func testHead() {
         let modified = ("Last-Modified", date(-9999))
         let old = stored([("ETag", "\"a\""), modified, ("Cache-Control", "max-age=9999"), ("A", "1"), ("B", "1")])
         for fields in [
-            [], [("ETag", "\"a\"")], [modified], [("Content-Length", "100")], [("ETag", "\"a\""), ("Content-Length", "100")],
+            [], [("ETag", "\"a\"")], [modified], [("Content-Length", "100")],
+            [("ETag", "\"a\""), ("Content-Length", "100")],
         ] {
             let new = validated(old, by: response(fields + [("A", "2")]))
             XCTAssertTrue(decision(new, after: 99).isHit, "\(fields)")
@@ -115,8 +121,8 @@ final class CacheValidationTests: CacheTestCase {
         XCTAssertNil(validated(stored([("Cache-Control", "max-age=1")], status: 404), by: response()))
     }
 
-    /// 4.4: "A cache MUST invalidate the target URI … when it receives a non-error status code in response to an unsafe request
-    /// method (including methods whose safety is unknown)"; Location and Content-Location are candidates.
+    /// 4.4: "A cache MUST invalidate the target URI … when it receives a non-error status code in response to an unsafe
+    /// request method (including methods whose safety is unknown)"; Location and Content-Location are candidates.
     func testInvalidation() {
         let fields = [("Location", "/a"), ("X", "/no"), ("Content-Location", "b")]
         for method in ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "FOO", "get"] {

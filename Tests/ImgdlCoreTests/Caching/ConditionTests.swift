@@ -2,7 +2,8 @@ import XCTest
 
 @testable import ImgdlCore
 
-/// RFC 9111 section 4.3.2 and RFC 9110 sections 13 and 14: a caller's own conditions and ranges, answered from a stored response.
+/// RFC 9111 section 4.3.2 and RFC 9110 sections 13 and 14: a caller's own conditions and ranges, answered from a stored
+/// response.
 final class ConditionTests: CacheTestCase {
     private let fresh = ("Cache-Control", "max-age=600")
     private func cached(_ fields: Fields = [], length: Int64 = 11, isEncoded: Bool = false) -> StoredResponse? {
@@ -12,11 +13,15 @@ final class ConditionTests: CacheTestCase {
     /// RFC 9110 section 13.1.2: weak comparison, a list, or "*".
     func testIfNoneMatch() {
         for (own, asked, isSame) in [
-            ("\"a\"", "\"a\"", true), ("\"a\"", "W/\"a\"", true), ("W/\"a\"", "\"a\"", true), ("W/\"a\"", "W/\"a\"", true),
-            ("\"a\"", "\"a\", \"1\", \"5\"", true), ("\"a\"", "\"1\", \"a\", \"5\"", true), ("\"a\"", "\"1\",\"5\",\"a\"", true),
+            ("\"a\"", "\"a\"", true), ("\"a\"", "W/\"a\"", true), ("W/\"a\"", "\"a\"", true),
+            ("W/\"a\"", "W/\"a\"", true),
+            ("\"a\"", "\"a\", \"1\", \"5\"", true), ("\"a\"", "\"1\", \"a\", \"5\"", true),
+            ("\"a\"", "\"1\",\"5\",\"a\"", true),
             ("\"a,b\"", "\"1\", \"a,b\"", true), ("\"a\"", "*", true), ("\"ü\"", "\"ü\"", true), ("\"\"", "\"\"", true),
-            ("\"a\"", "\"b\"", false), ("\"a\"", "\"A\"", false), ("\"a\"", "a", false), ("a", "a", false), ("a", "\"a\"", false),
-            ("w/\"a\"", "w/\"a\"", false), ("\"a\"", "\"*\"", false), ("\"a b\"", "\"a b\"", false), ("\"a\"", "\"a", false),
+            ("\"a\"", "\"b\"", false), ("\"a\"", "\"A\"", false), ("\"a\"", "a", false), ("a", "a", false),
+            ("a", "\"a\"", false),
+            ("w/\"a\"", "w/\"a\"", false), ("\"a\"", "\"*\"", false), ("\"a b\"", "\"a b\"", false),
+            ("\"a\"", "\"a", false),
         ] {
             let result = decision(cached([("ETag", own)]), with: [("If-None-Match", asked)])
             XCTAssertEqual(result.isNotModified, isSame, "\(own) \(asked)")
@@ -28,9 +33,9 @@ final class ConditionTests: CacheTestCase {
         XCTAssertTrue(decision(cached(), with: [("If-None-Match", "\"a\"")]).isHit)
     }
 
-    /// 4.3.2: "If a request contains an If-Modified-Since header field and the Last-Modified header field is not present in a
-    /// stored response, a cache SHOULD use the stored response's Date field value (or, if no Date field is present, the time
-    /// that the stored response was received)".
+    /// 4.3.2: "If a request contains an If-Modified-Since header field and the Last-Modified header field is not
+    /// present in a stored response, a cache SHOULD use the stored response's Date field value (or, if no Date field is
+    /// present, the time that the stored response was received)".
     func testIfModifiedSince() {
         let modified = [("Last-Modified", date(-3000))]
         for (fields, since, isSame) in [
@@ -55,26 +60,30 @@ final class ConditionTests: CacheTestCase {
             decision(entry, with: [("If-None-Match", "\"a\""), ("If-Modified-Since", date(-9999))]).isNotModified)
     }
 
-    /// RFC 9110 section 15.4.5: Content-Location, Date, ETag, Vary, Cache-Control and Expires are in a 304; what describes the
-    /// content is not. It has an Age, since nothing was validated.
+    /// RFC 9110 section 15.4.5: Content-Location, Date, ETag, Vary, Cache-Control and Expires are in a 304; what
+    /// describes the content is not. It has an Age, since nothing was validated.
     func testFieldsOf304() {
         let entry = cached([
-            ("ETag", "\"a\""), ("Vary", "Foo"), ("Content-Location", "/x"), ("Expires", date(5)), ("Last-Modified", date(-9)),
+            ("ETag", "\"a\""), ("Vary", "Foo"), ("Content-Location", "/x"), ("Expires", date(5)),
+            ("Last-Modified", date(-9)),
             ("Content-Length", "11"), ("Content-Type", "image/png"), ("Content-Encoding", "gzip"),
             ("Content-Language", "de"), ("X", "1"),
         ])
         let head = decision(entry, with: [("If-None-Match", "\"a\"")], after: 3).head
-        let names = ["Cache-Control", "Date", "ETag", "Vary", "Content-Location", "Expires", "Last-Modified", "X", "Age"]
+        let names = [
+            "Cache-Control", "Date", "ETag", "Vary", "Content-Location", "Expires", "Last-Modified", "X", "Age",
+        ]
         XCTAssertEqual(head?.fields.map(\.name), names)
         XCTAssertEqual(head?.fields.last?.value, "3")
         XCTAssertNil(head?.contentLength)
     }
 
-    /// 4.3.2: "A cache MUST NOT evaluate conditional header fields that only apply to an origin server"; "the If-Match and
-    /// If-Unmodified-Since conditional header fields are not applicable to a cache".
+    /// 4.3.2: "A cache MUST NOT evaluate conditional header fields that only apply to an origin server"; "the If-Match
+    /// and If-Unmodified-Since conditional header fields are not applicable to a cache".
     func testConditionsForTheOrigin() {
         for name in ["If-Match", "If-Unmodified-Since"] {
-            XCTAssertEqual(decision(cached([("ETag", "\"a\"")]), with: [(name, "\"a\"")]), .forward(adding: [], stores: true))
+            XCTAssertEqual(
+                decision(cached([("ETag", "\"a\"")]), with: [(name, "\"a\"")]), .forward(adding: [], stores: true))
             XCTAssertEqual(decision(cached(), with: [(name, "*")], mode: .only), .unavailable)
         }
     }
@@ -104,7 +113,8 @@ final class ConditionTests: CacheTestCase {
     /// RFC 9110 sections 14.1.2 and 15.3.7: one range of a whole body.
     func testRanges() {
         for (text, range) in [
-            ("bytes=0-1", 0..<2), ("bytes=1-", 1..<11), ("bytes=-1", 10..<11), ("bytes=-99", 0..<11), ("bytes=5-99", 5..<11),
+            ("bytes=0-1", 0..<2), ("bytes=1-", 1..<11), ("bytes=-1", 10..<11), ("bytes=-99", 0..<11),
+            ("bytes=5-99", 5..<11),
             ("BYTES=10-10", 10..<11), ("bytes= 2-3 ", 2..<4), ("bytes=,2-3,", 2..<4),
             ("bytes=0-9223372036854775807", 0..<11),
         ] as [(String, Range<Int64>)] {
@@ -114,7 +124,8 @@ final class ConditionTests: CacheTestCase {
             XCTAssertEqual(result.head?.contentLength, Int64(range.count))
             let fields = result.head?.fields
             XCTAssertEqual(fields?.first(named: "Content-Length"), "\(range.count)")
-            XCTAssertEqual(fields?.first(named: "Content-Range"), "bytes \(range.lowerBound)-\(range.upperBound - 1)/11")
+            XCTAssertEqual(
+                fields?.first(named: "Content-Range"), "bytes \(range.lowerBound)-\(range.upperBound - 1)/11")
             XCTAssertEqual(fields?.first(named: "A"), "1")
             XCTAssertEqual(fields?.first(named: "Age"), "0")
         }
@@ -124,8 +135,10 @@ final class ConditionTests: CacheTestCase {
             XCTAssertEqual(head.status, 416, text)
             XCTAssertEqual(head.fields.first(named: "Content-Range"), "bytes */11")
         }
-        for text in ["bytes=0-1,4-5", "bytes=", "bytes=2-1", "bytes=a-b", "bytes", "items=0-1", "bytes=--1", "bytes=1",
-            "bytes=99999999999999999999-", "bytes=+1-2", "bytes=0x1-2"] {
+        for text in [
+            "bytes=0-1,4-5", "bytes=", "bytes=2-1", "bytes=a-b", "bytes", "items=0-1", "bytes=--1", "bytes=1",
+            "bytes=99999999999999999999-", "bytes=+1-2", "bytes=0x1-2",
+        ] {
             let result = decision(cached(), with: [("Range", text)])
             XCTAssertEqual(result, .forward(adding: [], stores: false), "\(text) is left to the server")
             XCTAssertEqual(decision(cached(), with: [("Range", text)], mode: .only), .unavailable)
@@ -146,7 +159,8 @@ final class ConditionTests: CacheTestCase {
     func testIfRange() {
         let tagged = [("ETag", "\"a\"")]
         for (fields, validator, isPart) in [
-            (tagged, "\"a\"", true), (tagged, "\"b\"", false), (tagged, "W/\"a\"", false), ([("ETag", "W/\"a\"")], "W/\"a\"", false),
+            (tagged, "\"a\"", true), (tagged, "\"b\"", false), (tagged, "W/\"a\"", false),
+            ([("ETag", "W/\"a\"")], "W/\"a\"", false),
             ([("Last-Modified", date(-60))], date(-60), true), ([("Last-Modified", date(-59))], date(-59), false),
             ([("Last-Modified", date(-60))], date(-30), false), (tagged, date(-60), false), (tagged, "a", false),
         ] as [(Fields, String, Bool)] {
@@ -160,14 +174,16 @@ final class ConditionTests: CacheTestCase {
     /// RFC 9110 section 14.4.
     func testContentRange() {
         for (text, range, total) in [
-            ("bytes 0-4/10", 0..<5, 10), ("bytes 4-9/10", 4..<10, 10), ("bytes 0-4/*", 0..<5, nil), ("BYTES 0-0/1", 0..<1, 1),
+            ("bytes 0-4/10", 0..<5, 10), ("bytes 4-9/10", 4..<10, 10), ("bytes 0-4/*", 0..<5, nil),
+            ("BYTES 0-0/1", 0..<1, 1),
             ("bytes */10", nil, 10), ("bytes */0", nil, 0),
         ] as [(String, Range<Int64>?, Int64?)] {
             XCTAssertEqual(ContentRange(text)?.range, range, text)
             XCTAssertEqual(ContentRange(text)?.total, total, text)
         }
         for text in [
-            "", "bytes", "bytes 0-4", "bytes 0-4/", "bytes 5-4/10", "bytes 0-10/10", "bytes */*", "bytes -4/10", "bytes 0-/10",
+            "", "bytes", "bytes 0-4", "bytes 0-4/", "bytes 5-4/10", "bytes 0-10/10", "bytes */*", "bytes -4/10",
+            "bytes 0-/10",
             "items 0-4/10", "bytes=0-4/10", "bytes 0-4/10/11", "bytes  0-4/10", "bytes 0-4/10 ", "bytes 0 - 4/10",
             "bytes +0-4/10", "bytes 0-4/99999999999999999999", "bytes 0-9223372036854775807/*", "bytes a-b/c",
         ] {

@@ -10,8 +10,8 @@ final class FreshnessTests: CacheTestCase {
         }
     }
 
-    /// 4.2.1: "evaluating the following rules and using the first match"; 5.3: "a recipient MUST ignore the Expires header
-    /// field" where there is max-age; s-maxage is for shared caches.
+    /// 4.2.1: "evaluating the following rules and using the first match"; 5.3: "a recipient MUST ignore the Expires
+    /// header field" where there is max-age; s-maxage is for shared caches.
     func testExplicitLifetime() {
         for (fields, expected) in [
             ([("Cache-Control", "max-age=60")], 60),
@@ -39,9 +39,9 @@ final class FreshnessTests: CacheTestCase {
         }
     }
 
-    /// 5.3: "A cache recipient MUST interpret invalid date formats, especially the value "0", as representing a time in the
-    /// past". 4.2: "a cache recipient SHOULD match the field value case-insensitively", "SHOULD consider a date with a zone
-    /// abbreviation other than "GMT" to be invalid".
+    /// 5.3: "A cache recipient MUST interpret invalid date formats, especially the value "0", as representing a time in
+    /// the past". 4.2: "a cache recipient SHOULD match the field value case-insensitively", "SHOULD consider a date
+    /// with a zone abbreviation other than "GMT" to be invalid".
     func testExpiresDates() {
         for text in [
             "Thu, 18 Aug 2050 02:01:18 GMT", "THU, 18 Aug 2050 02:01:18 GMT", "Thu, 18 AUG 2050 02:01:18 GMT",
@@ -69,7 +69,8 @@ final class FreshnessTests: CacheTestCase {
         let day: Int64 = 86_400
         let modified = ("Last-Modified", date(-day))
         for (fields, expected) in [
-            ([modified, ("Date", date(0))], 8640), ([modified], 8640), ([("Last-Modified", date(-10)), ("Date", date(0))], 1),
+            ([modified, ("Date", date(0))], 8640), ([modified], 8640),
+            ([("Last-Modified", date(-10)), ("Date", date(0))], 1),
             ([("Last-Modified", date(-3650 * day))], 7 * day), ([("Last-Modified", date(5))], 0),
             ([("Last-Modified", "yesterday")], 0), ([modified, ("Cache-Control", "s-maxage=5")], 8640),
             ([modified, ("Expires", "0")], 0), ([modified, ("Cache-Control", "max-age=0")], 0),
@@ -81,7 +82,8 @@ final class FreshnessTests: CacheTestCase {
     }
 
     /// 4.2.2: "heuristics can only be used on responses without explicit freshness whose status codes are defined as
-    /// heuristically cacheable … and those responses … marked as explicitly cacheable (e.g., with a public response directive)".
+    /// heuristically cacheable … and those responses … marked as explicitly cacheable (e.g., with a public response
+    /// directive)".
     func testHeuristicStatuses() {
         let fields = [("Last-Modified", date(-86_400)), ("Date", date(0))]
         for status: Int32 in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
@@ -96,8 +98,8 @@ final class FreshnessTests: CacheTestCase {
         }
     }
 
-    /// 4.2.3, and 5.1: "SHOULD use the first member of the field value, discarding subsequent ones … If the field value … is
-    /// invalid …, a cache SHOULD ignore the field."
+    /// 4.2.3, and 5.1: "SHOULD use the first member of the field value, discarding subsequent ones … If the field value
+    /// … is invalid …, a cache SHOULD ignore the field."
     func testAgeField() {
         for (lines, expected) in [
             ([], 0), (["30"], 30), ([" 30\t"], 30), (["7200, 0"], 7200), (["0, 7200"], 0), (["7200", "0"], 7200),
@@ -111,8 +113,8 @@ final class FreshnessTests: CacheTestCase {
         }
     }
 
-    /// 4.2.3: the larger of what Date and Age say, and "A cache MUST interpret this value relative to the time the request was
-    /// initiated, not the time that the response was received."
+    /// 4.2.3: the larger of what Date and Age say, and "A cache MUST interpret this value relative to the time the
+    /// request was initiated, not the time that the response was received."
     func testAge() {
         func age(_ fields: [(String, String)], delay: Int64, after seconds: Int64) -> Int64? {
             CacheRules.stored(request(), response(fields), requestTime: start - delay, responseTime: start).map {
@@ -139,7 +141,8 @@ final class FreshnessTests: CacheTestCase {
         XCTAssertTrue(decision(fast).asksServer)
     }
 
-    /// 4.2: "A cache recipient MUST NOT allow local time zones to influence the calculation": dates are numbers since 1970.
+    /// 4.2: "A cache recipient MUST NOT allow local time zones to influence the calculation": dates are numbers since
+    /// 1970.
     func testDatesAreWrittenAsTheyAreRead() {
         for (seconds, text) in [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),

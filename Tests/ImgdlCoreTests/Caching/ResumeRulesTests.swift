@@ -15,7 +15,8 @@ final class ResumeRulesTests: CacheTestCase {
         return ResumeRules.beginning(
             asked ?? request(), head, received: received, requestTime: start, responseTime: start)
     }
-    private func part(_ range: String?, _ fields: Fields = [("ETag", "\"a\"")], isEncoded: Bool = false) -> ResponseHead {
+    private func part(_ range: String?, _ fields: Fields = [("ETag", "\"a\"")], isEncoded: Bool = false) -> ResponseHead
+    {
         response(fields + (range.map { [("Content-Range", $0)] } ?? []), status: 206, isEncoded: isEncoded)
     }
     private enum Answer: Equatable { case continues, whole, refetch }
@@ -74,7 +75,9 @@ final class ResumeRulesTests: CacheTestCase {
         guard case .resume = decision(varying, with: [("Foo", "1")]) else { return XCTFail("the same") }
         guard case .forward = decision(varying, with: [("Foo", "2")]) else { return XCTFail("another") }
         let whole = stored([("Cache-Control", "max-age=1"), tag])
-        guard case .validate(1, _, _) = decision(beginning([tag]), whole, after: 9) else { return XCTFail("a whole one first") }
+        guard case .validate(1, _, _) = decision(beginning([tag]), whole, after: 9) else {
+            return XCTFail("a whole one first")
+        }
     }
 
     func testTheRest() {
@@ -101,13 +104,15 @@ final class ResumeRulesTests: CacheTestCase {
     func testWhatIsNotTheRest() {
         let kept = beginning([tag])
         for range in [
-            nil, "bytes 41-99/100", "bytes 0-99/100", "bytes 39-99/100", "bytes 40-99/101", "bytes 40-98/100", "bytes 40-98/99",
+            nil, "bytes 41-99/100", "bytes 0-99/100", "bytes 39-99/100", "bytes 40-99/101", "bytes 40-98/100",
+            "bytes 40-98/99",
             "bytes 40-98/*", "bytes */100", "items 40-99/100", "nonsense",
         ] {
             XCTAssertEqual(answer(kept, part(range)), .refetch, range ?? "none")
         }
         XCTAssertEqual(answer(beginning([tag], total: nil), part("bytes 40-99/*")), .refetch, "how long is the whole?")
-        for fields in [[("ETag", "\"b\"")], [("ETag", "W/\"a\"")], [("ETag", "a")], [], [("Last-Modified", date(-60))]] {
+        for fields in [[("ETag", "\"b\"")], [("ETag", "W/\"a\"")], [("ETag", "a")], [], [("Last-Modified", date(-60))]]
+        {
             XCTAssertEqual(answer(kept, part("bytes 40-99/100", fields)), .refetch, "\(fields)")
         }
         let dated = beginning([("Last-Modified", date(-60))])

@@ -10,8 +10,9 @@ final class ReuseTests: CacheTestCase {
     }
     private func asking(_ directives: String) -> Fields { [("Cache-Control", directives)] }
 
-    /// Section 4: "When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header
-    /// field, replacing any present in the response with a value equal to the stored response's current_age". Date stays.
+    /// Section 4: "When a stored response is used to satisfy a request without validation, a cache MUST generate an Age
+    /// header field, replacing any present in the response with a value equal to the stored response's current_age".
+    /// Date stays.
     func testAgeIsGenerated() {
         let fields = [("Date", date(-5)), ("age", "30"), ("Cache-Control", "max-age=600"), ("Age", "7")]
         let head = decision(stored(fields), after: 10).head
@@ -32,7 +33,8 @@ final class ReuseTests: CacheTestCase {
         }
     }
 
-    /// Section 4: "the request method associated with the stored response allows it to be used for the presented request".
+    /// Section 4: "the request method associated with the stored response allows it to be used for the presented
+    /// request".
     func testHead() {
         let head = decision(cached("max-age=60", [("Content-Length", "100")]), to: request(method: "HEAD"))
         guard case .answerPart(0, let answer, .hit, nil) = head else { return XCTFail("\(head)") }
@@ -42,10 +44,13 @@ final class ReuseTests: CacheTestCase {
         XCTAssertEqual(stale, .forward(adding: [], stores: true))
     }
 
-    /// Section 4: "the stored response does not contain the no-cache directive, unless it is successfully validated"; 5.2.2.4:
-    /// "MUST NOT be used to satisfy any other request without forwarding it for validation and receiving a successful response".
+    /// Section 4: "the stored response does not contain the no-cache directive, unless it is successfully validated";
+    /// 5.2.2.4: "MUST NOT be used to satisfy any other request without forwarding it for validation and receiving a
+    /// successful response".
     func testNoCache() {
-        for directives in ["no-cache", "max-age=10000, no-cache", "No-CaChE, max-age=10000", "no-cache=\"a b\", max-age=9"] {
+        for directives in [
+            "no-cache", "max-age=10000, no-cache", "No-CaChE, max-age=10000", "no-cache=\"a b\", max-age=9",
+        ] {
             let result = decision(cached(directives, [("Expires", date(9999))]))
             XCTAssertEqual(
                 result, .validate(index: 0, adding: [HeaderField("If-None-Match", "\"a\"")], stale: .never), directives)
@@ -56,18 +61,20 @@ final class ReuseTests: CacheTestCase {
         XCTAssertEqual(decision(permitted, with: asking("max-stale")).stale, .never)
     }
 
-    /// 5.2.2.4: "if the listed header fields are excluded from the subsequent response or the subsequent response has been
-    /// successfully revalidated".
+    /// 5.2.2.4: "if the listed header fields are excluded from the subsequent response or the subsequent response has
+    /// been successfully revalidated".
     func testNoCacheWithNames() {
-        let entry = cached("max-age=60, no-cache=\"Set-Cookie, x-b\"", [("Set-Cookie", "a=b"), ("X-B", "1"), ("X-C", "2")])
+        let entry = cached(
+            "max-age=60, no-cache=\"Set-Cookie, x-b\"", [("Set-Cookie", "a=b"), ("X-B", "1"), ("X-C", "2")])
         let fields = decision(entry).head?.fields.map(\.name)
         XCTAssertEqual(fields, ["Cache-Control", "ETag", "X-C", "Date", "Age"])
         let validated = entry.map { CacheRules.head(of: $0, outcome: .validated, wallTime: start) }
         XCTAssertEqual(validated?.fields.first(named: "Set-Cookie"), "a=b")
     }
 
-    /// 5.2.2.2: "once the response has become stale, a cache MUST NOT reuse that response to satisfy another request until it
-    /// has been successfully validated by the origin"; 4.2.4: "MUST NOT generate a stale response if it is prohibited".
+    /// 5.2.2.2: "once the response has become stale, a cache MUST NOT reuse that response to satisfy another request
+    /// until it has been successfully validated by the origin"; 4.2.4: "MUST NOT generate a stale response if it is
+    /// prohibited".
     func testMustRevalidate() {
         let entry = cached("max-age=10, must-revalidate, stale-while-revalidate=99, stale-if-error=99")
         XCTAssertTrue(decision(entry).isHit)
@@ -83,7 +90,8 @@ final class ReuseTests: CacheTestCase {
         XCTAssertTrue(stale.isStaleAnswer)
     }
 
-    /// 4.2.4: "A cache MUST NOT generate a stale response unless it is disconnected or doing so is explicitly permitted".
+    /// 4.2.4: "A cache MUST NOT generate a stale response unless it is disconnected or doing so is explicitly
+    /// permitted".
     func testStaleIsValidated() {
         XCTAssertEqual(
             decision(cached("max-age=1"), after: 9),
@@ -102,11 +110,15 @@ final class ReuseTests: CacheTestCase {
             XCTAssertEqual(
                 decision(aged, with: asking(directives)).adding, [HeaderField("If-None-Match", "\"a\"")], directives)
         }
-        for directives in ["max-age=1800", "max-age=9999", "min-fresh=1800", "min-fresh=0", "max-stale", "foo", "no-transform"] {
+        for directives in [
+            "max-age=1800", "max-age=9999", "min-fresh=1800", "min-fresh=0", "max-stale", "foo", "no-transform",
+        ] {
             XCTAssertTrue(decision(aged, with: asking(directives)).isHit, directives)
         }
         let stale = cached("max-age=1500", [("Age", "2000")])
-        for directives in ["max-stale", "max-stale=500", "max-stale=1000", "max-stale=\"1000\"", "max-stale=1000, max-age=2000"] {
+        for directives in [
+            "max-stale", "max-stale=500", "max-stale=1000", "max-stale=\"1000\"", "max-stale=1000, max-age=2000",
+        ] {
             XCTAssertTrue(decision(stale, with: asking(directives)).isStaleAnswer, directives)
         }
         for directives in ["max-stale=499", "max-stale=x", "max-stale=0", "min-fresh=0", "max-stale, min-fresh=1"] {
@@ -114,15 +126,16 @@ final class ReuseTests: CacheTestCase {
         }
     }
 
-    /// 5.2.1.7: "either respond using a stored response consistent with the other constraints of the request or respond with
-    /// a 504"; here a failure that says so.
+    /// 5.2.1.7: "either respond using a stored response consistent with the other constraints of the request or respond
+    /// with a 504"; here a failure that says so.
     func testOnlyIfCached() {
         let asked = asking("only-if-cached")
         XCTAssertEqual(decision(with: asked), .unavailable)
         XCTAssertTrue(decision(cached("max-age=60"), with: asked).isHit)
         XCTAssertEqual(decision(cached("max-age=60"), with: asked, after: 99), .unavailable)
         XCTAssertEqual(decision(cached("max-age=60"), with: asking("only-if-cached, no-store")), .unavailable)
-        XCTAssertTrue(decision(cached("max-age=60"), with: asking("only-if-cached, max-stale"), after: 99).isStaleAnswer)
+        XCTAssertTrue(
+            decision(cached("max-age=60"), with: asking("only-if-cached, max-stale"), after: 99).isStaleAnswer)
         let swr = decision(cached("max-age=1, stale-while-revalidate=99"), with: asked, after: 9)
         XCTAssertTrue(swr.isStaleAnswer, "nothing is sent, not even in the background")
     }
@@ -147,7 +160,8 @@ final class ReuseTests: CacheTestCase {
             XCTAssertEqual(result.head?.fields.first(named: "Age"), "\(seconds)")
         }
         XCTAssertTrue(decision(entry, after: 15).asksServer, "the window has passed")
-        XCTAssertTrue(decision(entry, with: asking("max-age=60"), after: 12).asksServer, "5.2.1.1: no stale one is wanted")
+        XCTAssertTrue(
+            decision(entry, with: asking("max-age=60"), after: 12).asksServer, "5.2.1.1: no stale one is wanted")
         XCTAssertTrue(decision(entry, with: asking("no-cache"), after: 12).asksServer)
         XCTAssertTrue(decision(cached("max-age=1, stale-while-revalidate=x"), after: 2).asksServer)
         XCTAssertEqual(decision(stored(asking("max-age=1, stale-while-revalidate=9")), after: 2).revalidates, [])
@@ -182,8 +196,8 @@ final class ReuseTests: CacheTestCase {
         XCTAssertFalse(mayUse(.never, nil) || mayUse(.onError(until: start), nil, at: 1))
     }
 
-    /// RFC 8246 section 2: "Clients SHOULD NOT issue a conditional request during the response's freshness lifetime (e.g., upon
-    /// a reload) unless explicitly overridden by the user".
+    /// RFC 8246 section 2: "Clients SHOULD NOT issue a conditional request during the response's freshness lifetime
+    /// (e.g., upon a reload) unless explicitly overridden by the user".
     func testImmutable() {
         let entry = cached("max-age=10, immutable")
         XCTAssertTrue(decision(entry, to: request(mode: .refresh)).isHit)
@@ -196,12 +210,15 @@ final class ReuseTests: CacheTestCase {
 
     func testModes() {
         let entry = cached("max-age=10, must-revalidate")
-        for mode in [CacheMode.off, .reload, .refresh] { XCTAssertTrue(decision(entry, to: request(mode: mode)).asksServer) }
+        for mode in [CacheMode.off, .reload, .refresh] {
+            XCTAssertTrue(decision(entry, to: request(mode: mode)).asksServer)
+        }
         XCTAssertEqual(decision(entry, to: request(mode: .off)), .forward(adding: [], stores: false))
         let noCache = HeaderField("Cache-Control", "no-cache")
         XCTAssertEqual(decision(entry, to: request(mode: .reload)), .forward(adding: [noCache], stores: true))
         let refreshed = [HeaderField("If-None-Match", "\"a\""), HeaderField("Cache-Control", "max-age=0")]
-        XCTAssertEqual(decision(entry, to: request(mode: .refresh)), .validate(index: 0, adding: refreshed, stale: .never))
+        XCTAssertEqual(
+            decision(entry, to: request(mode: .refresh)), .validate(index: 0, adding: refreshed, stale: .never))
         XCTAssertEqual(decision(to: request(mode: .refresh)), .forward(adding: [refreshed[1]], stores: true))
         let own = decision(entry, with: asking("max-age=5"), mode: .reload)
         XCTAssertEqual(own, .forward(adding: [], stores: true), "the caller said what caches on the way are to do")
@@ -217,8 +234,8 @@ final class ReuseTests: CacheTestCase {
         }
     }
 
-    /// Section 4: "A cache without a clock MUST revalidate stored responses upon every use." A clock that stands still or goes
-    /// back makes nothing older or younger than it was.
+    /// Section 4: "A cache without a clock MUST revalidate stored responses upon every use." A clock that stands still
+    /// or goes back makes nothing older or younger than it was.
     func testAClockThatGoesBack() {
         XCTAssertTrue(decision(cached("max-age=10"), after: -1000).isHit)
         XCTAssertTrue(decision(cached("max-age=0"), after: -1000).asksServer)

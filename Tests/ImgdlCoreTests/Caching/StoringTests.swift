@@ -6,7 +6,8 @@ import XCTest
 final class StoringTests: CacheTestCase {
     private let fresh = ("Cache-Control", "max-age=60")
 
-    /// Section 3: "A cache MUST NOT store a response to a request unless: the request method is understood by the cache".
+    /// Section 3: "A cache MUST NOT store a response to a request unless: the request method is understood by the
+    /// cache".
     func testMethods() {
         for method in ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "M-SEARCH", "get"] {
             XCTAssertNil(stored([fresh], to: request(method: method)), method)
@@ -42,8 +43,8 @@ final class StoringTests: CacheTestCase {
         XCTAssertTrue(decision(stored([])).asksServer, "but is not fresh")
     }
 
-    /// Section 3: "the no-store cache directive is not present in the response"; 5.2.2.5: "a cache MUST NOT store any part of
-    /// either the immediate request or the response"; 5.2.1.5: of a request, "any response to it".
+    /// Section 3: "the no-store cache directive is not present in the response"; 5.2.2.5: "a cache MUST NOT store any
+    /// part of either the immediate request or the response"; 5.2.1.5: of a request, "any response to it".
     func testNoStore() {
         for text in ["no-store", "No-StOrE", "max-age=10000, no-store", "public, no-store", "foo=\"x, no-store"] {
             XCTAssertNil(stored([("Cache-Control", text), ("Expires", date(9999))]), text)
@@ -51,11 +52,12 @@ final class StoringTests: CacheTestCase {
         XCTAssertNil(stored([fresh, ("Cache-Control", "no-store")]))
         XCTAssertNil(stored([fresh], to: request([("Cache-Control", "no-store")])))
         XCTAssertEqual(decision(with: [("Cache-Control", "no-store")]), .forward(adding: [], stores: false))
-        XCTAssertEqual(decision(stored([fresh]), with: [("Cache-Control", "no-store")]), .forward(adding: [], stores: false))
+        XCTAssertEqual(
+            decision(stored([fresh]), with: [("Cache-Control", "no-store")]), .forward(adding: [], stores: false))
     }
 
-    /// 5.2.2.3: "A cache MUST NOT store a response containing the must-understand directive if it does not understand the
-    /// status code", and "the cache SHOULD ignore the no-store directive" if it does.
+    /// 5.2.2.3: "A cache MUST NOT store a response containing the must-understand directive if it does not understand
+    /// the status code", and "the cache SHOULD ignore the no-store directive" if it does.
     func testMustUnderstand() {
         let directives = ("Cache-Control", "max-age=60, no-store, must-understand")
         for status: Int32 in [200, 203, 204, 301, 302, 404, 410, 500, 503] {
@@ -76,26 +78,28 @@ final class StoringTests: CacheTestCase {
     func testAllFieldsAreStoredInTheirOrder() {
         let fields = [
             ("X-Unknown", "1"), ("Set-Cookie", "a=b"), ("Set-Cookie", "c=d"), ("Content-Encoding", "gzip"),
-            ("Content-Range", "odd"), ("Content-Length", "5"), ("Date", date(0)), fresh, ("ETag", "\"x\""), ("Trailer", "X"),
+            ("Content-Range", "odd"), ("Content-Length", "5"), ("Date", date(0)), fresh, ("ETag", "\"x\""),
+            ("Trailer", "X"),
         ]
         XCTAssertEqual(stored(fields)?.fields.lines, fields.map { "\($0.0): \($0.1)" })
     }
 
-    /// 3.1: "The Connection header field and fields whose names are listed in it are required … to be removed"; "Header fields
-    /// that are specific to the proxy that a cache uses when forwarding a request MUST NOT be stored".
+    /// 3.1: "The Connection header field and fields whose names are listed in it are required … to be removed"; "Header
+    /// fields that are specific to the proxy that a cache uses when forwarding a request MUST NOT be stored".
     func testFieldsThatAreNotStored() {
         let kept = [fresh, ("Date", date(0)), ("C", "3")]
         let dropped = [
             ("Connection", "a, B"), ("connection", "close, x-hop"), ("A", "1"), ("b", "2"), ("X-Hop", "1"),
             ("Keep-Alive", "timeout=5"), ("Proxy-Authenticate", "Basic"), ("Proxy-Authentication-Info", "x"),
-            ("Proxy-Authorization", "x"), ("Proxy-Connection", "close"), ("TE", "trailers"), ("Transfer-Encoding", "chunked"),
+            ("Proxy-Authorization", "x"), ("Proxy-Connection", "close"), ("TE", "trailers"),
+            ("Transfer-Encoding", "chunked"),
             ("Upgrade", "h2c"),
         ]
         XCTAssertEqual(stored(dropped + kept)?.fields.lines, kept.map { "\($0.0): \($0.1)" })
     }
 
-    /// RFC 9110 section 6.6.1: "A recipient with a clock that receives a response message without a Date header field MUST
-    /// record the time it was received and append a corresponding Date header field".
+    /// RFC 9110 section 6.6.1: "A recipient with a clock that receives a response message without a Date header field
+    /// MUST record the time it was received and append a corresponding Date header field".
     func testADateIsAppended() {
         XCTAssertEqual(stored([fresh], at: 5)?.fields.lines, ["Cache-Control: max-age=60", "Date: \(date(5))"])
     }

@@ -34,10 +34,12 @@ final class VaryTests: CacheTestCase {
         XCTAssertTrue(answers(["Foo"], [], []))
     }
 
-    /// "A stored response with a Vary header field value containing a member "*" always fails to match." What is no field name
-    /// cannot be compared either.
+    /// "A stored response with a Vary header field value containing a member "*" always fails to match." What is no
+    /// field name cannot be compared either.
     func testStar() {
-        for vary in [["*"], ["*, *"], ["*", "*"], [", *"], ["", "*"], ["*, Foo"], ["Foo, *"], ["Foo bar"], ["ü"], ["a;b"]] {
+        for vary in [
+            ["*"], ["*, *"], ["*", "*"], [", *"], ["", "*"], ["*, Foo"], ["Foo, *"], ["Foo bar"], ["ü"], ["a;b"],
+        ] {
             XCTAssertFalse(answers(vary, [("Foo", "1")], [("Foo", "1")]), "\(vary)")
         }
     }
@@ -87,8 +89,8 @@ final class VaryTests: CacheTestCase {
         }
     }
 
-    /// Section 4: "When more than one suitable response is stored, a cache MUST use the most recent one (as determined by the
-    /// Date header field)."
+    /// Section 4: "When more than one suitable response is stored, a cache MUST use the most recent one (as determined
+    /// by the Date header field)."
     func testTheMostRecentIsUsed() {
         func entry(_ age: Int64, _ fields: Fields = []) -> StoredResponse? {
             stored([("Cache-Control", "max-age=600"), ("Date", date(-age))] + fields)
@@ -101,8 +103,8 @@ final class VaryTests: CacheTestCase {
         XCTAssertEqual(decision(entry(9), stale).index, 1, "the most recent one, though another is fresh")
     }
 
-    /// "When a cache has multiple stored responses for a target URI and one or more omits the Vary header field, the cache
-    /// SHOULD choose the most recent … stored response with a valid Vary field value."
+    /// "When a cache has multiple stored responses for a target URI and one or more omits the Vary header field, the
+    /// cache SHOULD choose the most recent … stored response with a valid Vary field value."
     func testOneWithoutVaryComesLast() {
         let fresh = ("Cache-Control", "max-age=600")
         let varying = stored([fresh, ("Date", date(-50)), ("Vary", "Foo")], to: request([("Foo", "1")]))

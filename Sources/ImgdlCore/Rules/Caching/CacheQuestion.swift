@@ -18,7 +18,8 @@ struct CacheQuestion {
             switch field.name.utf8.count {
             case 5 where isNamed(field, "Range"): range = range ?? field.value
             case 6 where isNamed(field, "Pragma"):
-                isPragmaNoCache = isPragmaNoCache || listMembers(field.value).contains { equalIgnoringCase($0, "no-cache") }
+                isPragmaNoCache =
+                    isPragmaNoCache || listMembers(field.value).contains { equalIgnoringCase($0, "no-cache") }
             case 8 where isNamed(field, "If-Range"): ifRange = ifRange ?? field.value
             case 8 where isNamed(field, "If-Match"): isForOriginAlone = true
             case 13 where isNamed(field, "If-None-Match"): ifNoneMatch += listMembers(field.value)

@@ -42,8 +42,8 @@ package enum CacheRules {
         return .validate(index: index, adding: fields, stale: stale)
     }
 
-    /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's default, sent
-    /// without it by mistake: it comes after all that have one (section 4.1).
+    /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's
+    /// default, sent without it by mistake: it comes after all that have one (section 4.1).
     private static func selected(
         _ request: CacheRequest, _ stored: [StoredResponse], _ wallTime: Int64
     ) -> (Int, Freshness)? {
@@ -94,8 +94,8 @@ package enum CacheRules {
         return fields
     }
 
-    /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4), and none
-    /// of the fields that no-cache names (section 5.2.2.4).
+    /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4),
+    /// and none of the fields that no-cache names (section 5.2.2.4).
     package static func head(of stored: StoredResponse, outcome: CacheOutcome, wallTime: Int64) -> ResponseHead {
         head(of: stored, Freshness(stored, wallTime: wallTime), outcome, wallTime)
     }
@@ -123,8 +123,8 @@ package enum CacheRules {
         fields.first(named: "Content-Length").flatMap { ByteRange.number(Substring($0)) }
     }
 
-    /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server could not
-    /// be reached.
+    /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server
+    /// could not be reached.
     package static func mayUse(
         _ stored: StoredResponse, stale: StaleUse, insteadOf status: Int32?, wallTime: Int64
     ) -> Bool {
@@ -137,9 +137,9 @@ package enum CacheRules {
         }
     }
 
-    /// What an answer to a method that is not safe makes invalid besides the URL that was asked (section 4.4): Location and
-    /// Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even the URL.
-    /// A method that is not known is not safe.
+    /// What an answer to a method that is not safe makes invalid besides the URL that was asked (section 4.4): Location
+    /// and Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even
+    /// the URL. A method that is not known is not safe.
     package static func invalidates(method: String, _ head: ResponseHead) -> [String]? {
         let safeMethods = ["GET", "HEAD", "OPTIONS", "TRACE"]
         guard !safeMethods.contains(method), (200...399).contains(head.status) else { return nil }

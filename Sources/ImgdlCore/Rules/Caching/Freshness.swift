@@ -1,5 +1,5 @@
-/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one pass.
-/// Times are seconds since 1970.
+/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one
+/// pass. Times are seconds since 1970.
 struct Freshness {
     let control: CacheControl
     /// Date; the time of receiving where there is none that can be read.
@@ -67,8 +67,8 @@ struct Freshness {
         }
     }
 
-    /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself counts
-    /// as stale.
+    /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself
+    /// counts as stale.
     private static func lifetime(
         _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64,
         modified: @autoclosure () -> Int64?
@@ -83,18 +83,22 @@ struct Freshness {
         case .invalid: return 0
         case .absent: break
         }
-        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified = modified() else { return 0 }
+        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified = modified() else {
+            return 0
+        }
         return min(max(0, (date - modified) / 10), greatestGuess)
     }
 
-    /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that would
-    /// be a year, in which nobody could withdraw it; a week costs one validation of a few hundred bytes.
+    /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that
+    /// would be a year, in which nobody could withdraw it; a week costs one validation of a few hundred bytes.
     private static let greatestGuess: Int64 = 7 * 86_400
 
     private static func initialAge(_ stored: StoredResponse, date: Int64, age: String?) -> Int64 {
         let apparent = max(0, stored.responseTime - date)
         // The first member counts, and where it is no number the field is passed over (section 5.1).
-        let first = age.flatMap { text in text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first }
+        let first = age.flatMap { text in
+            text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first
+        }
         let value = first.flatMap { CacheControl.deltaSeconds(trimmed(Substring($0))) } ?? 0
         return max(apparent, value + max(0, stored.responseTime - stored.requestTime))
     }
@@ -124,8 +128,8 @@ enum StatusRules {
         }
     }
 
-    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another proxy's
-    /// demand; and those that RFC 6585 forbids to store.
+    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another
+    /// proxy's demand; and those that RFC 6585 forbids to store.
     static func isNeverStored(_ status: Int32) -> Bool {
         switch status {
         case ..<200, 206, 304, 407, 412, 416, 428, 429, 431, 511: true
