@@ -165,7 +165,8 @@ final class HitTests: CachingTestCase {
     func testRefreshValidatesWhatIsFresh() throws {
         network.answers { [bytes] request in
             request.fields.first(named: "If-None-Match") == "\"1\""
-                ? Reply(304, [("ETag", "\"1\"")]) : Reply(200, [("ETag", "\"1\""), ("Cache-Control", "max-age=60")], bytes)
+                ? Reply(304, [("ETag", "\"1\"")])
+                : Reply(200, [("ETag", "\"1\""), ("Cache-Control", "max-age=60")], bytes)
         }
         _ = try get("/a")
         let result = try get("/a", .refresh)

@@ -2,7 +2,8 @@ import XCTest
 
 @testable import ImgdlCore
 
-/// Bodies that broke off are continued (features B11, R01, R33, I31, I33): the right bytes or a typed error, and no retry.
+/// Bodies that broke off are continued (features B11, R01, R33, I31, I33): the right bytes or a typed error, and no
+/// retry.
 final class ResumeTests: CachingTestCase {
     private let bytes = [UInt8]((0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     private let kept = 6_000

@@ -69,7 +69,8 @@ final class ValidationTests: CachingTestCase {
         _ = try get("/a")
         clock.pass(seconds: 61)
         network.answers { request in
-            request.fields.first(named: "If-None-Match") == nil ? Reply(200, [], [5]) : Reply(304, [("ETag", "\"other\"")])
+            let isConditional = request.fields.first(named: "If-None-Match") != nil
+            return isConditional ? Reply(304, [("ETag", "\"other\"")]) : Reply(200, [], [5])
         }
         XCTAssertEqual(try get("/a").bytes, [5])
         XCTAssertEqual(network.count, 3)

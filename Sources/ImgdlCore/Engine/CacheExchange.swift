@@ -1,5 +1,5 @@
-/// What is known of one exchange of a transfer with the cache: what was decided, what the decision is about, and the body
-/// on its way into the store. The engine's thread alone.
+/// What is known of one exchange of a transfer with the cache: what was decided, what the decision is about, and the
+/// body on its way into the store. The engine's thread alone.
 final class CacheExchange {
     enum Plan {
         /// Nothing that is stored is of use. `stores`: the answer may be kept.
@@ -22,7 +22,7 @@ final class CacheExchange {
 
     let key: String
     let request: CacheRequest
-    /// One that this is about where a method may not be answered by what it stores: a HEAD's.
+    /// What is stored under the key, where the answer may say something about it: a HEAD's.
     var known: [StoredEntry] = []
     var plan = Plan.fetch(stores: false)
     /// Fields that go to the server besides the request's.
@@ -166,8 +166,8 @@ final class CacheChoice: @unchecked Sendable {
         isSnapshot = false
         switch decision {
         case .forward, .unavailable:
-            guard compares, let index = entries.firstIndex(where: { $0.response.extent == .whole }) else { return .nothing }
-            return snapshot(index)
+            let whole = entries.firstIndex { $0.response.extent == .whole }
+            return compares ? whole.map { snapshot($0) } ?? .nothing : .nothing
         case .answer(let index, _, _, _): return .entry(index, withBody: needsBody)
         case .answerPart(let index, _, _, let range): return .entry(index, withBody: needsBody && range != nil)
         case .validate(let index, _, _): return compares ? snapshot(index) : .entry(index, withBody: false)

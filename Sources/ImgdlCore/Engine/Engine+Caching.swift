@@ -1,5 +1,5 @@
-/// The cache on the way of a request and of what is answered (DESIGN section 6). The rules decide when it is consulted and
-/// what follows (Downloads+Caching), the rules of caching what may be used (CacheRules, ResumeRules).
+/// The cache on the way of a request and of what is answered (DESIGN section 6). The rules decide when it is consulted
+/// and what follows (Downloads+Caching), the rules of caching what may be used (CacheRules, ResumeRules).
 ///
 /// What is answered without the network is no transfer on it: no observer is told, and the statistics count it apart.
 extension Engine {
@@ -30,16 +30,18 @@ extension Engine {
             return prompt(.found(id, number, choice, found))
         }
         choice.startOver()
-        store.find(exchange.key, choose: { choice.choose($0) }) { [mailbox] in mailbox.post(.found(id, number, choice, $0)) }
+        store.find(exchange.key, choose: { choice.choose($0) }) { [mailbox] in
+            mailbox.post(.found(id, number, choice, $0))
+        }
     }
 
     private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
         let outgoing = transportRequest(id, transfer)
+        let unknown = (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"])
         return CacheRequest(
             method: outgoing.method, fields: outgoing.fields, mode: transfer.request.cacheMode,
             followsRedirects: transfer.request.followsRedirects,
-            unknownFields: (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"]),
-            credential: outgoing.credential)
+            unknownFields: unknown, credential: outgoing.credential)
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -73,7 +75,8 @@ extension Engine {
 
     /// The store has been looked into. `found`: what the choice was about, with the body where one was asked for.
     func found(_ id: TransferID, _ number: UInt32, _ choice: CacheChoice, _ found: FoundEntry?, _ now: Instant) {
-        guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange else { return }
+        guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange
+        else { return }
         if let replacement = exchange.replacement {
             return replace(id, number, transfer, exchange, replacement, found, now)
         }
@@ -125,11 +128,13 @@ extension Engine {
 
     private func unavailable(_ id: TransferID, _ number: UInt32, _ now: Instant) {
         store?.count(.miss)
-        let failure = Failure(.notCached, "nothing that is stored may be used, and the request does not go to the server")
+        let failure = Failure(.notCached, "nothing that is stored may be used, and nothing is asked of the server")
         downloads.consulted(id, number, .unavailable(failure), now)
     }
 
-    private func storeOutcome(_ outcome: CacheOutcome, _ found: FoundEntry, _ transfer: ActiveTransfer) -> StoreOutcome {
+    private func storeOutcome(
+        _ outcome: CacheOutcome, _ found: FoundEntry, _ transfer: ActiveTransfer
+    ) -> StoreOutcome {
         switch outcome {
         case .stale: .stale
         case .validated: .validated
@@ -334,9 +339,7 @@ extension Engine {
 
     /// The bytes that are kept come before those that the server sends.
     func playKept(_ id: TransferID, _ transfer: ActiveTransfer) {
-        guard let kept = transfer.kept.take(), downloads.request(id) != nil, downloads.disposition(id) == .receive else {
-            return
-        }
+        guard let kept = transfer.kept.take(), downloads.disposition(id) == .receive else { return }
         adopt(kept, id, transfer)
         transfer.exchange?.write(transfer)
     }
@@ -385,8 +388,8 @@ extension Engine {
 
     /// Of a body that was resumed: what came is not what was announced.
     func resumedWrongly(_ transfer: ActiveTransfer) -> Failure? {
-        guard case .resume = transfer.exchange?.plan, transfer.response?.head.outcome == .resumed, transfer.expected >= 0,
-            transfer.received != transfer.expected
+        guard case .resume = transfer.exchange?.plan, transfer.response?.head.outcome == .resumed,
+            transfer.expected >= 0, transfer.received != transfer.expected
         else { return nil }
         return transfer.received < transfer.expected
             ? Failure(.truncated, "the rest of the body ends after \(transfer.received) of \(transfer.expected) bytes")
@@ -395,8 +398,8 @@ extension Engine {
 
     /// The picture may be handed out again.
     func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
-        guard image.isComplete, let images = store?.images, let exchange = transfer.exchange, let entry = exchange.entry,
-            entry.response.extent == .whole, let options = downloads.decodeOptions(id, variant: variant),
+        guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,
+            let entry = exchange.entry, entry.response.extent == .whole, let options = downloads.decodeOptions(id, variant: variant),
             transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
         else { return }
         images.keep(image, options, of: entry, key: exchange.key)

@@ -1,7 +1,7 @@
-/// The HTTP cache on a transfer's way. It is consulted before the transfer waits for a place, since what is stored needs
-/// none; where the transfer may not start now, or a hook has its say about the request first, when its turn has come. Each
-/// hop and each attempt is consulted about. While the answer is out the transfer's own clocks stand still; cancelling does
-/// not wait for it.
+/// The HTTP cache on a transfer's way. It is consulted before the transfer waits for a place, since what is stored
+/// needs none; where the transfer may not start now, or a hook has its say about the request first, when its turn has
+/// come. Each hop and each attempt is consulted about. While the answer is out the transfer's own clocks stand still;
+/// cancelling does not wait for it.
 ///
 ///     consulting ──play──▶ receiving, without a place      takesOver: what the server answers leads to what is stored
 ///         │  ▲─────────────────────┐                       asksAgain: … is of no use, so it is asked otherwise
@@ -140,12 +140,17 @@ extension Downloads {
 
     // MARK: The server's answers
 
-    /// In place of `headReceived`: the answer leads to what is stored, which is consulted about once the rest is drained.
-    package mutating func storedTakesOver(_ id: TransferID, _ now: Instant) { drainForCache(id, now) { $0.takesOver = true } }
+    /// In place of `headReceived`: the answer leads to what is stored, which is consulted about once the rest is
+    /// drained.
+    package mutating func storedTakesOver(_ id: TransferID, _ now: Instant) {
+        drainForCache(id, now) { $0.takesOver = true }
+    }
 
-    /// In place of `headReceived`: the answer is of no use. The server is asked again once the rest is drained; no retry
-    /// is used.
-    package mutating func asksAgain(_ id: TransferID, _ now: Instant) { drainForCache(id, now) { $0.asksAgain = true } }
+    /// In place of `headReceived`: the answer is of no use. The server is asked again once the rest is drained; no
+    /// retry is used.
+    package mutating func asksAgain(_ id: TransferID, _ now: Instant) {
+        drainForCache(id, now) { $0.asksAgain = true }
+    }
 
     private mutating func drainForCache(_ id: TransferID, _ now: Instant, _ change: (inout CacheUse) -> Void) {
         guard transfers.contains(id), transfers[id].isAtTransport else { return }
@@ -186,7 +191,9 @@ extension Downloads {
     }
 
     /// The body that comes goes into the store, too.
-    package mutating func stores(_ id: TransferID) { if transfers.contains(id) { transfers[id].cache.isStoring = true } }
+    package mutating func stores(_ id: TransferID) {
+        if transfers.contains(id) { transfers[id].cache.isStoring = true }
+    }
 
     /// Before `finished`: the bytes are those that were stored when the transfer began (features O3).
     package mutating func isUnchanged(_ id: TransferID) {
@@ -207,7 +214,9 @@ extension Downloads {
 
     /// How its subscribers decode, where none of them wants more than a picture; nil: somebody does.
     package func wantedPictures(_ id: TransferID) -> [DecodeOptions]? {
-        guard transfers.contains(id), transfers[id].request.hooks == nil, transfers[id].method == "GET" else { return nil }
+        guard transfers.contains(id), transfers[id].request.hooks == nil, transfers[id].method == "GET" else {
+            return nil
+        }
         var wanted: Set<Int> = []
         var next = transfers[id].firstSubscriber
         while next != 0 {
@@ -230,7 +239,8 @@ extension Downloads {
 
     // MARK: Transfers of nobody's
 
-    /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is told.
+    /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
+    /// told.
     package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
         guard joinable[request] == nil else { return nil }
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
@@ -245,8 +255,8 @@ extension Downloads {
     mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
         guard finishesNearlyDone, let id = subscribers.get(subscriber)?.transfer else { return }
         let transfer = transfers[id]
-        guard transfer.subscriberCount == 1, transfer.cache.isStoring, transfer.phase == .receiving, transfer.place >= 0,
-            !transfer.isDraining, let sent = transfer.sent, let answered = transfer.answered,
+        guard transfer.subscriberCount == 1, transfer.cache.isStoring, transfer.phase == .receiving,
+            transfer.place >= 0, !transfer.isDraining, let sent = transfer.sent, let answered = transfer.answered,
             ResumeRules.isNearlyDone(
                 received: transfer.received, expected: transfer.expected,
                 bodyNanoseconds: now.nanoseconds - answered.nanoseconds,

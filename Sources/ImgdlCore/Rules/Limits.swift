@@ -27,7 +27,7 @@ package struct Limits: Equatable, Sendable {
     /// The part of the whole that must come between two PROGRESS events, 0 to 1 (features C3).
     package var progressInterval = 0.0
 
-    /// Transfers without a place that the cache is asked about at a time: so many bodies at most are on their way from it.
+    /// Transfers without a place that the cache is asked about at a time: so many bodies are on their way from it.
     package var maximumConsulting = 64
 
     package init() {}

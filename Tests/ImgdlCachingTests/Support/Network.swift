@@ -94,7 +94,9 @@ final class Exchange: @unchecked Sendable {
     fileprivate var isOver = false
     private var isDiscarding = false
 
-    fileprivate init(_ id: TransferID, _ request: TransportRequest, _ loop: any TransportLoop, _ events: any TransportEvents) {
+    fileprivate init(
+        _ id: TransferID, _ request: TransportRequest, _ loop: any TransportLoop, _ events: any TransportEvents
+    ) {
         self.id = id
         self.request = request
         self.loop = loop

@@ -3,7 +3,8 @@ import XCTest
 
 @testable import ImgdlCore
 
-/// A downloader with a real cache, a transport that the test speaks for, and a clock that stands still until it is moved.
+/// A downloader with a real cache, a transport that the test speaks for, and a clock that stands still until it is
+/// moved.
 class CachingTestCase: XCTestCase {
     let clock = StandingClock()
     let network = Network()
@@ -55,15 +56,17 @@ class CachingTestCase: XCTestCase {
         credential: Credential? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
         let request = TransferRequest(
-            url: testURL("https://a.example" + path), method: method, fields: fields, followsRedirects: followsRedirects,
-            credential: credential, usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
+            url: testURL("https://a.example" + path), method: method, fields: fields,
+            followsRedirects: followsRedirects, credential: credential, usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true
         options.events = .all
         change(&options)
         let heard = Heard()
-        try downloader.download(request, options, executor: InlineExecutor.shared, sink: heard) { heard.subscription = $0 }
+        try downloader.download(request, options, executor: InlineExecutor.shared, sink: heard) {
+            heard.subscription = $0
+        }
         return heard
     }
 

@@ -344,7 +344,8 @@ struct RandomPlay {
         witness.transfers[id]!.hasStarted = true
         witness.transfers[id]!.isUnderWay = true
         for subscriber in witness.liveSubscribers where witness.subscribers[subscriber]!.transfer == id {
-            if witness.subscribers[subscriber]!.clockStart == nil { witness.subscribers[subscriber]!.clockStart = witness.now }
+            let start = witness.subscribers[subscriber]!.clockStart
+            witness.subscribers[subscriber]!.clockStart = start ?? witness.now
         }
         downloads.consulted(id, consultation.number, .play, witness.now)
         try settle("\(name(id)) is stored")
@@ -588,7 +589,8 @@ struct RandomPlay {
     /// Subscribers of the rules' own.
     private mutating func acceptInternal() {
         for subscriber in downloads.subscribers.keys {
-            guard let new = downloads.subscribers.get(subscriber), new.isInternal, witness.subscribers[subscriber] == nil
+            guard let new = downloads.subscribers.get(subscriber), new.isInternal,
+                witness.subscribers[subscriber] == nil
             else { continue }
             let record = Witness.SubscriberRecord(options: new.options, transfer: new.transfer, priority: .low)
             witness.accept(subscriber, record, downloads.transfers[new.transfer].request)

@@ -421,8 +421,10 @@ struct Witness {
             try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
         case .answer: try require(transfer.transport == .ended && transfer.takesOver && !isPlaced, "nothing takes over")
         case .standIn:
-            let isStale = transfer.fallbackUntil.map { $0 >= now } ?? false
-            try require(transfer.transport == .ended && transfer.failed && isStale && !isPlaced, "stands in for nothing")
+            // Others may have been consulted about first.
+            let isStale = transfer.fallbackUntil.map { $0 >= now || transfer.isLined } ?? false
+            let hasFailed = transfer.transport == .ended && transfer.failed
+            try require(hasFailed && isStale && !isPlaced, "stands in for nothing")
         }
         transfers[id]!.consultation = consultation
         transfers[id]!.lastConsultation = consultation.number
@@ -562,8 +564,8 @@ struct Witness {
         try require(downloads.runningCount == placed.count, "running not counted right")
         try require(downloads.restingCount == resting.count, "resting not counted right")
         // Some of those wait for others to be consulted about first.
-        let consulting = live.filter { downloads.transfers[$0].phase == .consulting && !placedNow(downloads).contains($0) }
-        let waiting = live.filter { transfers[$0]!.transport == .waiting && downloads.transfers[$0].phase != .consulting }
+        let consulting = live.filter { downloads.transfers[$0].cache.isCounted }
+        let waiting = live.filter { transfers[$0]!.transport == .waiting && !downloads.transfers[$0].cache.isCounted }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
         let asked = consulting.count { transfers[$0]!.consultation != nil }
         try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
