@@ -58,6 +58,13 @@ extension Cache {
         return statistics
     }
 
+    /// Evicts, removes what is too old and what has no entry, until nothing of that is left to do: it would be done anyway, when
+    /// there is time. For tests.
+    package func finishBackgroundWork() throws(Failure) {
+        try checkOpen()
+        try disk?.finishBackgroundWork()
+    }
+
     /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards nothing
     /// is found or stored. May be called again. In the child of a fork nothing happens.
     package func close() {

@@ -26,8 +26,9 @@ struct Candidates {
     ) throws(DatabaseError) {
         for body in changes.bodies(key) {
             let entry = changes.latest(StoredEntry(id: body.id, response: body.response))
-            let time = body.response.responseTime
-            list.append(Candidate(entry: entry, place: .body(body), storedTime: time, usedTime: .max))
+            let usedTime = max(body.time, uses[body.id] ?? 0)
+            if let usedSince, usedTime < usedSince { continue }
+            list.append(Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: usedTime))
         }
         if let index, !changes.hidesIndex(key) {
             for row in try index.rows(key, damaged: damaged) {

@@ -156,9 +156,9 @@ final class DiskWriter {
         let (changes, uses) = store.withState { ($0.changes, $0.uses) }
         let found = try? Candidates(key, changes, uses, index, usedSince: oldestUse, damaged: { _ in }).list.first
         guard let found else { return nil }
-        let usedTime = found.usedTime == .max ? store.clock.wallTime() : found.usedTime
         return CachedResponse(
-            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime, usedTime: usedTime)
+            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
+            usedTime: found.usedTime)
     }
 
     /// What was last used before that is as good as gone.

@@ -40,7 +40,7 @@ struct OrphanSearch {
         guard let lock = try? FileLock(folder.lock, .exclusive) else { return false }
         defer { withExtendedLifetime(lock) {} }
         // While they were being listed some may have become known.
-        for id in unknown where try !index.contains(id) { unlink(folder.body(id)) }
+        for id in unknown where try !index.contains(id) { unlink("\(folder.shard(shard))/\(Folder.name(of: id))") }
         return true
     }
 }
