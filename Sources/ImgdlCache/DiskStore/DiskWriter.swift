@@ -43,7 +43,7 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if batch.bodyCount >= tuning.batchBodies { commit() }
+                    if batch.bodyCount >= tuning.batchBodies || batch.changes.count >= tuning.batchChanges { commit() }
                 }
                 if let deadline, MonotonicClock().now() >= deadline { commit() }
             case .deadline: commit()
