@@ -38,7 +38,7 @@ enum CacheBench {
         for i in 0..<count {
             put(cache, key(i), i % stride == 0 ? 100_000 : i % stride == 1 ? 2_000 : 0)
             // No faster than the disk takes it.
-            if i % 20_000 == 0 { _ = try? cache.flush() }
+            if i % (stride * 50) == 0 { _ = try? cache.flush() }
         }
         cache.close()
 
@@ -46,7 +46,7 @@ enum CacheBench {
         for _ in 0..<5 {
             let start = now()
             let cache = open(directory)
-            guard cache.lookUp(large[bodies / 2]) != nil else { exit(1) }
+            guard cache.lookUp(large[bodies / 2]) != nil else { fail("a body was not stored") }
             openings.append(Double(now() - start) / 1e6)
             cache.close()
         }
@@ -70,7 +70,7 @@ enum CacheBench {
     static func hits(_ cache: Cache, _ keys: [String]) -> Double {
         let order = (0..<2_000).map { _ in Int.random(in: 0..<keys.count) }
         return cpu(order.count) { i in
-            guard let found = cache.lookUp(keys[order[i]]), !found.body.isEmpty else { exit(1) }
+            guard let found = cache.lookUp(keys[order[i]]), !found.body.isEmpty else { fail("a body was not stored") }
             cache.use(found.entry.id)
         }
     }
@@ -94,6 +94,11 @@ enum CacheBench {
             writer.append(body.slices(from: 0))
         }
         writer.finish(response)
+    }
+
+    static func fail(_ message: String) -> Never {
+        print(message)
+        exit(1)
     }
 
     // MARK: Measuring
