@@ -19,7 +19,7 @@ from pathlib import Path
 import imgdl
 
 ROOT = Path(__file__).resolve().parents[3]
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 # The origin is on this machine, whatever proxy the environment names.
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"

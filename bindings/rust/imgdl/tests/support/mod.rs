@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
 
 /// A bound on failure: what succeeds does not wait for it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program of the tests: where the environment says, where make puts it, or where swift build does.
 fn program(variable: &str, name: &str) -> PathBuf {
