@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Each C library is imported by one target alone: libcurl by ImgdlTransport (through CCurl),
-// the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache. ImgdlCore sees the kernel only.
+// the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
     products: [
@@ -19,11 +19,12 @@ let package = Package(
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
                 .linkedLibrary("lcms2"),
             ]),
+        .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
-        .target(name: "ImgdlCache", dependencies: ["ImgdlCore"]),
+        .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(
             name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
@@ -60,6 +61,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+        .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
     ],

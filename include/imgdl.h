@@ -170,6 +170,7 @@ enum {
     IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken                                         */
     IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
     IMGDL_ERROR_TLS_PIN = 2215,            /* the server's public key is not the pinned one                         */
+    IMGDL_ERROR_NOT_CACHED = 2216,         /* IMGDL_CACHE_ONLY, and nothing that is stored fits                     */
 
     /* limits */
     IMGDL_ERROR_BODY_LIMIT = 2300,         /* max_body_bytes, announced or received                                 */

@@ -26,6 +26,8 @@ final class JPEGDecoder: FormatDecoder {
     private var stage = Stage.header
     private var walker = JPEGScanWalker()
     private var pending = PendingBytes()
+    /// Bytes of the file so far.
+    private var fed = 0
     /// Found while a partial image was made: the next call tells it.
     private var failure: Failure?
     private var hasBrokenSession = false
@@ -62,6 +64,7 @@ final class JPEGDecoder: FormatDecoder {
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         if let failure { throw failure }
+        fed += bytes.count
         guard stage != .complete else { return }
         let allowed = walker.walk(bytes, maximumScans: options.maximumScans)
         let bytes = UnsafeRawBufferPointer(rebasing: bytes[..<allowed])
@@ -84,7 +87,7 @@ final class JPEGDecoder: FormatDecoder {
         if stage == .collecting { endCollecting() }
         if stage != .complete { try pending.offerKept(use) }
         guard stage == .complete, let image = image(isComplete: true) else { throw truncated() }
-        guard codec_jpeg_is_damaged(session) == 0 else { throw Failure(.badImageData, words()) }
+        guard codec_jpeg_is_damaged(session, fed) == 0 else { throw Failure(.badImageData, words()) }
         return image
     }
 

@@ -24,7 +24,7 @@ enum Process {
         let clock = MonotonicClock()
         let loaders = SchemeLoaders()
         let ports = DownloaderPorts(
-            codec: codec, store: PassThroughStore(), clock: clock, loaders: loaders
+            codec: codec, clock: clock, loaders: loaders
         ) { (configuration, loop, events) throws(Failure) in
             let network = try CurlTransport(
                 configuration: configuration, loop: loop, events: events, clock: clock,

@@ -9,7 +9,7 @@ final class DownloaderSessionTests: XCTestCase {
     private var downloader: Downloader!
 
     override func setUpWithError() throws {
-        let ports = DownloaderPorts(codec: NoCodec(), store: NoStore(), clock: MonotonicClock()) {
+        let ports = DownloaderPorts(codec: NoCodec(), clock: MonotonicClock()) {
             [factory] (configuration, _, events) throws(Failure) in try factory.make(configuration, events)
         }
         downloader = try Downloader(configuration("first"), ports: ports, executor: nil)
@@ -178,8 +178,4 @@ private final class StillTransport: Transport {
 
 private final class NoCodec: ImageCodec {
     func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { fatalError("nothing to decode") }
-}
-
-private final class NoStore: Store {
-    var isEnabled: Bool { false }
 }

@@ -42,11 +42,32 @@ static int costs_pixels(const struct codec_jpeg *session)
     }
 }
 
+static size_t bytes_used(const struct codec_jpeg *session)
+{
+    return session->used + session->given - session->source.bytes_in_buffer;
+}
+
+/* Libjpeg-turbo's sequential Huffman decoder has a short cut which passes over bad codes without a word, for as many MCUs
+ * as have so many bytes ahead of them; it is too much faster to go without. The same pixels come of both ways. */
+static int has_short_cut(const struct codec_jpeg *session)
+{
+    return !session->jpeg.progressive_mode && !session->jpeg.arith_code;
+}
+
+static size_t short_cut_bytes(const struct codec_jpeg *session)
+{
+    return 8 * DCTSIZE2 * (size_t)(session->jpeg.blocks_in_MCU > 0 ? session->jpeg.blocks_in_MCU : 1);
+}
+
 static void note_message(j_common_ptr jpeg, int level)
 {
     struct codec_jpeg *session = jpeg->client_data;
     if (level >= 0 || session->is_damaged || session->has_ended_early || !costs_pixels(session))
         return;
+    if (session->errors.msg_code == JWRN_HUFF_BAD_CODE && has_short_cut(session)) {
+        session->bad_code_told_below = bytes_used(session) + short_cut_bytes(session);
+        return;
+    }
     session->is_damaged = 1;
     /* Their number depends on how far libjpeg could look ahead, so on the pieces the file came in: left out. */
     if (session->errors.msg_code == JWRN_EXTRANEOUS_DATA)
@@ -68,7 +89,7 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
     static const JOCTET end[2] = {0xFF, JPEG_EOI};
     struct codec_jpeg *session = jpeg->client_data;
     /* Within a segment two made-up bytes would be taken for its contents. */
-    if (session->held_back > 0 || !session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
+    if (!session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
         return FALSE;
     session->has_ended_early = 1;
     session->source.next_input_byte = end;
@@ -79,40 +100,25 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
 static void skip_input_data(j_decompress_ptr jpeg, long count)
 {
     struct codec_jpeg *session = jpeg->client_data;
-    size_t wanted = count > 0 ? (size_t)count : 0, here = codec_jpeg_left(session);
-    size_t now = wanted < here ? wanted : here, shown = session->source.bytes_in_buffer;
+    size_t wanted = count > 0 ? (size_t)count : 0, here = session->source.bytes_in_buffer;
+    size_t now = wanted < here ? wanted : here;
     session->source.next_input_byte += now;
-    session->source.bytes_in_buffer -= now < shown ? now : shown;
-    session->held_back -= now < shown ? 0 : now - shown;
+    session->source.bytes_in_buffer -= now;
     session->to_skip += wanted - now;
-}
-
-void codec_jpeg_show(codec_jpeg *session, size_t window)
-{
-    size_t here = codec_jpeg_left(session), shown = window < here ? window : here;
-    session->source.bytes_in_buffer = shown;
-    session->held_back = here - shown;
-}
-
-size_t codec_jpeg_window(const codec_jpeg *session)
-{
-    const struct jpeg_decompress_struct *jpeg = &session->jpeg;
-    if (jpeg->progressive_mode || jpeg->arith_code)
-        return SIZE_MAX;
-    return 8 * DCTSIZE2 * (size_t)(jpeg->blocks_in_MCU > 0 ? jpeg->blocks_in_MCU : 1) - 1;
 }
 
 void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
 {
+    session->used = bytes_used(session);
+    session->given = size;
     session->source.next_input_byte = bytes;
     session->source.bytes_in_buffer = size;
-    session->held_back = 0;
     size_t wanted = session->to_skip;
     session->to_skip = 0;
     skip_input_data(&session->jpeg, (long)wanted);
 }
 
-size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer + session->held_back; }
+size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer; }
 
 void codec_jpeg_end(codec_jpeg *session) { session->is_ending = 1; }
 
@@ -166,7 +172,17 @@ void codec_jpeg_destroy(codec_jpeg *session)
 }
 
 const char *codec_jpeg_message(const codec_jpeg *session) { return session->message[0] ? session->message : NULL; }
-int codec_jpeg_is_damaged(const codec_jpeg *session) { return session->is_damaged; }
+
+int codec_jpeg_is_damaged(codec_jpeg *session, size_t file_size)
+{
+    /* Where decoding it in one piece would have come upon the code without the short cut: whatever the pieces were. */
+    if (!session->is_damaged && file_size < session->bad_code_told_below) {
+        session->is_damaged = 1;
+        snprintf(session->message, sizeof session->message, "Corrupt JPEG data: bad Huffman code");
+    }
+    return session->is_damaged;
+}
+
 int codec_jpeg_is_out_of_memory(const codec_jpeg *session)
 {
     return session->failure == JERR_OUT_OF_MEMORY || session->failure == JERR_NO_BACKING_STORE;

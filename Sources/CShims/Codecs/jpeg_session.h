@@ -27,8 +27,9 @@ struct codec_jpeg {
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
     jmp_buf trap;
-    size_t to_skip;
-    size_t held_back; /* bytes behind those that libjpeg is shown: see codec_jpeg_show */ /* bytes of segments nobody reads that have still to come */
+    size_t to_skip; /* bytes of segments nobody reads that have still to come */
+    size_t used, given; /* bytes of the file before those that are lent, and those */
+    size_t bad_code_told_below; /* a bad code counts when the file has fewer bytes than this */
     int is_ending, is_given_up, has_ended_early, is_damaged, failure;
     int bgra, has_inks;
     const codec_colour *inks; /* converts them by a profile */
@@ -44,11 +45,5 @@ struct codec_jpeg {
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };
-
-/* Shows libjpeg no more of the bytes that were given than a window. When many are there, its sequential Huffman decoder
- * takes a short cut that passes over bad codes without a word; then the verdict would depend on the pieces, and a broken
- * picture could count as whole. A window as large as it can be without that holds the longest MCU. */
-void codec_jpeg_show(codec_jpeg *session, size_t window);
-size_t codec_jpeg_window(const codec_jpeg *session);
 
 #endif

@@ -131,31 +131,14 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
     return CODEC_DONE;
 }
 
-/* After a window: the usual one; a larger one where nothing in it could be used (padding ahead of a marker, say). */
-static size_t next_window(const codec_jpeg *session, size_t before, size_t window)
-{
-    if (codec_jpeg_left(session) != before)
-        return codec_jpeg_window(session);
-    return window < SIZE_MAX / 2 ? 2 * window : SIZE_MAX;
-}
-
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     if (setjmp(session->trap))
         return CODEC_FAILED;
     if (!is_untouched(session))
         return CODEC_FAILED;
-    size_t height = session->jpeg.output_height, window = codec_jpeg_window(session);
-    for (;;) {
-        size_t before = codec_jpeg_left(session);
-        codec_jpeg_show(session, window);
-        codec_status status = put_out(session, placement, rows < height ? rows : height);
-        int has_more = session->held_back > 0;
-        window = next_window(session, before, window);
-        codec_jpeg_show(session, SIZE_MAX);
-        if (status != CODEC_SUSPENDED || !has_more)
-            return status;
-    }
+    size_t height = session->jpeg.output_height;
+    return put_out(session, placement, rows < height ? rows : height);
 }
 
 /* Of several scans; the caller has set the trap. */
@@ -183,21 +166,15 @@ codec_status codec_jpeg_consume(codec_jpeg *session)
     const int had_ended = session->has_ended_early;
     if (setjmp(session->trap))
         return CODEC_FAILED;
-    size_t window = codec_jpeg_window(session);
     for (;;) {
         if (is_late(session))
             return CODEC_LATE;
-        size_t before = codec_jpeg_left(session);
-        codec_jpeg_show(session, window);
         int did = jpeg_consume_input(&session->jpeg);
-        int has_more = session->held_back > 0;
-        window = next_window(session, before, window);
-        codec_jpeg_show(session, SIZE_MAX);
         if (session->has_ended_early && !had_ended)
             return CODEC_ENDED;
         if (did == JPEG_REACHED_EOI)
             return CODEC_DONE;
-        if (did == JPEG_SUSPENDED && !has_more)
+        if (did == JPEG_SUSPENDED)
             return CODEC_SUSPENDED;
         if (did == JPEG_REACHED_SOS)
             note_scan(session);

@@ -8,17 +8,15 @@ package struct DownloaderPorts {
 
     package var makeTransport: MakeTransport
     package var codec: any ImageCodec
-    package var store: any Store
     package var clock: any Clock
     /// The transport's too.
     package var loaders: SchemeLoaders
 
     package init(
-        codec: any ImageCodec, store: any Store, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
+        codec: any ImageCodec, clock: any Clock, loaders: SchemeLoaders = SchemeLoaders(),
         makeTransport: @escaping MakeTransport
     ) {
         self.codec = codec
-        self.store = store
         self.clock = clock
         self.loaders = loaders
         self.makeTransport = makeTransport
@@ -85,7 +83,7 @@ package final class Downloader: @unchecked Sendable {
         ledger = MemoryLedger { [mailbox] in mailbox.post(.memoryReleased) }
         engine = Engine(
             limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
-            store: ports.store, workers: workers, ledger: ledger)
+            workers: workers, ledger: ledger)
         engineLoop = EngineLoop(loop, mailbox)
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
         session = Session(transport)

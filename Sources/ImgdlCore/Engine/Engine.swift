@@ -7,7 +7,6 @@ final class Engine {
     private let loop: EventLoop
     let clock: any Clock
     let codec: any ImageCodec
-    private let store: any Store
     let workers: WorkerPool
     let ledger: MemoryLedger
     var transport: (any Transport)?
@@ -29,8 +28,8 @@ final class Engine {
     private var hasEnded = false
 
     init(
-        limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, store: any Store,
-        workers: WorkerPool, ledger: MemoryLedger
+        limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, workers: WorkerPool,
+        ledger: MemoryLedger
     ) {
         var random = SystemRandomNumberGenerator()
         downloads = Downloads(limits, seed: random.next())
@@ -39,7 +38,6 @@ final class Engine {
         self.mailbox = mailbox
         self.clock = clock
         self.codec = codec
-        self.store = store
         self.workers = workers
         self.ledger = ledger
     }

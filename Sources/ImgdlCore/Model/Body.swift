@@ -4,7 +4,7 @@ import Glibc
 /// already there: written bytes are never moved or changed, so no reader sees a buffer that grows (features D6, I11).
 package final class Body {
     private static let smallest = 16 << 10
-    private static let largest = 1 << 20
+    fileprivate static let largest = 1 << 20
 
     private var segments: [BodySegment] = []
     package private(set) var count = 0
@@ -71,6 +71,13 @@ package final class BodySegment: @unchecked Sendable {
 
     deinit { free(bytes) }
 
+    /// All of it at once.
+    fileprivate func fill(by fill: (UnsafeMutableRawBufferPointer) -> Bool) -> Bool {
+        guard fill(UnsafeMutableRawBufferPointer(start: bytes, count: capacity)) else { return false }
+        count = capacity
+        return true
+    }
+
     /// How many of them found room.
     fileprivate func append(_ source: UnsafeRawBufferPointer) -> Int {
         let taken = min(source.count, room)
@@ -88,6 +95,21 @@ package struct BodySlice: Sendable {
     fileprivate init(segment: BodySegment, range: Range<Int>) {
         self.segment = segment
         self.range = range
+    }
+
+    /// `count` bytes that `fill` writes into new memory, in slices of at most a mebibyte; it gets each piece once, in order,
+    /// and says whether it has filled it. nil when it has not, or when there is no memory.
+    package static func filled(
+        count: Int, by fill: (UnsafeMutableRawBufferPointer) -> Bool
+    ) -> [BodySlice]? {
+        var slices: [BodySlice] = []
+        var rest = count
+        while rest > 0 {
+            guard let segment = BodySegment(capacity: min(rest, Body.largest)), segment.fill(by: fill) else { return nil }
+            slices.append(BodySlice(segment: segment, range: 0..<segment.count))
+            rest -= segment.count
+        }
+        return slices
     }
 
     package var count: Int { range.count }

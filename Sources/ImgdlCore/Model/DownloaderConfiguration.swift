@@ -6,6 +6,11 @@ package struct DownloaderConfiguration: Sendable {
     package var userAgent: String
     package var transport = TransportConfiguration()
     package var defaults = RequestDefaults()
+    /// The HTTP cache; nil: none. Several downloaders may share one.
+    package var store: (any Store)?
+    /// A transfer whose last subscriber cancels goes on into the cache when the rest would take less time than the server
+    /// took to answer (features R33, I31).
+    package var finishesNearlyDone = false
 
     package init(userAgent: String) { self.userAgent = userAgent }
 }

@@ -46,6 +46,7 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case contentEncoding = 2213
     case addressRefused = 2214
     case tlsPin = 2215
+    case notCached = 2216
 
     // 2300: a limit was reached.
     case bodyLimit = 2300

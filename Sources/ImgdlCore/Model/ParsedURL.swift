@@ -26,6 +26,9 @@ package struct ParsedURL: Hashable, Sendable {
         self.redacted = redacted
     }
 
+    /// What responses are stored under.
+    package var cacheKey: String { canonical }
+
     /// RFC 6454 section 5.
     package func isSameOrigin(as other: ParsedURL) -> Bool {
         scheme == other.scheme && host == other.host && port == other.port

@@ -1,5 +1,5 @@
 /// Status line and header fields of one response, as received (repeated fields too).
-package struct ResponseHead: Sendable {
+package struct ResponseHead: Equatable, Sendable {
     package var status: Int32
     /// 10, 11, 20 or 30.
     package var httpVersion: Int32
@@ -8,6 +8,7 @@ package struct ResponseHead: Sendable {
     package var contentLength: Int64?
     /// A Content-Encoding other than identity is being undone: decoded bytes cannot be compared with `contentLength`.
     package var isEncoded: Bool
+    package var outcome = CacheOutcome.network
 
     package init(
         status: Int32, httpVersion: Int32, fields: [HeaderField], contentLength: Int64?, isEncoded: Bool

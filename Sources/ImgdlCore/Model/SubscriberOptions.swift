@@ -50,6 +50,9 @@ package struct SubscriberOptions: Sendable {
     package var retry = RetryPolicy()
     package var validation = Validation()
     package var continuesInBackground = false
+    /// Wants to hear only if it has changed: what comes from the cache, or has the bytes that were stored when the transfer
+    /// began, is `notModified` (features O3).
+    package var ignoresCached = false
     /// Ask again, whatever failed a moment ago (features E4, E10).
     package var retriesFailed = false
     /// URLs in its responses keep the values of their queries.

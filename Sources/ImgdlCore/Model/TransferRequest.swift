@@ -12,6 +12,7 @@ package final class TransferRequest: Hashable, Sendable {
     package let credential: Credential?
     package let usesCookies: Bool
     package let tls: TLSOptions
+    package let cacheMode: CacheMode
     /// Compared by identity.
     package let hooks: (any Hooks)?
     private let hash: Int
@@ -19,7 +20,8 @@ package final class TransferRequest: Hashable, Sendable {
     package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
-        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), hooks: (any Hooks)? = nil
+        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
+        hooks: (any Hooks)? = nil
     ) {
         self.url = url
         self.method = method
@@ -30,6 +32,7 @@ package final class TransferRequest: Hashable, Sendable {
         self.credential = credential
         self.usesCookies = usesCookies
         self.tls = tls
+        self.cacheMode = cacheMode
         self.hooks = hooks
         // The rest seldom differs: equality decides.
         self.hash = url.canonical.hashValue
@@ -43,6 +46,6 @@ package final class TransferRequest: Hashable, Sendable {
             && left.fields == right.fields && left.body == right.body
             && left.followsRedirects == right.followsRedirects && left.allowsDowngrade == right.allowsDowngrade
             && left.credential == right.credential && left.usesCookies == right.usesCookies && left.tls == right.tls
-            && left.hooks === right.hooks
+            && left.cacheMode == right.cacheMode && left.hooks === right.hooks
     }
 }

@@ -1,5 +1,92 @@
-/// Port: where responses are kept between downloads. Not consulted yet: the HTTP cache brings the rules that use it.
+/// Names one stored response in one store, for good: a body that changes gets another.
+package struct EntryID: Hashable, Sendable {
+    package let rawValue: Int64
+
+    package init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+package struct StoredEntry: Sendable {
+    package let id: EntryID
+    package let response: StoredResponse
+
+    package init(id: EntryID, response: StoredResponse) {
+        self.id = id
+        self.response = response
+    }
+}
+
+/// Port: where responses and their bodies are kept between downloads. `ImgdlCache` implements it. Threads: any; nothing here
+/// but `close` waits. What one thread does is done in its order: a look-up finds what was finished before it.
+///
+/// Keys are URLs without fragment, user and password, in canonical form (`ParsedURL.cacheKey`). Several responses may be
+/// stored under one key, which differ in their varying fields; the rules choose.
 package protocol Store: AnyObject, Sendable {
-    /// Whether anything would be kept.
-    var isEnabled: Bool { get }
+    /// Looks up without leaving the calling thread: in memory. nil: look into the whole store; an entry whose body is not in
+    /// memory is not given.
+    func findInMemory(_ key: String, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry?
+
+    /// Looks up. `choose` is asked once, on any thread, with everything that is stored under the key, the newest first;
+    /// `completion` runs once, on any thread. A body whose checksum or length is wrong is removed and `choose` is asked again
+    /// with what is left.
+    func find(
+        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice,
+        completion: @escaping @Sendable (FoundEntry?) -> Void)
+
+    /// Begins to store a body, in place of an entry with the same varying fields once it is finished. nil: nothing is stored
+    /// now. Readers see it when it is finished and whole.
+    func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)?
+
+    /// Metadata that a validation has changed, of the same body (RFC 9111 section 4.3.4).
+    func update(_ id: EntryID, _ response: StoredResponse)
+    /// It has answered: for eviction by recency.
+    func use(_ id: EntryID)
+    func remove(_ id: EntryID)
+    /// Everything under the key (RFC 9111 section 4.4).
+    func remove(key: String)
+
+    /// Counts for the statistics.
+    func count(_ outcome: StoreOutcome)
+    /// Decoded images of stored responses; nil: none are kept.
+    var images: (any ImageStore)? { get }
+}
+
+/// What the rules want of what is stored.
+package enum StoreChoice: Sendable {
+    case nothing
+    /// The entry of this index in the list, with its body or without.
+    case entry(Int, withBody: Bool)
+}
+
+package struct FoundEntry: Sendable {
+    package let entry: StoredEntry
+    /// Empty without body, and for an empty one.
+    package let body: [BodySlice]
+    package let isFromMemory: Bool
+
+    package init(entry: StoredEntry, body: [BodySlice], isFromMemory: Bool) {
+        self.entry = entry
+        self.body = body
+        self.isFromMemory = isFromMemory
+    }
+}
+
+/// One body being stored. Threads: one after the other; nothing waits. One of the last three, once.
+package protocol StoreWriter: AnyObject, Sendable {
+    /// The next bytes: shared, not copied.
+    func append(_ slices: [BodySlice])
+    /// It is whole. `response`: as at the beginning, with the length.
+    func finish(_ response: StoredResponse)
+    /// It broke off: what came is kept to be resumed, if it is worth it. The extent is a beginning.
+    func keep(_ response: StoredResponse)
+    func abandon()
+}
+
+package enum StoreOutcome: Sendable { case hit, memoryHit, imageHit, validated, stale, miss, resumed }
+
+/// Decoded images of stored responses, by entry and decode options: the same image for everybody (features B20). Threads: any.
+package protocol ImageStore: AnyObject, Sendable {
+    /// The newest responses under the key that have images here.
+    func entries(_ key: String) -> [StoredEntry]
+    func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage?
+    func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String)
 }

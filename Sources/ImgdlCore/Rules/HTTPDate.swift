@@ -1,14 +1,14 @@
 /// Dates in header fields (RFC 9110 section 5.6.7): the three formats, exactly, and nothing else.
 package enum HTTPDate {
     /// Seconds since 1970; nil for what is no date. `wallTime`: the same of now, by which two digits of a year are read:
-    /// a date more than 50 years ahead is in the past.
-    package static func seconds(_ text: String, wallTime: Int64) -> Int64? {
+    /// a date more than 50 years ahead is in the past. `ignoringCase`: as caches should read it (RFC 9111 section 4.2).
+    package static func seconds(_ text: String, wallTime: Int64, ignoringCase: Bool = false) -> Int64? {
         let bytes = Array(text.utf8)
         let start = bytes.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? 0
         let end = (bytes.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? -1) + 1
         guard start < end else { return nil }
         for format in [fixed, longDay, asctime] {
-            var reader = Reader(bytes[start..<end])
+            var reader = Reader(bytes[start..<end], ignoringCase: ignoringCase)
             if let date = format(&reader, wallTime), reader.isAtEnd { return date }
         }
         return nil
@@ -44,7 +44,40 @@ package enum HTTPDate {
         return seconds(year, month, day, weekday, time)
     }
 
+    /// In the first of the formats; the years 1 to 9999, others as the nearest of them.
+    package static func text(_ seconds: Int64) -> String {
+        let seconds = min(max(seconds, -62_135_596_800), 253_402_300_799)
+        let days = (seconds - remainder(seconds, 86_400)) / 86_400
+        let time = remainder(seconds, 86_400)
+        let (year, month, day) = date(daysSince1970: days)
+        let clock = [time / 3_600, time / 60 % 60, time % 60].map { padded($0, 2) }
+        let weekday = shortDays[Int(remainder(days + 4, 7))]
+        return "\(weekday), \(padded(day, 2)) \(months[Int(month) - 1]) \(padded(year, 4)) "
+            + "\(clock[0]):\(clock[1]):\(clock[2]) GMT"
+    }
+
+    private static func padded(_ number: Int64, _ digits: Int) -> String {
+        let text = String(number)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+
+    private static func remainder(_ number: Int64, _ divisor: Int64) -> Int64 {
+        (number % divisor + divisor) % divisor
+    }
+
     // MARK: The calendar
+
+    /// The reverse of `daysSince1970`.
+    private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        let shifted = days + 719_468
+        let (era, dayOfEra) = (shifted / 146_097, shifted % 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+        return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+    }
 
     private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64, _ weekday: Int64, _ time: Int64) -> Int64? {
         guard year >= 1, day >= 1, day <= length(of: month, year) else { return nil }
@@ -84,19 +117,29 @@ package enum HTTPDate {
 
     private struct Reader {
         private var rest: ArraySlice<UInt8>
+        private let ignoringCase: Bool
 
-        init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+        init(_ bytes: ArraySlice<UInt8>, ignoringCase: Bool) {
+            rest = bytes
+            self.ignoringCase = ignoringCase
+        }
 
         var isAtEnd: Bool { rest.isEmpty }
 
-        /// Takes the text if it comes next; case counts.
+        /// Takes the text if it comes next.
         mutating func skip(_ text: StaticString) -> Bool {
-            text.withUTF8Buffer { bytes in
-                guard rest.starts(with: bytes) else { return false }
+            let ignoringCase = ignoringCase
+            return text.withUTF8Buffer { bytes in
+                let isNext = rest.starts(with: bytes) { byte, expected in
+                    byte == expected || (ignoringCase && isLetter(expected) && byte ^ expected == 0x20)
+                }
+                guard isNext else { return false }
                 rest = rest.dropFirst(bytes.count)
                 return true
             }
         }
+
+        private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 
         mutating func name(of names: [StaticString]) -> Int64? {
             for (number, name) in names.enumerated() where skip(name) { return Int64(number) }

@@ -89,6 +89,12 @@ class PixelTests(unittest.TestCase):
             self.assertIsNone(imgdl._native.imgdl_image_retain(handle))
 
 
+def setUpModule():
+    """Started in the background, as by a script's `&`, Python ignores SIGINT, and so would the programs started here."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class LifetimeTests(OriginTests):
     def descriptors(self):
         return len(os.listdir("/proc/self/fd"))

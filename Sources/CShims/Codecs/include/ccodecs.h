@@ -120,7 +120,8 @@ codec_jpeg *codec_jpeg_create(void);
 void codec_jpeg_destroy(codec_jpeg *session);
 /* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
 const char *codec_jpeg_message(const codec_jpeg *session);
-int codec_jpeg_is_damaged(const codec_jpeg *session);
+/* file_size: bytes of the whole file, those after its end included. */
+int codec_jpeg_is_damaged(codec_jpeg *session, size_t file_size);
 int codec_jpeg_is_out_of_memory(const codec_jpeg *session);
 int codec_jpeg_is_too_large(const codec_jpeg *session);
 

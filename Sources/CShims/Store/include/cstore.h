@@ -1,0 +1,26 @@
+/* What the store needs of C: SQLite; XXH3, whose functions are all inline in its header; and calls of the kernel that
+ * Swift's Glibc module does not show. */
+#ifndef CSTORE_H
+#define CSTORE_H
+
+#include <sqlite3.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3, 64 bits, of `size` bytes. */
+uint64_t store_hash(const void *bytes, size_t size);
+/* The same in pieces. NULL when there is no memory. */
+typedef struct store_hash_state store_hash_state;
+store_hash_state *store_hash_begin(void);
+void store_hash_add(store_hash_state *state, const void *bytes, size_t size);
+uint64_t store_hash_value(const store_hash_state *state);
+void store_hash_end(store_hash_state *state);
+
+/* sqlite3_bind_text and _blob of memory that stays as it is until the statement is reset: Swift does not see the macro. */
+int store_bind_text(sqlite3_stmt *statement, int index, const char *text, int size);
+int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int size);
+
+/* Has the kernel begin to write what is dirty of a file, without waiting for it. */
+void store_begin_writeback(int descriptor);
+
+#endif

@@ -1,0 +1,55 @@
+import ImgdlCore
+
+/// One body on its way into the memory tier and to the disk. The slices that come are shared: the memory tier keeps them, the
+/// disk's queue until they are written.
+final class BodyWriter: StoreWriter, @unchecked Sendable {
+    private let cache: Cache
+    private let key: String
+    private let id: EntryID
+    private let body: DiskBody?
+    /// nil: too long for the memory tier.
+    private var kept: [BodySlice]?
+    private var length: Int64 = 0
+    private var hasEnded = false
+
+    init(_ cache: Cache, key: String, id: EntryID, body: DiskBody?) {
+        self.cache = cache
+        self.key = key
+        self.id = id
+        self.body = body
+        kept = []
+    }
+
+    deinit { if !hasEnded { abandon() } }
+
+    func append(_ slices: [BodySlice]) {
+        if cache.isForked || hasEnded { return }
+        for slice in slices { length += Int64(slice.count) }
+        if kept != nil {
+            if length <= cache.memory.maximumBodyBytes { kept?.append(contentsOf: slices) } else { kept = nil }
+        }
+        if let body { cache.disk?.append(slices, to: body) }
+    }
+
+    func finish(_ response: StoredResponse) { end(response) }
+
+    func keep(_ response: StoredResponse) {
+        if length > cache.configuration.maximumPartialBytes { abandon() } else { end(response) }
+    }
+
+    func abandon() {
+        guard !hasEnded, !cache.isForked else { return }
+        hasEnded = true
+        kept = nil
+        if let body { cache.disk?.abandon(body) }
+    }
+
+    private func end(_ response: StoredResponse) {
+        guard !hasEnded, !cache.isForked else { return }
+        hasEnded = true
+        var response = response
+        response.bodyLength = length
+        cache.stored(StoredEntry(id: id, response: response), key: key, slices: kept, body: body)
+        kept = nil
+    }
+}

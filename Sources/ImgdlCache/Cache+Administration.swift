@@ -1,0 +1,69 @@
+import ImgdlCore
+
+/// What the host asks of its cache. These wait for the disk. They throw `wouldDeadlock` on the cache's own threads, `shutDown`
+/// once it is closed, `forked` in the child of a fork.
+extension Cache {
+    /// The newest response under the key, whatever Vary says.
+    package func query(_ key: String) throws(Failure) -> CachedResponse? {
+        try checkOpen()
+        guard let disk else { return memory.newest(key) }
+        return try disk.query(key)
+    }
+
+    /// As `remove(key:)`, which does not wait.
+    package func removeAndWait(key: String) throws(Failure) {
+        try checkOpen()
+        try disk?.checkMayWait()
+        remove(key: key)
+        try disk?.flush()
+    }
+
+    /// What was neither used nor validated for so many seconds.
+    package func removeOlder(than seconds: Int64) throws(Failure) {
+        try checkOpen()
+        try disk?.checkMayWait()
+        let (time, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
+        let gone = memory.remove(usedBefore: overflow ? .min : time)
+        if let disk { try disk.removeOlder(than: overflow ? .min : time) } else { imageTier?.remove(gone) }
+    }
+
+    package func clear() throws(Failure) {
+        try checkOpen()
+        try disk?.checkMayWait()
+        memory.removeAll()
+        imageTier?.removeAll()
+        try disk?.clear()
+    }
+
+    /// What has been stored so far is on the disk for good: a power cut loses none of it.
+    package func flush() throws(Failure) {
+        try checkOpen()
+        try disk?.flush()
+    }
+
+    package func statistics() throws(Failure) -> CacheStatistics {
+        try checkOpen()
+        var statistics = counted
+        let totals = memory.totals
+        statistics.memoryEntries = totals.count
+        statistics.memoryBytes = totals.bytes
+        if let images = imageTier?.totals {
+            statistics.imageEntries = images.count
+            statistics.imageBytes = images.bytes
+        }
+        if let disk { try disk.addStatistics(&statistics) } else {
+            statistics.partialEntries = totals.partialCount
+            statistics.partialBytes = totals.partialBytes
+        }
+        return statistics
+    }
+
+    /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards nothing
+    /// is found or stored. May be called again. In the child of a fork nothing happens.
+    package func close() {
+        guard !isForked, markClosed() else { return }
+        memory.removeAll()
+        imageTier?.removeAll()
+        disk?.close()
+    }
+}

@@ -1,0 +1,171 @@
+import ImgdlCore
+
+/// Responses kept between downloads: encoded bodies in memory, all of them on disk, decoded images. Any number of downloaders
+/// and processes share one directory.
+///
+/// Threads: any. In the child of a fork an inherited cache does nothing: its files and locks are the parent's.
+package final class Cache: Store, @unchecked Sendable {
+    package let configuration: CacheConfiguration
+    let clock: any Clock
+    let memory: MemoryTier
+    let imageTier: ImageTier?
+    /// nil: in memory alone.
+    let disk: DiskStore?
+    private let generation = ProcessGeneration.current
+    private let lock = Lock()
+    private var numbers = EntryNumbers()
+    private var counts = CacheStatistics()
+    private var isClosed = false
+
+    /// `events` is called on a thread of the cache. Throws `outOfMemory` when there are no threads. A directory that cannot
+    /// be used is an event and no error.
+    package convenience init(
+        _ configuration: CacheConfiguration, clock: any Clock, events: @escaping @Sendable (CacheEvent) -> Void
+    ) throws(Failure) {
+        try self.init(configuration, clock: clock, tuning: CacheTuning(), events: events)
+    }
+
+    init(
+        _ configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
+        events: @escaping @Sendable (CacheEvent) -> Void
+    ) throws(Failure) {
+        var configuration = configuration
+        if configuration.directory == nil, configuration.maximumMemoryBytes == 0 {
+            configuration.maximumMemoryBytes = CacheConfiguration.defaultMemoryBytes
+        }
+        self.configuration = configuration
+        self.clock = clock
+        memory = MemoryTier(
+            maximumBytes: configuration.maximumMemoryBytes, maximumPartialBytes: configuration.maximumPartialBytes,
+            maximumAge: configuration.maximumAge)
+        let imageTier =
+            configuration.maximumImageBytes > 0 ? ImageTier(maximumBytes: configuration.maximumImageBytes) : nil
+        self.imageTier = imageTier
+        if let directory = configuration.directory {
+            let memory = memory
+            disk = try DiskStore(
+                directory: directory, configuration: configuration, clock: clock, tuning: tuning, events: events
+            ) { gone in
+                for id in gone { memory.remove(id) }
+                imageTier?.remove(gone)
+            }
+        } else {
+            disk = nil
+        }
+    }
+
+    deinit {
+        if !isForked { disk?.close() }
+    }
+
+    var isForked: Bool { generation != ProcessGeneration.current }
+    var wallTime: Int64 { clock.wallTime() }
+
+    // MARK: Store
+
+    package var images: (any ImageStore)? { imageTier }
+
+    package func findInMemory(
+        _ key: String, _ choose: (borrowing [StoredEntry]) -> StoreChoice
+    ) -> FoundEntry? {
+        if isForked { return nil }
+        return memory.find(key, wallTime: wallTime, choose)
+    }
+
+    package func find(
+        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice,
+        completion: @escaping @Sendable (FoundEntry?) -> Void
+    ) {
+        if isForked { return completion(nil) }
+        guard let disk else {
+            return completion(memory.find(key, wallTime: wallTime) { choose(copy $0) })
+        }
+        disk.find(key, choose: choose) { [weak self] found in
+            if let self, let found { remember(found, key) }
+            completion(found)
+        }
+    }
+
+    package func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)? {
+        if isForked { return nil }
+        let id: EntryID? = lock.withLock { isClosed ? nil : numbers.next(wallTime: wallTime) }
+        guard let id else { return nil }
+        let body = disk?.begin(id, key)
+        // Neither would keep it.
+        if body == nil, memory.maximumBodyBytes == 0 { return nil }
+        return BodyWriter(self, key: key, id: id, body: body)
+    }
+
+    package func update(_ id: EntryID, _ response: StoredResponse) {
+        if isForked { return }
+        memory.update(id, response, wallTime: wallTime)
+        imageTier?.update(id, response)
+        disk?.update(id, response)
+    }
+
+    package func use(_ id: EntryID) {
+        if isForked { return }
+        memory.use(id, wallTime: wallTime)
+        disk?.use(id)
+    }
+
+    package func remove(_ id: EntryID) {
+        if isForked { return }
+        memory.remove(id)
+        imageTier?.remove([id])
+        disk?.remove(id)
+    }
+
+    package func remove(key: String) {
+        if isForked { return }
+        _ = memory.remove(key: key)
+        imageTier?.remove(key: key)
+        disk?.remove(key: key)
+    }
+
+    package func count(_ outcome: StoreOutcome) {
+        if isForked { return }
+        lock.withLock { counts.count(outcome) }
+    }
+
+    // MARK: For the others of this module
+
+    var counted: CacheStatistics { lock.withLock { counts } }
+
+    /// False when it is closed already.
+    func markClosed() -> Bool {
+        lock.withLock {
+            defer { isClosed = true }
+            return !isClosed
+        }
+    }
+
+    func checkOpen() throws(Failure) {
+        if isForked { throw Failure(.forked, "the cache is of the process that forked") }
+        if lock.withLock({ isClosed }) { throw Failure(.shutDown, "the cache is closed") }
+    }
+
+    /// A writer has ended.
+    func stored(_ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?) {
+        let isOpen = lock.withLock { () -> Bool in
+            if !isClosed, disk == nil { counts.stored += 1 }
+            return !isClosed
+        }
+        guard isOpen else { return }
+        // First the disk: who finds nothing in memory must find it there.
+        if let disk, let body { disk.finish(body, entry.response, slices: slices) }
+        let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime)
+        imageTier?.remove(replacedBy: entry, key: key)
+        if disk == nil {
+            imageTier?.remove(removed.evicted)
+            lock.withLock { counts.evicted += Int64(removed.evicted.count) }
+        }
+    }
+
+    /// What was read from the disk may be asked for again.
+    private func remember(_ found: FoundEntry, _ key: String) {
+        let bytes = found.entry.response.bodyLength
+        guard bytes <= memory.maximumBodyBytes, bytes == found.body.reduce(0, { $0 + Int64($1.count) }) else { return }
+        _ = memory.insert(found.entry, key: key, body: found.body, wallTime: wallTime)
+    }
+}

@@ -1,0 +1,27 @@
+import Glibc
+import ImgdlCore
+
+/// A call of the kernel that failed.
+struct DiskError: Error, Equatable {
+    let number: Int32
+    /// What was tried, with the file's name.
+    let action: String
+
+    init(_ action: String, _ number: Int32 = errno) {
+        self.action = action
+        self.number = number
+    }
+
+    var message: String { "\(action): \(String(cString: strerror(number)))" }
+    var isMissing: Bool { number == ENOENT }
+}
+
+/// What bodies need of the file system; tests have one that fails. Threads: any.
+protocol Disk: Sendable {
+    /// A new file that nobody else may have: descriptor.
+    func create(_ path: String) throws(DiskError) -> Int32
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError)
+    /// What was written is on the disk for good.
+    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError)
+    func rename(_ from: String, _ to: String) throws(DiskError)
+}

@@ -1,0 +1,110 @@
+import ImgdlCore
+
+/// Decoded images of stored responses, within a byte limit; the one used longest ago goes first.
+final class ImageTier: ImageStore, @unchecked Sendable {
+    private struct Key: Hashable {
+        let id: EntryID
+        let options: DecodeOptions
+    }
+
+    private struct Source {
+        var entry: StoredEntry
+        let key: String
+        var options: Set<DecodeOptions>
+    }
+
+    private let lock = Lock()
+    private let maximumBytes: Int64
+    private let generation = ProcessGeneration.current
+    private var images = RecencyList<Key, DecodedImage>()
+    private var sources: [EntryID: Source] = [:]
+    private var keys: [String: [EntryID]] = [:]
+
+    init(maximumBytes: Int64) { self.maximumBytes = maximumBytes }
+
+    private var isForked: Bool { generation != ProcessGeneration.current }
+
+    var totals: (count: Int64, bytes: Int64) { lock.withLock { (Int64(images.count), images.totalCost) } }
+
+    func entries(_ key: String) -> [StoredEntry] {
+        if isForked { return [] }
+        var entries = lock.withLock { (keys[key] ?? []).compactMap { sources[$0]?.entry } }
+        entries.sortNewestFirst()
+        return entries
+    }
+
+    func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage? {
+        if isForked { return nil }
+        return lock.withLock { images.use(Key(id: id, options: options)) }
+    }
+
+    /// Images in the host's memory are not kept: the host may want it back.
+    func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String) {
+        let bytes = Self.byteCount(of: image)
+        guard !isForked, bytes <= maximumBytes, !image.pixels.isHosts, image.isComplete else { return }
+        lock.withLock {
+            for id in keys[key] ?? [] {
+                if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
+            }
+            if sources[entry.id] == nil {
+                sources[entry.id] = Source(entry: entry, key: key, options: [])
+                keys[key, default: []].append(entry.id)
+            }
+            sources[entry.id]?.entry = entry
+            sources[entry.id]?.options.insert(options)
+            images.insert(Key(id: entry.id, options: options), image, cost: bytes)
+            while images.totalCost > maximumBytes, let oldest = images.removeOldest() {
+                sources[oldest.key.id]?.options.remove(oldest.key.options)
+                if sources[oldest.key.id]?.options.isEmpty ?? false { drop(oldest.key.id) }
+            }
+        }
+    }
+
+    func update(_ id: EntryID, _ response: StoredResponse) {
+        lock.withLock {
+            guard let source = sources[id] else { return }
+            var response = response
+            response.bodyLength = source.entry.response.bodyLength
+            sources[id]?.entry = StoredEntry(id: id, response: response)
+        }
+    }
+
+    func remove(_ ids: [EntryID]) {
+        guard !ids.isEmpty else { return }
+        lock.withLock { for id in ids { drop(id) } }
+    }
+
+    func remove(key: String) {
+        lock.withLock { for id in keys[key] ?? [] { drop(id) } }
+    }
+
+    /// What a newly stored response takes the place of.
+    func remove(replacedBy entry: StoredEntry, key: String) {
+        lock.withLock {
+            for id in keys[key] ?? [] {
+                if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
+            }
+        }
+    }
+
+    func removeAll() {
+        lock.withLock {
+            images.removeAll()
+            sources = [:]
+            keys = [:]
+        }
+    }
+
+    private func drop(_ id: EntryID) {
+        guard let source = sources.removeValue(forKey: id) else { return }
+        for options in source.options { images.remove(Key(id: id, options: options)) }
+        keys[source.key]?.removeAll { $0 == id }
+        if keys[source.key]?.isEmpty ?? false { keys[source.key] = nil }
+    }
+
+    private static func byteCount(of image: DecodedImage) -> Int64 {
+        var bytes = Int64(image.pixels.byteCount)
+        for frame in image.frames where frame.pixels !== image.pixels { bytes += Int64(frame.pixels.byteCount) }
+        return bytes
+    }
+}

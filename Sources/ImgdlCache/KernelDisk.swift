@@ -1,0 +1,30 @@
+import Glibc
+import ImgdlCore
+
+struct KernelDisk: Disk {
+    func create(_ path: String) throws(DiskError) -> Int32 {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DiskError("create \(path)") }
+        return descriptor
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            // Nothing written and no error would be tried for ever.
+            guard count > 0 else { throw DiskError("write \(path)", count == 0 ? ENOSPC : errno) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError) {
+        let status = Thread.resting { fdatasync(descriptor) == 0 ? 0 : errno }
+        if status != 0 { throw DiskError("sync \(path)", status) }
+    }
+
+    func rename(_ from: String, _ to: String) throws(DiskError) {
+        guard Glibc.rename(from, to) == 0 else { throw DiskError("rename \(from)") }
+    }
+}

@@ -1,8 +1,0 @@
-import ImgdlCore
-
-/// Keeps nothing: every download goes to the network.
-package final class PassThroughStore: Store {
-    package init() {}
-
-    package var isEnabled: Bool { false }
-}

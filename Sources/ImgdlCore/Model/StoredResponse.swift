@@ -1,0 +1,53 @@
+/// What a cache keeps of a response besides its body: enough to decide whether and how it may be used again (RFC 9111
+/// sections 3 and 4). Times are seconds since 1970.
+package struct StoredResponse: Equatable, Sendable {
+    package enum Extent: Equatable, Sendable {
+        /// The whole body.
+        case whole
+        /// The first bytes of a body that broke off; `total`: of how many, nil when the server did not tell. Used to resume,
+        /// never to answer.
+        case beginning(total: Int64?)
+        /// A redirect that was followed: nobody received its body. Answers those alone who follow it, too.
+        case headAlone
+    }
+
+    package var status: Int32
+    package var httpVersion: Int32
+    /// As received, less what a cache must not store (section 3.1); what validations changed is changed.
+    package var fields: [HeaderField]
+    /// When the request was sent and its response received (section 4.2.3); of the last validation, if there was one.
+    package var requestTime: Int64
+    package var responseTime: Int64
+    /// What the request sent in the fields that Vary names (section 4.1), normalized; a field that was not sent has nil.
+    package var varying: [VaryingField]
+    /// A Content-Encoding was undone before the body was stored.
+    package var wasEncoded: Bool
+    package var bodyLength: Int64
+    package var extent: Extent
+
+    package init(
+        status: Int32, httpVersion: Int32, fields: [HeaderField], requestTime: Int64, responseTime: Int64,
+        varying: [VaryingField] = [], wasEncoded: Bool = false, bodyLength: Int64 = 0, extent: Extent = .whole
+    ) {
+        self.status = status
+        self.httpVersion = httpVersion
+        self.fields = fields
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.varying = varying
+        self.wasEncoded = wasEncoded
+        self.bodyLength = bodyLength
+        self.extent = extent
+    }
+}
+
+/// One field of the secondary key. `name` in lower case.
+package struct VaryingField: Equatable, Sendable {
+    package var name: String
+    package var value: String?
+
+    package init(name: String, value: String?) {
+        self.name = name
+        self.value = value
+    }
+}

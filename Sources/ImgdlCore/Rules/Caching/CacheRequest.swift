@@ -1,0 +1,53 @@
+/// What the rules of caching need to know of a request.
+package struct CacheRequest: Sendable {
+    package var method: String
+    /// Everything that will be sent, besides what the transport makes itself.
+    package var fields: [HeaderField]
+    package var mode: CacheMode
+    /// Follows a redirect, and so has no use for its body.
+    package var followsRedirects: Bool
+    /// Fields that the transport makes itself, in lower case ("cookie", "authorization"): a response that varies over them
+    /// is never used (features B4).
+    package var unknownFields: [String]
+    /// What the transport makes Authorization of. What was sent with it answers only who has it, too.
+    package var credential: Credential?
+
+    package init(
+        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true, unknownFields: [String] = [],
+        credential: Credential? = nil
+    ) {
+        self.method = method
+        self.fields = fields
+        self.mode = mode
+        self.followsRedirects = followsRedirects
+        self.unknownFields = unknownFields
+        self.credential = credential
+    }
+}
+
+/// Whether a stored response that is stale may take the place of an answer that did not come.
+package enum StaleUse: Equatable, Sendable {
+    case never
+    /// In place of no answer at all: "disconnected" (RFC 9111 section 4.2.4).
+    case whenUnreachable
+    /// In place of an error, too, up to this time, in seconds since 1970 (RFC 5861 section 4).
+    case onError(until: Int64)
+}
+
+/// What becomes of a request, given what is stored. `index`: in the list of what is stored.
+package enum CacheDecision: Equatable, Sendable {
+    /// Ask the server as if there were no cache, with these fields added. `stores`: the answer may be stored.
+    case forward(adding: [HeaderField], stores: Bool)
+    /// Answer with it. `head` has Age. `revalidates`: and validate it in the background (RFC 5861 section 3), with these
+    /// fields added.
+    case answer(index: Int, head: ResponseHead, outcome: CacheOutcome, revalidates: [HeaderField]?)
+    /// Answer the caller's own condition or range without the body, or with this part of it: 304, 206, 416.
+    case answerPart(index: Int, head: ResponseHead, outcome: CacheOutcome, range: Range<Int64>?)
+    /// Ask with these fields added, which may be none; 304: answer with it (RFC 9111 section 4.3). `stale`: whether it may
+    /// stand in for an answer, as `CacheRules.mayUse` says.
+    case validate(index: Int, adding: [HeaderField], stale: StaleUse)
+    /// Ask for the rest, with these fields added; 206: answer with both together (RFC 9111 section 3.4, features B11).
+    case resume(index: Int, adding: [HeaderField])
+    /// only-if-cached, and nothing fits: 504 in RFC 9111 section 5.2.1.7, `notCached` here.
+    case unavailable
+}

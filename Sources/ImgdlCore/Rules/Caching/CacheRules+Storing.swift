@@ -1,0 +1,46 @@
+extension CacheRules {
+    /// What to keep of a response; nil: it must not be stored (section 3). A redirect that is followed is kept without its
+    /// body.
+    package static func stored(
+        _ request: CacheRequest, _ head: ResponseHead, requestTime: Int64, responseTime: Int64
+    ) -> StoredResponse? {
+        guard request.mode != .off, request.method == "GET", !StatusRules.isNeverStored(head.status),
+            !CacheControl(request.fields).noStore
+        else { return nil }
+        let control = CacheControl(head.fields)
+        guard mayStore(head, control), let varying = VaryRules.varying(request, head, control) else { return nil }
+        let isFollowed =
+            request.followsRedirects && RedirectRules.isRedirect(head.status) && head.fields.first(named: "Location") != nil
+        return StoredResponse(
+            status: head.status, httpVersion: head.httpVersion, fields: storable(head.fields, responseTime: responseTime),
+            requestTime: requestTime, responseTime: responseTime, varying: varying, wasEncoded: head.isEncoded,
+            extent: isFollowed ? .headAlone : .whole)
+    }
+
+    private static func mayStore(_ head: ResponseHead, _ control: CacheControl) -> Bool {
+        if control.mustUnderstand {
+            // Section 5.2.2.3: it overrules no-store.
+            guard StatusRules.isUnderstood(head.status) else { return false }
+        } else if control.noStore {
+            return false
+        }
+        return control.isPublic || control.isPrivate || control.maxAge != .absent
+            || head.fields.first(named: "Expires") != nil || StatusRules.isHeuristicallyCacheable(head.status)
+    }
+
+    /// Without the fields of section 3.1, and with a Date (RFC 9110 section 6.6.1).
+    static func storable(_ fields: [HeaderField], responseTime: Int64) -> [HeaderField] {
+        var dropped = hopFields
+        for field in fields where isNamed(field, "Connection") { dropped += listMembers(field.value) }
+        var kept = fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
+        if kept.first(named: "Date") == nil { kept.append(HeaderField("Date", HTTPDate.text(responseTime))) }
+        return kept
+    }
+
+    private static var hopFields: [String] {
+        [
+            "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
+            "proxy-connection", "te", "transfer-encoding", "upgrade",
+        ]
+    }
+}

@@ -1,0 +1,63 @@
+extension CacheRules {
+    /// A stored response after a 304 (section 4.3.4), or after a 200 to a HEAD request (section 4.3.5), whose fields take the
+    /// place of its own. nil: the answer is about another response.
+    package static func validated(
+        _ stored: StoredResponse, by head: ResponseHead, requestTime: Int64, responseTime: Int64
+    ) -> StoredResponse? {
+        if head.status == 304 {
+            guard isAbout(stored, head) else { return nil }
+            return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+        }
+        guard head.status == 200, stored.status == 200, stored.extent == .whole else { return nil }
+        guard hasSameBody(stored, head) else {
+            var stale = stored
+            stale.requestTime = longAgo
+            stale.responseTime = longAgo
+            return stale
+        }
+        return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    /// Before anything that a freshness lifetime reaches: the response is stale from now on.
+    private static var longAgo: Int64 { -(1 << 40) }
+
+    /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked about.
+    private static func isAbout(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
+        if let text = head.fields.first(named: "ETag") {
+            guard let own = stored.fields.first(named: "ETag") else { return false }
+            guard let new = EntityTag(text), let old = EntityTag(own) else { return text == own }
+            // A strong one identifies its response alone, a weak one whatever is equivalent.
+            return new.isWeak ? new.isWeaklyEqual(to: old) : new.isStronglyEqual(to: old)
+        }
+        guard let text = head.fields.first(named: "Last-Modified"), let own = stored.fields.first(named: "Last-Modified")
+        else { return true }
+        return text == own
+    }
+
+    private static func hasSameBody(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
+        for name in ["ETag", "Last-Modified"] {
+            if let text = head.fields.first(named: name), text != stored.fields.first(named: name) { return false }
+        }
+        guard let length = announcedLength(head.fields) else { return true }
+        return length == announcedLength(stored.fields) ?? (stored.wasEncoded ? length : stored.bodyLength)
+    }
+
+    /// Section 3.2: every field of the new head in place of all of the same name, but those that tell how the body was made,
+    /// which stays as it is.
+    static func updated(
+        _ stored: StoredResponse, with fields: [HeaderField], requestTime: Int64, responseTime: Int64
+    ) -> StoredResponse {
+        let new = storable(fields, responseTime: responseTime).filter { field in
+            !bodyFields.contains { equalIgnoringCase($0, field.name) }
+        }
+        var result = stored
+        // An age counts from the answer that had it.
+        result.fields.removeAll { old in isNamed(old, "Age") || new.contains { equalIgnoringCase($0.name, old.name) } }
+        result.fields += new
+        result.requestTime = requestTime
+        result.responseTime = responseTime
+        return result
+    }
+
+    private static var bodyFields: [String] { ["content-length", "content-encoding", "content-range"] }
+}

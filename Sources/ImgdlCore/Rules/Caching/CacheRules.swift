@@ -1,0 +1,140 @@
+/// What RFC 9111 says to a private cache. Pure: times are arguments, in seconds since 1970.
+package enum CacheRules {
+    /// What becomes of a request, given what is stored under its URL.
+    package static func decide(_ request: CacheRequest, _ stored: [StoredResponse], wallTime: Int64) -> CacheDecision {
+        guard request.mode != .off, request.method == "GET" || request.method == "HEAD" else {
+            return .forward(adding: [], stores: false)
+        }
+        let question = Question(request)
+        if question.control.noStore { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
+        if request.mode == .reload { return .forward(adding: question.reloading, stores: true) }
+        // If-Match and If-Unmodified-Since are for the origin alone (section 4.3.2).
+        if question.isForOriginAlone { return question.isOnly ? .unavailable : .forward(adding: [], stores: true) }
+        guard let (index, freshness) = selected(request, stored, wallTime) else {
+            if question.isOnly { return .unavailable }
+            return resumed(question, stored) ?? .forward(adding: question.refreshing, stores: true)
+        }
+        return decide(question, index, stored[index], freshness, wallTime)
+    }
+
+    private static func decide(
+        _ question: Question, _ index: Int, _ stored: StoredResponse, _ freshness: Freshness, _ wallTime: Int64
+    ) -> CacheDecision {
+        let remaining = freshness.remaining(wallTime)
+        let isFresh = remaining > 0
+        let use = question.use(freshness, wallTime)
+        if use != .none || question.request.mode == .only {
+            let outcome: CacheOutcome = isFresh ? .hit : .stale
+            let answer = question.answer(index, stored, freshness, outcome, wallTime)
+            guard let answer else { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
+            guard use == .whileRevalidating, case .answer(_, let head, _, _) = answer else { return answer }
+            let fields = question.isOnly ? nil : validators(freshness)
+            return .answer(index: index, head: head, outcome: outcome, revalidates: fields)
+        }
+        if question.isOnly { return .unavailable }
+        // The caller's own condition goes to the server as it is: its 304 is the caller's.
+        if question.isConditional || question.range != nil || question.request.method != "GET" {
+            return .forward(adding: question.refreshing, stores: true)
+        }
+        let fields = validators(freshness) + question.refreshing
+        let stale = question.staleUse(freshness, wallTime)
+        if fields.isEmpty, stale == .never { return .forward(adding: [], stores: true) }
+        return .validate(index: index, adding: fields, stale: stale)
+    }
+
+    /// The newest whole response that matches, by Date (section 4.1).
+    private static func selected(
+        _ request: CacheRequest, _ stored: [StoredResponse], _ wallTime: Int64
+    ) -> (Int, Freshness)? {
+        var newest: (index: Int, freshness: Freshness)?
+        for (index, response) in stored.enumerated() {
+            guard isAnswer(response, to: request), VaryRules.matches(request, response.varying) else { continue }
+            let freshness = Freshness(response, wallTime: wallTime)
+            if let newest, newest.freshness.date >= freshness.date { continue }
+            newest = (index, freshness)
+        }
+        return newest
+    }
+
+    private static func isAnswer(_ stored: StoredResponse, to request: CacheRequest) -> Bool {
+        switch stored.extent {
+        case .whole: true
+        case .headAlone: request.followsRedirects
+        case .beginning: false
+        }
+    }
+
+    private static func resumed(_ question: Question, _ stored: [StoredResponse]) -> CacheDecision? {
+        let request = question.request
+        guard request.method == "GET", !question.isConditional, question.range == nil else { return nil }
+        for (index, response) in stored.enumerated() {
+            guard case .beginning = response.extent, VaryRules.matches(request, response.varying),
+                let fields = ResumeRules.fields(for: response)
+            else { continue }
+            return .resume(index: index, adding: fields + question.refreshing)
+        }
+        return nil
+    }
+
+    /// Section 4.3.1: both, where both are known.
+    private static func validators(_ freshness: Freshness) -> [HeaderField] {
+        var fields: [HeaderField] = []
+        if let etag = freshness.etag { fields.append(HeaderField("If-None-Match", etag)) }
+        if let lastModified = freshness.lastModified, freshness.modified != nil {
+            fields.append(HeaderField("If-Modified-Since", lastModified))
+        }
+        return fields
+    }
+
+    /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4), and none
+    /// of the fields that no-cache names (section 5.2.2.4).
+    package static func head(of stored: StoredResponse, outcome: CacheOutcome, wallTime: Int64) -> ResponseHead {
+        head(of: stored, Freshness(stored, wallTime: wallTime), outcome, wallTime)
+    }
+
+    static func head(
+        of stored: StoredResponse, _ freshness: Freshness, _ outcome: CacheOutcome, _ wallTime: Int64
+    ) -> ResponseHead {
+        var fields = stored.fields
+        if outcome == .hit || outcome == .stale {
+            let hidden = freshness.control.noCacheFields
+            fields.removeAll { field in isNamed(field, "Age") || hidden.contains { equalIgnoringCase($0, field.name) } }
+            let age = min(CacheControl.greatestSeconds, freshness.age(wallTime))
+            fields.append(HeaderField("Age", String(age)))
+        }
+        let isCounted = stored.extent == .whole && !stored.wasEncoded
+        let length = isCounted ? stored.bodyLength : announcedLength(stored.fields)
+        var head = ResponseHead(
+            status: stored.status, httpVersion: stored.httpVersion, fields: fields, contentLength: length,
+            isEncoded: stored.wasEncoded)
+        head.outcome = outcome
+        return head
+    }
+
+    static func announcedLength(_ fields: [HeaderField]) -> Int64? {
+        fields.first(named: "Content-Length").flatMap { ByteRange.number(Substring($0)) }
+    }
+
+    /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server could not
+    /// be reached.
+    package static func mayUse(
+        _ stored: StoredResponse, stale: StaleUse, insteadOf status: Int32?, wallTime: Int64
+    ) -> Bool {
+        switch (stale, status) {
+        case (.never, _), (.whenUnreachable, _?): return false
+        case (.whenUnreachable, nil): return true
+        case (.onError(let until), nil): return wallTime <= until
+        // RFC 5861 section 4 counts these as errors.
+        case (.onError(let until), let status?): return wallTime <= until && [500, 502, 503, 504].contains(status)
+        }
+    }
+
+    /// What an answer to a method that is not safe makes invalid besides the URL that was asked (section 4.4): Location and
+    /// Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even the URL.
+    /// A method that is not known is not safe.
+    package static func invalidates(method: String, _ head: ResponseHead) -> [String]? {
+        let safeMethods = ["GET", "HEAD", "OPTIONS", "TRACE"]
+        guard !safeMethods.contains(method), (200...399).contains(head.status) else { return nil }
+        return head.fields.filter { isNamed($0, "Location") || isNamed($0, "Content-Location") }.map(\.value)
+    }
+}

@@ -1,0 +1,25 @@
+/// An ETag (RFC 9110 section 8.8.3).
+struct EntityTag: Equatable {
+    let isWeak: Bool
+    /// With its quotes.
+    let opaque: String
+
+    /// nil for what is no entity tag: it is still sent back as it came, but equal to nothing.
+    init?(_ text: String) {
+        var bytes = text.utf8[...]
+        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes = bytes.dropFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes = bytes.dropLast() }
+        isWeak = bytes.starts(with: "W/".utf8)
+        if isWeak { bytes = bytes.dropFirst(2) }
+        let quote = UInt8(ascii: "\"")
+        guard bytes.count >= 2, bytes.first == quote, bytes.last == quote else { return nil }
+        let isValid = bytes.dropFirst().dropLast().allSatisfy { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) }
+        guard isValid else { return nil }
+        opaque = String(Substring(bytes))
+    }
+
+    /// Both strong and the same (section 8.8.3.2).
+    func isStronglyEqual(to other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
+
+    func isWeaklyEqual(to other: EntityTag) -> Bool { opaque == other.opaque }
+}

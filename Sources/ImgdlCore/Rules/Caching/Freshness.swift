@@ -1,0 +1,132 @@
+/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one pass.
+/// Times are seconds since 1970.
+struct Freshness {
+    let control: CacheControl
+    /// Date; the time of receiving where there is none that can be read.
+    let date: Int64
+    /// Seconds from `date` on.
+    let lifetime: Int64
+    let etag: String?
+    let lastModified: String?
+    /// In seconds, where it is a date.
+    let modified: Int64?
+    private let initialAge: Int64
+    private let responseTime: Int64
+
+    init(_ stored: StoredResponse, wallTime: Int64) {
+        var control = CacheControl()
+        var dateText: String?
+        var ageText: String?
+        var expires = Expires.absent
+        var etag: String?
+        var lastModified: String?
+        for field in stored.fields {
+            switch field.name.utf8.count {
+            case 3 where ageText == nil && isNamed(field, "Age"): ageText = field.value
+            case 4 where dateText == nil && isNamed(field, "Date"): dateText = field.value
+            case 4 where etag == nil && isNamed(field, "ETag"): etag = field.value
+            case 7 where isNamed(field, "Expires"): expires.add(field.value, wallTime)
+            case 13 where isNamed(field, "Cache-Control"): control.add(field.value)
+            case 13 where lastModified == nil && isNamed(field, "Last-Modified"): lastModified = field.value
+            default: break
+            }
+        }
+        let date = dateText.flatMap { Self.seconds($0, wallTime) } ?? stored.responseTime
+        let modified = lastModified.flatMap { Self.seconds($0, wallTime) }
+        self.control = control
+        self.date = date
+        self.etag = etag
+        self.lastModified = lastModified
+        self.modified = modified
+        lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
+        responseTime = stored.responseTime
+        initialAge = Self.initialAge(stored, date: date, age: ageText)
+    }
+
+    /// Section 4.2.3.
+    func age(_ wallTime: Int64) -> Int64 { initialAge + max(0, wallTime - responseTime) }
+
+    /// Seconds it will still be fresh; past its freshness, negative or 0.
+    func remaining(_ wallTime: Int64) -> Int64 { lifetime - age(wallTime) }
+
+    /// As a cache reads dates: case is passed over (section 4.2).
+    static func seconds(_ text: String, _ wallTime: Int64) -> Int64? {
+        HTTPDate.seconds(text, wallTime: wallTime, ignoringCase: true)
+    }
+
+    private enum Expires: Equatable {
+        case absent
+        case invalid
+        case at(Int64)
+
+        mutating func add(_ value: String, _ wallTime: Int64) {
+            let new = Freshness.seconds(value, wallTime).map(Self.at) ?? .invalid
+            self = self == .absent || self == new ? new : .invalid
+        }
+    }
+
+    /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself counts
+    /// as stale.
+    private static func lifetime(
+        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64, modified: Int64?
+    ) -> Int64 {
+        switch control.maxAge {
+        case .of(let seconds): return seconds
+        case .invalid: return 0
+        case .absent: break
+        }
+        switch expires {
+        case .at(let time): return max(0, time - date)
+        case .invalid: return 0
+        case .absent: break
+        }
+        guard let modified, StatusRules.isHeuristicallyCacheable(status) || control.isPublic else { return 0 }
+        return min(max(0, (date - modified) / 10), greatestGuess)
+    }
+
+    /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that would
+    /// be a year, in which nobody could withdraw it; a week costs one validation of a few hundred bytes.
+    private static let greatestGuess: Int64 = 7 * 86_400
+
+    private static func initialAge(_ stored: StoredResponse, date: Int64, age: String?) -> Int64 {
+        let apparent = max(0, stored.responseTime - date)
+        // The first member counts, and where it is no number the field is passed over (section 5.1).
+        let first = age.flatMap { text in text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first }
+        let value = first.flatMap { CacheControl.deltaSeconds(trimmed(Substring($0))) } ?? 0
+        return max(apparent, value + max(0, stored.responseTime - stored.requestTime))
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        var text = text
+        while let first = text.utf8.first, first == 0x20 || first == 0x09 { text = text.dropFirst() }
+        while let last = text.utf8.last, last == 0x20 || last == 0x09 { text = text.dropLast() }
+        return text
+    }
+}
+
+/// What status codes say about caching (RFC 9110 section 15.1, RFC 6585).
+enum StatusRules {
+    static func isHeuristicallyCacheable(_ status: Int32) -> Bool {
+        switch status {
+        case 200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501: true
+        default: false
+        }
+    }
+
+    /// Codes whose meaning for caches this one implements (RFC 9111 section 3): those of RFC 9110.
+    static func isUnderstood(_ status: Int32) -> Bool {
+        switch status {
+        case 200...205, 300...303, 305, 307, 308, 400...411, 413...415, 417, 421, 422, 426, 500...505: true
+        default: false
+        }
+    }
+
+    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another proxy's
+    /// demand; and those that RFC 6585 forbids to store.
+    static func isNeverStored(_ status: Int32) -> Bool {
+        switch status {
+        case ..<200, 206, 304, 407, 412, 416, 428, 429, 431, 511: true
+        default: false
+        }
+    }
+}
