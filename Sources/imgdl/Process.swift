@@ -85,6 +85,7 @@ enum Process {
         _ = HandleTable.shared
         _ = InlineExecutor.shared
         _ = codec
+        Cache.prepare()
         lock.withLock { live.removeAll() }
         pthread_atfork(
             {
