@@ -48,7 +48,8 @@ let package = Package(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
         .target(
-            name: "FuzzTargets", dependencies: ["imgdl", "CImgdl", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
+            name: "FuzzTargets",
+            dependencies: ["imgdl", "CImgdl", "CCodecs", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
             path: "Tests/Fuzz/Targets"),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
 
@@ -61,6 +62,8 @@ let package = Package(
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
         .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
+        .executableTarget(name: "imgdl-cache-crash", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
+        .executableTarget(name: "imgdl-cache-bench", dependencies: ["ImgdlCache", "ImgdlCore"], path: "bench/cache"),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),

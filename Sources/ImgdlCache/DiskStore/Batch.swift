@@ -5,6 +5,7 @@ struct Batch {
     private(set) var changes: [IndexChange] = []
     /// Of the last change.
     private(set) var number: Int64 = 0
+    /// With a file.
     private(set) var bodyCount = 0
 
     /// So many that the disk did not take: simply everything is removed once it works.
@@ -20,7 +21,7 @@ struct Batch {
     }
 
     mutating func add(_ change: IndexChange, _ number: Int64) {
-        if case .insert = change { bodyCount += 1 }
+        if case .insert(let body) = change, body.file != nil { bodyCount += 1 }
         changes.append(change)
         self.number = max(self.number, number)
     }

@@ -17,6 +17,8 @@ final class DiskBody: @unchecked Sendable {
     var length: Int64 = 0
     var state = State.writing
     var number: Int64 = 0
+    /// When its last byte came, in seconds since 1970.
+    var time: Int64 = 0
     var response = StoredResponse(status: 0, httpVersion: 0, fields: [], requestTime: 0, responseTime: 0)
     /// While the memory tier has them anyway, look-ups need not wait for the file.
     var slices: [BodySlice]?

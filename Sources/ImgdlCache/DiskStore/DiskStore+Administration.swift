@@ -30,7 +30,7 @@ extension DiskStore {
         statistics.damaged = state.0.damaged
     }
 
-    /// Evicts, removes what is too old and what has no entry, until there is nothing of that left to do. For tests.
+    /// As `Cache.finishBackgroundWork`.
     func finishBackgroundWork() throws(Failure) {
         try onWriter { writer in while writer.backgroundStep() {} }
     }

@@ -144,9 +144,11 @@ final class DiskStore: @unchecked Sendable {
 
     /// `slices`: the whole body, when somebody else keeps it in memory anyway.
     func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) {
+        let time = clock.wallTime()
         lock.withLock {
             guard !body.isGivenUp else { return }
             body.slices = slices
+            body.time = time
             post(.change(.insert(body), number: state.changes.insert(body, response)))
         }
     }

@@ -103,7 +103,7 @@ extension DiskWriter {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
                 let entry = StoredEntry(id: body.id, response: body.response)
-                outcome.gone += try index.insert(entry, key: body.key, checksum: checksum, time: time)
+                outcome.gone += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
             case .update(let id, let response): try index.update(id, response, time: time)
             case .remove(let id): if try index.remove(id) { outcome.gone.append(id) }
@@ -197,15 +197,18 @@ extension DiskWriter {
     private func probe() throws(DiskError) {
         guard let path = writerFolder?.body(EntryID(rawValue: 0)) else { throw DiskError("make a body", ENOENT) }
         let descriptor = try tuning.disk.create(path)
+        let other = "\(path)-"
         defer {
             close(descriptor)
             unlink(path)
+            unlink(other)
         }
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
         defer { bytes.deallocate() }
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
         try tuning.disk.write(descriptor, UnsafeRawBufferPointer(bytes), path)
         try tuning.disk.synchronize(descriptor, path)
+        try tuning.disk.rename(path, other)
     }
 
     private func announceWritable() {

@@ -2,8 +2,8 @@ import CStore
 import Glibc
 import ImgdlCore
 
-/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then synced,
-/// then named, then told to the index in one short transaction.
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then
+/// synced, then named, then told to the index in one short transaction.
 final class DiskWriter {
     static let manyUses = 1_024
     /// How long uses wait for others.
@@ -43,7 +43,7 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if batch.bodyCount >= tuning.batchBodies { commit() }
+                    if batch.bodyCount >= tuning.batchBodies || batch.changes.count >= tuning.batchChanges { commit() }
                 }
                 if let deadline, MonotonicClock().now() >= deadline { commit() }
             case .deadline: commit()
@@ -156,9 +156,9 @@ final class DiskWriter {
         let (changes, uses) = store.withState { ($0.changes, $0.uses) }
         let found = try? Candidates(key, changes, uses, index, usedSince: oldestUse, damaged: { _ in }).list.first
         guard let found else { return nil }
-        let usedTime = found.usedTime == .max ? store.clock.wallTime() : found.usedTime
         return CachedResponse(
-            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime, usedTime: usedTime)
+            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
+            usedTime: found.usedTime)
     }
 
     /// What was last used before that is as good as gone.

@@ -1,8 +1,9 @@
 import Glibc
 import ImgdlCore
 
-/// Removes what processes have left that were killed: the folders of their writers, and bodies that the index does not know.
-/// What a living process is writing is in its own folder, and what it is about to tell the index is under its lock.
+/// Removes what processes have left that were killed: the folders of their writers, and bodies that the index does not
+/// know. What a living process is writing is in its own folder, and what it is about to tell the index is under its
+/// lock.
 struct OrphanSearch {
     private let dead: [WriterFolder]
     private var nextShard = 0
@@ -40,7 +41,7 @@ struct OrphanSearch {
         guard let lock = try? FileLock(folder.lock, .exclusive) else { return false }
         defer { withExtendedLifetime(lock) {} }
         // While they were being listed some may have become known.
-        for id in unknown where try !index.contains(id) { unlink(folder.body(id)) }
+        for id in unknown where try !index.contains(id) { unlink("\(folder.shard(shard))/\(Folder.name(of: id))") }
         return true
     }
 }

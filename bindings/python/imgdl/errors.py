@@ -55,6 +55,7 @@ class Code(IntEnum):
     CONTENT_ENCODING = _native.IMGDL_ERROR_CONTENT_ENCODING
     ADDRESS_REFUSED = _native.IMGDL_ERROR_ADDRESS_REFUSED
     TLS_PIN = _native.IMGDL_ERROR_TLS_PIN
+    NOT_CACHED = _native.IMGDL_ERROR_NOT_CACHED
     BODY_LIMIT = _native.IMGDL_ERROR_BODY_LIMIT
     HEADER_LIMIT = _native.IMGDL_ERROR_HEADER_LIMIT
     PIXEL_LIMIT = _native.IMGDL_ERROR_PIXEL_LIMIT
@@ -156,7 +157,7 @@ class ImageError(Error):
 
 
 class LimitError(Error):
-    """More body bytes, header bytes, pixels or frames than allowed."""
+    """More bytes, pixels, frames, scans, memory or time than allowed: the code tells of what."""
 
 
 _TYPES = {

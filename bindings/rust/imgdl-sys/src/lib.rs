@@ -116,6 +116,7 @@ pub const IMGDL_ERROR_REDIRECT_REFUSED: imgdl_status = 2212;
 pub const IMGDL_ERROR_CONTENT_ENCODING: imgdl_status = 2213;
 pub const IMGDL_ERROR_ADDRESS_REFUSED: imgdl_status = 2214;
 pub const IMGDL_ERROR_TLS_PIN: imgdl_status = 2215;
+pub const IMGDL_ERROR_NOT_CACHED: imgdl_status = 2216;
 pub const IMGDL_ERROR_BODY_LIMIT: imgdl_status = 2300;
 pub const IMGDL_ERROR_HEADER_LIMIT: imgdl_status = 2301;
 pub const IMGDL_ERROR_PIXEL_LIMIT: imgdl_status = 2302;
