@@ -204,6 +204,8 @@ final class CurlTransfer {
             do throws(Failure) {
                 let head = try parser.head()
                 status = head.status
+                // Asked before each piece of the body. Newer versions of curl do not look again: they fail as before.
+                if head.remainingCoding != nil { handle?.set(CURLOPT_HTTP_CONTENT_DECODING, 0) }
                 guard !mayBeAnswered(head.status) else {
                     heldHead = head
                     return true

@@ -47,9 +47,11 @@ struct ResponseHeadParser {
 
     /// Valid when complete.
     func head() throws(Failure) -> ResponseHead {
-        ResponseHead(
+        var head = ResponseHead(
             status: status, httpVersion: version, fields: fields, contentLength: try contentLength(),
-            isEncoded: isEncoded)
+            isEncoded: unknownCoding == nil && codings("Content-Encoding").contains { !equalIgnoringCase($0, "identity") })
+        head.remainingCoding = unknownCoding
+        return head
     }
 
     private mutating func endOfHead() -> Step {
@@ -93,13 +95,17 @@ struct ResponseHeadParser {
         return length
     }
 
-    private var isEncoded: Bool {
-        fields.contains { field in
-            guard equalIgnoringCase(field.name, "Content-Encoding") else { return false }
-            return field.value.utf8.split(separator: UInt8(ascii: ",")).contains { coding in
-                let name = Self.trimmed(coding)
-                return !name.isEmpty && !equalIgnoringCase(Self.text(name), "identity")
-            }
+    /// One that curl gives up at: the body is to come as it was sent (RFC 9110 section 8.4).
+    private var unknownCoding: String? {
+        let known = ["identity", "gzip", "x-gzip", "deflate", "br", "zstd", "chunked"]
+        return (codings("Content-Encoding") + codings("Transfer-Encoding")).first { coding in
+            !known.contains { equalIgnoringCase($0, coding) }
+        }
+    }
+
+    private func codings(_ name: String) -> [String] {
+        fields.filter { equalIgnoringCase($0.name, name) }.flatMap { field in
+            field.value.utf8.split(separator: UInt8(ascii: ",")).map { Self.text(Self.trimmed($0)) }.filter { !$0.isEmpty }
         }
     }
 

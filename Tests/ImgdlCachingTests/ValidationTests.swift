@@ -116,6 +116,24 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 1)
     }
 
+    /// RFC 9111 section 3.3: what came of a body answers ranges within it, and never the whole.
+    func testARangeThatTheServerGave() throws {
+        let fields = [("Cache-Control", "max-age=60"), ("Content-Range", "bytes 100-199/\(bytes.count)")]
+        network.answers { [bytes] _ in Reply(206, fields, Array(bytes[100..<200])) }
+        _ = try get("/a", fields: [HeaderField("Range", "bytes=100-199")])
+        let part = try get("/a", fields: [HeaderField("Range", "bytes=110-119")])
+        XCTAssertEqual(part.response?.head.status, 206)
+        XCTAssertEqual(part.response?.head.outcome, .hit)
+        XCTAssertEqual(part.field("Content-Range"), "bytes 110-119/\(bytes.count)")
+        XCTAssertEqual(part.bytes, Array(bytes[110..<120]))
+        XCTAssertEqual(network.count, 1)
+        _ = try get("/a", fields: [HeaderField("Range", "bytes=150-200")])
+        XCTAssertEqual(network.count, 2)
+        serve("\"1\"", [])
+        XCTAssertEqual(try get("/a").bytes, bytes)
+        XCTAssertEqual(network.count, 3)
+    }
+
     // MARK: RFC 5861
 
     func testStaleWhileRevalidateAnswersAtOnceAndValidatesOnce() throws {

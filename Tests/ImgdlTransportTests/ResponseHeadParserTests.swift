@@ -77,6 +77,9 @@ final class ResponseHeadParserTests: XCTestCase {
             XCTAssertEqual(
                 try parse(["HTTP/1.1 200 OK", "Content-Encoding: \(value)", ""]).1.get().isEncoded, isEncoded)
         }
+        let unknown = try parse(["HTTP/1.1 200 OK", "Content-Encoding: gzip, Rot13", ""]).1.get()
+        XCTAssertEqual(unknown.remainingCoding, "Rot13")
+        XCTAssertFalse(unknown.isEncoded, "nothing of it is undone")
     }
 
     func testInterimHeadsCountForTheLimitOnly() throws {

@@ -138,6 +138,7 @@ final class Index {
         case .whole: 0
         case .beginning: 1
         case .headAlone: 2
+        case .part: 0
         }
     }
 

@@ -31,6 +31,11 @@ enum ResponseCoding {
         case .beginning(let total?):
             writer.number(3)
             writer.number(total)
+        case .part(let range, let total):
+            writer.number(4)
+            writer.number(range.lowerBound)
+            writer.number(range.upperBound)
+            writer.number(total ?? -1)
         }
         writer.number(Int64(response.fields.count))
         for field in response.fields {
@@ -87,8 +92,15 @@ enum ResponseCoding {
         case 1: .headAlone
         case 2: .beginning(total: nil)
         case 3: reader.number().map { .beginning(total: $0) }
+        case 4: part(&reader)
         default: nil
         }
+    }
+
+    private static func part(_ reader: inout ByteReader) -> StoredResponse.Extent? {
+        guard let start = reader.number(), let end = reader.number(), start >= 0, start < end, let total = reader.number()
+        else { return nil }
+        return .part(start..<end, total: total < 0 ? nil : total)
     }
 
     private static func seal(of content: [UInt8], _ row: RowIdentity) -> Int64 {

@@ -115,7 +115,6 @@ final class CacheExchange {
         switch end {
         case .whole:
             response.bodyLength = Int64(written)
-            response.extent = .whole
             writer.finish(response)
             entry = StoredEntry(id: writer.id, response: response)
         case .broken:

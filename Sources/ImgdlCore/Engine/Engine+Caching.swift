@@ -195,7 +195,7 @@ extension Engine {
     }
 
     /// Bytes that are there already count like received ones.
-    private func adopt(_ slices: [BodySlice], _ id: TransferID, _ transfer: ActiveTransfer) {
+    func adopt(_ slices: [BodySlice], _ id: TransferID, _ transfer: ActiveTransfer) {
         for slice in slices {
             if let size = slice.withBytes({ transfer.probe($0, codec) }) { downloads.probed(id, size) }
         }
@@ -269,140 +269,6 @@ extension Engine {
         let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
         while measurements.count <= slot { measurements.append(nil) }
         measurements[slot] = TransferMeasurement()
-    }
-
-    // MARK: The server's answers
-
-    /// What was consulted about goes to the server.
-    func send(_ id: TransferID) {
-        guard let transfer = transfer(id) else { return }
-        if !transfer.isSent { observeStart(id) }
-        transfer.isSent = true
-        transfer.exchange?.begin(clock.wallTime())
-        transport?.start(id, transportRequest(id, transfer))
-    }
-
-    /// A head that is not the answer, or not as it came: nil where it is as if there were no cache.
-    func receiveForCache(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) -> ResponseHead? {
-        guard let exchange = transfer.exchange, let store else { return head }
-        exchange.responseTime = clock.wallTime()
-        exchange.head = head
-        freshen(head, transfer)
-        switch exchange.plan {
-        case .fetch: break
-        case .validate(let entry, let stale):
-            if head.status == 304 {
-                validated(id, entry, head, exchange, store)
-                return nil
-            }
-            let mayUse = CacheRules.mayUse(
-                entry.response, stale: stale, insteadOf: head.status, wallTime: clock.wallTime())
-            if mayUse {
-                exchange.replacement = CacheExchange.Replacement(entry: entry, outcome: .stale)
-                downloads.storedTakesOver(id, clock.now())
-                return nil
-            }
-        case .resume(let entry, let kept):
-            switch ResumeRules.answer(to: entry.response, head) {
-            case .continues(var whole):
-                whole.outcome = .resumed
-                exchange.head = whole
-                transfer.kept = kept
-                store.count(.resumed)
-                return whole
-            case .whole: break
-            case .refetch:
-                store.remove(entry.id)
-                exchange.forget()
-                downloads.asksAgain(id, clock.now())
-                return nil
-            }
-        }
-        return head
-    }
-
-    private func validated(
-        _ id: TransferID, _ entry: StoredEntry, _ head: ResponseHead, _ exchange: CacheExchange, _ store: any Store
-    ) {
-        let updated = CacheRules.validated(
-            entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-        guard let updated else {
-            // Not about what is stored: it says nothing.
-            exchange.forget()
-            return downloads.asksAgain(id, clock.now())
-        }
-        store.update(entry.id, updated)
-        exchange.replacement = CacheExchange.Replacement(
-            entry: StoredEntry(id: entry.id, response: updated), outcome: .validated)
-        downloads.storedTakesOver(id, clock.now())
-    }
-
-    /// The bytes that are kept come before those that the server sends.
-    func playKept(_ id: TransferID, _ transfer: ActiveTransfer) {
-        guard let kept = transfer.kept.take(), downloads.disposition(id) == .receive else { return }
-        adopt(kept, id, transfer)
-        transfer.exchange?.write(transfer)
-    }
-
-    /// The rules want the response stored.
-    func store(_ id: TransferID) {
-        guard let transfer = transfer(id), let exchange = transfer.exchange, let store else { return }
-        if exchange.beginWriting(store, isRedirect: downloads.isRedirecting(id)) { downloads.stores(id) }
-        exchange.write(transfer)
-        exchange.settle(transfer)
-    }
-
-    /// A HEAD's answer says whether what is stored is still good (RFC 9111 section 4.3.5).
-    private func freshen(_ head: ResponseHead, _ transfer: ActiveTransfer) {
-        guard let exchange = transfer.exchange, exchange.request.method == "HEAD", head.status == 200 else { return }
-        for entry in exchange.known {
-            let updated = CacheRules.validated(
-                entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
-            if let updated { store?.update(entry.id, updated) }
-        }
-    }
-
-    /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), whatever the
-    /// request's mode.
-    func invalidate(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) {
-        guard let store, let transport, let references = CacheRules.invalidates(
-            method: transfer.redirect?.method ?? transfer.outgoing?.method ?? transfer.request.method, head)
-        else { return }
-        store.remove(key: transfer.url.cacheKey)
-        for reference in references {
-            guard let url = try? transport.resolveReference(reference, against: transfer.url),
-                url.isSameOrigin(as: transfer.url)
-            else { continue }
-            store.remove(key: url.cacheKey)
-        }
-    }
-
-    /// Before the end of a body that is wanted is told: it is stored, and compared with what was.
-    func endBody(_ id: TransferID, _ transfer: ActiveTransfer) {
-        guard let exchange = transfer.exchange, downloads.disposition(id) == .receive else { return }
-        exchange.end(isWhole: true, transfer)
-        if let snapshot = exchange.snapshot, downloads.comparesWithStored(id), transfer.holds(snapshot) {
-            downloads.isUnchanged(id)
-        }
-    }
-
-    /// Of a body that was resumed: what came is not what was announced.
-    func resumedWrongly(_ transfer: ActiveTransfer) -> Failure? {
-        guard case .resume = transfer.exchange?.plan, transfer.response?.head.outcome == .resumed,
-            transfer.expected >= 0, transfer.received != transfer.expected
-        else { return nil }
-        return transfer.received < transfer.expected
-            ? Failure(.truncated, "the rest of the body ends after \(transfer.received) of \(transfer.expected) bytes")
-            : Failure(.protocolError, "the server sent more than the rest of the body")
-    }
-
-    /// The picture may be handed out again.
-    func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
-        guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,
-            let entry = exchange.entry, entry.response.extent == .whole, let options = downloads.decodeOptions(id, variant: variant),
-            transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
-        else { return }
-        images.keep(image, options, of: entry, key: exchange.key)
     }
 }
 

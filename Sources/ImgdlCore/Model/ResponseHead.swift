@@ -8,6 +8,8 @@ package struct ResponseHead: Equatable, Sendable {
     package var contentLength: Int64?
     /// A Content-Encoding other than identity is being undone: decoded bytes cannot be compared with `contentLength`.
     package var isEncoded: Bool
+    /// A Content-Encoding that nobody here can undo: the body comes as it was sent.
+    package var remainingCoding: String?
     package var outcome = CacheOutcome.network
 
     package init(

@@ -7,6 +7,9 @@ package struct StoredResponse: Equatable, Sendable {
         /// The first bytes of a body that broke off; `total`: of how many, nil when the server did not tell. Used to resume,
         /// never to answer.
         case beginning(total: Int64?)
+        /// What a 206 brought of the body for the caller's own Range: these bytes, of so many (nil: unknown). Answers ranges
+        /// within it.
+        case part(Range<Int64>, total: Int64?)
         /// A redirect that was followed: nobody received its body. Answers those alone who follow it, too.
         case headAlone
     }

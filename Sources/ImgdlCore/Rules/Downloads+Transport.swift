@@ -183,6 +183,7 @@ extension Downloads {
         transfers[id].hasHead = true
         transfers[id].expected = ResponseRules.expectedBytes(head)
         transfers[id].mediaType = head.mediaType
+        transfers[id].remainingCoding = head.remainingCoding
         transfers[id].retryAfter = retryAfter
         var doom: Failure?
         var isAccepted = false
@@ -214,8 +215,8 @@ extension Downloads {
     func refusal(_ subscriber: SubscriberID) -> Failure? {
         let id = subscribers[subscriber].transfer
         let refusal = ResponseRules.refusal(
-            status: transfers[id].status, mediaType: transfers[id].mediaType, subscribers[subscriber].options,
-            request: transfers[id].request)
+            status: transfers[id].status, mediaType: transfers[id].mediaType, coding: transfers[id].remainingCoding,
+            subscribers[subscriber].options, request: transfers[id].request)
         if let refusal { return refusal }
         let isKnown = transfers[id].outcome.isCached || transfers[id].cache.isUnchanged
         return isKnown && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil

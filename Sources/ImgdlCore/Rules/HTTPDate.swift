@@ -17,32 +17,32 @@ package enum HTTPDate {
 
     /// Sun, 06 Nov 1994 08:49:37 GMT
     private static func fixed(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
-        guard let weekday = reader.name(of: shortDays), reader.skip(", "), let day = reader.number(2), reader.skip(" "),
+        guard reader.name(of: shortDays) != nil, reader.skip(", "), let day = reader.number(2), reader.skip(" "),
             let month = reader.name(of: months), reader.skip(" "), let year = reader.number(4), reader.skip(" "),
             let time = reader.time(), reader.skip(" GMT")
         else { return nil }
-        return seconds(year, month, day, weekday, time)
+        return seconds(year, month, day, time)
     }
 
     /// Sunday, 06-Nov-94 08:49:37 GMT
     private static func longDay(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
-        guard let weekday = reader.name(of: longDays), reader.skip(", "), let day = reader.number(2), reader.skip("-"),
+        guard reader.name(of: longDays) != nil, reader.skip(", "), let day = reader.number(2), reader.skip("-"),
             let month = reader.name(of: months), reader.skip("-"), let short = reader.number(2), reader.skip(" "),
             let time = reader.time(), reader.skip(" GMT")
         else { return nil }
         let present = year(at: wallTime)
         var year = present - present % 100 + short
         if year > present + 50 { year -= 100 } else if year <= present - 50 { year += 100 }
-        return seconds(year, month, day, weekday, time)
+        return seconds(year, month, day, time)
     }
 
     /// Sun Nov  6 08:49:37 1994
     private static func asctime(_ reader: inout Reader, _ wallTime: Int64) -> Int64? {
-        guard let weekday = reader.name(of: shortDays), reader.skip(" "), let month = reader.name(of: months),
+        guard reader.name(of: shortDays) != nil, reader.skip(" "), let month = reader.name(of: months),
             reader.skip(" "), let day = reader.skip(" ") ? reader.number(1) : reader.number(2), reader.skip(" "),
             let time = reader.time(), reader.skip(" "), let year = reader.number(4)
         else { return nil }
-        return seconds(year, month, day, weekday, time)
+        return seconds(year, month, day, time)
     }
 
     /// In the first of the formats; the years 1 to 9999, others as the nearest of them.
@@ -80,12 +80,9 @@ package enum HTTPDate {
         return (year, month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
     }
 
-    private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64, _ weekday: Int64, _ time: Int64) -> Int64? {
+    private static func seconds(_ year: Int64, _ month: Int64, _ day: Int64, _ time: Int64) -> Int64? {
         guard year >= 1, day >= 1, day <= length(of: month, year) else { return nil }
-        let days = daysSince1970(year, month + 1, day)
-        // 1970 began on a Thursday.
-        guard (days % 7 + 11) % 7 == weekday else { return nil }
-        return days * 86_400 + time
+        return daysSince1970(year, month + 1, day) * 86_400 + time
     }
 
     private static func length(of month: Int64, _ year: Int64) -> Int64 {

@@ -2,12 +2,17 @@
 package enum ResponseRules {
     package static func isSuccess(_ status: Int32) -> Bool { (200...299).contains(status) }
 
-    /// Why a subscriber does not take this response for an answer, by its status first, then by its type; nil when it
-    /// does (features B19, C9, C10). `mediaType`: as of `ResponseHead`.
+    /// Why a subscriber does not take this response for an answer, by its status first, then by its coding and its type; nil
+    /// when it does (features B19, C9, C10). `mediaType`: as of `ResponseHead`; `coding`: what is left of them on the body,
+    /// which is no matter to those who want the body alone.
     package static func refusal(
-        status: Int32, mediaType: String, _ options: SubscriberOptions, request: TransferRequest
+        status: Int32, mediaType: String, coding: String? = nil, _ options: SubscriberOptions, request: TransferRequest
     ) -> Failure? {
         if !accepts(status, options, request: request) { return failure(status: status, request: request) }
+        if let coding, options.decode != nil {
+            let shown = String(coding.prefix(40))
+            return Failure(.contentEncoding, "the body has the coding “\(shown)”, which cannot be undone", status: status)
+        }
         guard let types = options.validation.contentTypes, !ContentTypeRules.accepts(mediaType, types) else { return nil }
         let shown = String(mediaType.prefix(80))
         return Failure(

@@ -96,6 +96,7 @@ struct Transfer {
     var expected: Int64 = -1
     /// Of the final response, in lower case, without parameters.
     var mediaType = ""
+    var remainingCoding: String?
     /// Known to end in this, once what is left of the body has been read.
     var doom: Failure?
     /// Bytes of that rest.
@@ -174,6 +175,7 @@ struct Transfer {
         answered = nil
         expected = -1
         mediaType = ""
+        remainingCoding = nil
         doom = nil
         drained = 0
         retryAfter = nil

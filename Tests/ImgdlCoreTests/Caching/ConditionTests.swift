@@ -145,6 +145,42 @@ final class ConditionTests: CacheTestCase {
         }
     }
 
+    /// Section 3.3: "A cache MUST NOT use an incomplete response to answer requests unless the response has been made
+    /// complete, or the request is partial and specifies a range wholly within the incomplete response."
+    func testRangesWithinAPart() {
+        func part(_ content: String, length: Int64, asked: String = "bytes=4-9") -> StoredResponse? {
+            stored(
+                [fresh, ("Content-Range", "bytes \(content)"), ("ETag", "\"a\"")], status: 206,
+                to: request([("Range", asked)]), length: length)
+        }
+        for (content, text, range, shown) in [
+            ("4-9/20", "bytes=4-9", 0..<6, "4-9/20"), ("4-9/20", "bytes=6-8", 2..<5, "6-8/20"),
+            ("4-9/*", "bytes=9-9", 5..<6, "9-9/*"), ("4-9/10", "bytes=6-", 2..<6, "6-9/10"),
+            ("4-9/10", "bytes=-2", 4..<6, "8-9/10"), ("4-9/10", "bytes=8-99", 4..<6, "8-9/10"),
+        ] as [(String, String, Range<Int64>, String)] {
+            let result = decision(part(content, length: 6), with: [("Range", text)])
+            XCTAssertEqual(result.range, range, text)
+            XCTAssertEqual(result.head?.status, 206)
+            XCTAssertEqual(result.head?.fields.filter { $0.name == "Content-Range" }.map(\.value), ["bytes \(shown)"])
+        }
+        for (content, text) in [
+            ("4-9/20", "bytes=3-5"), ("4-9/20", "bytes=8-10"), ("4-9/20", "bytes=6-"), ("4-9/20", "bytes=-2"),
+            ("4-9/*", "bytes=6-"), ("4-9/10", "bytes=-7"), ("4-9/20", "bytes=10-11"),
+        ] {
+            XCTAssertTrue(decision(part(content, length: 6), with: [("Range", text)]).asksServer, text)
+        }
+        XCTAssertTrue(decision(part("4-9/20", length: 6), with: []).asksServer, "it is not the whole")
+        XCTAssertNil(part("4-9/20", length: 6, asked: "bytes=0-1,4-9"), "several parts are not kept")
+        XCTAssertNil(part("*/20", length: 6))
+        XCTAssertNotEqual(part("4-9/20", length: 6)?.varying, part("4-8/20", length: 5)?.varying, "kept beside each other")
+        let held = part("4-9/20", length: 6)
+        XCTAssertEqual(decision(held, with: [("Range", "bytes=4-5"), ("If-Range", "\"a\"")]).range, 0..<2)
+        XCTAssertTrue(decision(held, with: [("Range", "bytes=4-5"), ("If-Range", "\"b\"")]).asksServer)
+        let whole = stored([fresh], length: 20)
+        XCTAssertTrue(decision(held, whole, with: []).isHit)
+        XCTAssertEqual(decision(held, whole, with: [("Range", "bytes=0-1")]).index, 1)
+    }
+
     func testRangesOfWhatIsNotKeptAsItWasSent() {
         let encoded = cached([("Content-Encoding", "gzip")], isEncoded: true)
         XCTAssertTrue(decision(encoded, with: [("Range", "bytes=0-1")]).asksServer)

@@ -28,6 +28,7 @@ final class HTTPDateTests: XCTestCase {
         }
         XCTAssertEqual(seconds("Sat, 31 Dec 2016 23:59:60 GMT"), 1_483_228_799, "a leap second")
         XCTAssertEqual(seconds("Mon Nov 16 08:49:37 2026"), 1_794_818_977)
+        XCTAssertEqual(seconds("Mon, 06 Nov 1994 08:49:37 GMT"), 784_111_777, "the weekday says nothing more")
     }
 
     /// A year of two digits that seems to be more than 50 years ahead is in the past.
@@ -44,7 +45,7 @@ final class HTTPDateTests: XCTestCase {
         for text in [
             "", " ", "0", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
             "Sun, 06 Nov 1994 08:49:37 gmt", "sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
-            "Mon, 06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun,06 Nov 1994 08:49:37 GMT",
+            "Xxx, 06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun,06 Nov 1994 08:49:37 GMT",
             "Sun, 06 Nov 94 08:49:37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
             "Sun, 06 Nov 1994 08:60:37 GMT", "Sun, 06 Nov 1994 08:49:61 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
             "Mon, 31 Nov 1994 08:49:37 GMT", "Wed, 29 Feb 2023 00:00:00 GMT", "Mon, 29 Feb 1900 00:00:00 GMT",

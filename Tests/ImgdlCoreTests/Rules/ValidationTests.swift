@@ -39,6 +39,17 @@ final class ValidationTests: XCTestCase {
         XCTAssertNil(refusal(accepting([304...304])))
     }
 
+    /// RFC 9110 section 8.4: who wants the body alone may know what to do about it; a decoder does not.
+    func testACodingThatNobodyUndoesIsForWhoWantsTheBody() {
+        let request = TransferRequest(url: testURL("https://a.example/a"))
+        func refusal(_ options: SubscriberOptions) -> Failure? {
+            ResponseRules.refusal(status: 200, mediaType: "", coding: "rot13", options, request: request)
+        }
+        XCTAssertNil(refusal(accepting(nil)))
+        XCTAssertEqual(refusal(SubscriberOptions())?.code, .contentEncoding)
+        XCTAssertEqual(refusal(SubscriberOptions())?.message.contains("rot13"), true)
+    }
+
     func testEachIsJudgedByItsOwn() {
         var play = Play()
         let a = play.submit("a", accepting([200...200], nil, .response))

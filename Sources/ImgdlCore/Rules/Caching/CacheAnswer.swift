@@ -13,6 +13,12 @@ extension CacheQuestion {
         guard request.method == "GET" else {
             return .answerPart(index: index, head: head, outcome: outcome, range: nil)
         }
+        if case .part(let held, let total) = stored.extent {
+            guard ifRange.map({ isUnchanged($0, freshness, wallTime) }) ?? true,
+                let wanted = part(of: held, total, length: stored.bodyLength)
+            else { return nil }
+            return part(index, head, outcome, wanted, from: held.lowerBound, of: total)
+        }
         guard let range, stored.status == 200 else {
             return .answer(index: index, head: head, outcome: outcome, revalidates: nil)
         }
@@ -24,16 +30,39 @@ extension CacheQuestion {
         return part(index, head, outcome, wanted.resolved(stored.bodyLength), of: stored.bodyLength)
     }
 
-    /// RFC 9110 sections 15.3.7 and 15.5.17.
+    /// Where the range that is asked for stands in a part of a body; nil: it is not wholly within (section 3.3). `length`: of
+    /// what is stored of it.
+    func part(of held: Range<Int64>, _ total: Int64?, length: Int64) -> Range<Int64>? {
+        guard let range, let wanted = ByteRange(range) else { return nil }
+        let reachesEnd = held.upperBound == total
+        let found: Range<Int64>
+        switch wanted {
+        case .closed(let first, let last):
+            guard held.contains(first), held.contains(last) || reachesEnd else { return nil }
+            found = first - held.lowerBound..<min(last + 1, held.upperBound) - held.lowerBound
+        case .from(let first):
+            guard reachesEnd, held.contains(first) else { return nil }
+            found = first - held.lowerBound..<Int64(held.count)
+        case .suffix(let count):
+            // Counted from the end of what came: a server may have been wrong about where it begins.
+            guard reachesEnd, count > 0, count <= held.count else { return nil }
+            found = max(0, length - count)..<length
+        }
+        let there = found.clamped(to: 0..<length)
+        return there.isEmpty ? nil : there
+    }
+
+    /// RFC 9110 sections 15.3.7 and 15.5.17. `range`: of what is stored, which begins at `start`.
     private func part(
-        _ index: Int, _ whole: ResponseHead, _ outcome: CacheOutcome, _ range: Range<Int64>?, of total: Int64
+        _ index: Int, _ whole: ResponseHead, _ outcome: CacheOutcome, _ range: Range<Int64>?, from start: Int64 = 0,
+        of total: Int64?
     ) -> CacheDecision {
         var head = whole
         head.fields.removeAll { isNamed($0, "Content-Length") || isNamed($0, "Content-Range") }
         head.status = range == nil ? 416 : 206
         head.contentLength = range.map { Int64($0.count) } ?? 0
-        let content = range.map { "\($0.lowerBound)-\($0.upperBound - 1)" } ?? "*"
-        head.fields.append(HeaderField("Content-Range", "bytes \(content)/\(total)"))
+        let content = range.map { "\(start + $0.lowerBound)-\(start + $0.upperBound - 1)" } ?? "*"
+        head.fields.append(HeaderField("Content-Range", "bytes \(content)/\(total.map(String.init) ?? "*")"))
         head.fields.append(HeaderField("Content-Length", String(head.contentLength ?? 0)))
         return .answerPart(index: index, head: head, outcome: outcome, range: range)
     }

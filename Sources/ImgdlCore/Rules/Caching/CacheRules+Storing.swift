@@ -1,6 +1,6 @@
 extension CacheRules {
     /// What to keep of a response; nil: it must not be stored (section 3). A redirect that is followed is kept without
-    /// its body.
+    /// its body, a part of a body beside the whole.
     package static func stored(
         _ request: CacheRequest, _ head: ResponseHead, requestTime: Int64, responseTime: Int64
     ) -> StoredResponse? {
@@ -8,7 +8,13 @@ extension CacheRules {
             !CacheControl(request.fields).noStore
         else { return nil }
         let control = CacheControl(head.fields)
-        guard mayStore(head, control), let varying = VaryRules.varying(request, head, control) else { return nil }
+        guard mayStore(head, control), var varying = VaryRules.varying(request, head, control) else { return nil }
+        var extent = StoredResponse.Extent.whole
+        if head.status == 206 {
+            guard let part = part(request, head) else { return nil }
+            extent = .part(part.range, total: part.total)
+            varying.append(VaryRules.part(part.range))
+        }
         let isFollowed =
             request.followsRedirects && RedirectRules.isRedirect(head.status)
             && head.fields.first(named: "Location") != nil
@@ -16,7 +22,15 @@ extension CacheRules {
             status: head.status, httpVersion: head.httpVersion,
             fields: storable(head.fields, responseTime: responseTime),
             requestTime: requestTime, responseTime: responseTime, varying: varying, wasEncoded: head.isEncoded,
-            extent: isFollowed ? .headAlone : .whole)
+            extent: isFollowed ? .headAlone : extent)
+    }
+
+    /// One range that was asked for, of bytes that can be counted (section 3.3). A body in several parts has none.
+    private static func part(_ request: CacheRequest, _ head: ResponseHead) -> (range: Range<Int64>, total: Int64?)? {
+        guard let asked = request.fields.first(named: "Range"), ByteRange(asked) != nil, !head.isEncoded,
+            let content = head.fields.first(named: "Content-Range").flatMap(ContentRange.init), let range = content.range
+        else { return nil }
+        return (range, content.total)
     }
 
     private static func mayStore(_ head: ResponseHead, _ control: CacheControl) -> Bool {

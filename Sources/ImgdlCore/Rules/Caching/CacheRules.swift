@@ -10,7 +10,7 @@ package enum CacheRules {
         if request.mode == .reload { return .forward(adding: question.reloading, stores: true) }
         // If-Match and If-Unmodified-Since are for the origin alone (section 4.3.2).
         if question.isForOriginAlone { return question.isOnly ? .unavailable : .forward(adding: [], stores: true) }
-        guard let (index, freshness) = selected(request, stored, wallTime) else {
+        guard let (index, freshness) = selected(question, stored, wallTime) else {
             if question.isOnly { return .unavailable }
             return resumed(question, stored) ?? .forward(adding: question.refreshing, stores: true)
         }
@@ -45,11 +45,11 @@ package enum CacheRules {
     /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's
     /// default, sent without it by mistake: it comes after all that have one (section 4.1).
     private static func selected(
-        _ request: CacheRequest, _ stored: [StoredResponse], _ wallTime: Int64
+        _ question: CacheQuestion, _ stored: [StoredResponse], _ wallTime: Int64
     ) -> (Int, Freshness)? {
         var best: (index: Int, freshness: Freshness)?
         for (index, response) in stored.enumerated() {
-            guard isAnswer(response, to: request), VaryRules.matches(request, response.varying) else { continue }
+            guard isAnswer(response, to: question), VaryRules.matches(question.request, response.varying) else { continue }
             let freshness = Freshness(response, wallTime: wallTime)
             if let best, !isPreferred(response, freshness, to: stored[best.index], best.freshness) { continue }
             best = (index, freshness)
@@ -64,10 +64,12 @@ package enum CacheRules {
         return freshness.date > otherFreshness.date
     }
 
-    private static func isAnswer(_ stored: StoredResponse, to request: CacheRequest) -> Bool {
+    private static func isAnswer(_ stored: StoredResponse, to question: CacheQuestion) -> Bool {
         switch stored.extent {
         case .whole: true
-        case .headAlone: request.followsRedirects
+        case .headAlone: question.request.followsRedirects
+        case .part(let held, let total):
+            question.request.method == "GET" && question.part(of: held, total, length: stored.bodyLength) != nil
         case .beginning: false
         }
     }
@@ -116,6 +118,10 @@ package enum CacheRules {
             status: stored.status, httpVersion: stored.httpVersion, fields: fields, contentLength: length,
             isEncoded: stored.wasEncoded)
         head.outcome = outcome
+        if !stored.wasEncoded {
+            head.remainingCoding = stored.fields.filter { isNamed($0, "Content-Encoding") }
+                .flatMap { listMembers($0.value) }.first { !equalIgnoringCase($0, "identity") }
+        }
         return head
     }
 

@@ -128,11 +128,11 @@ enum StatusRules {
         }
     }
 
-    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another
+    /// Codes that answer something else than the question for the resource: a condition, a range, another
     /// proxy's demand; and those that RFC 6585 forbids to store.
     static func isNeverStored(_ status: Int32) -> Bool {
         switch status {
-        case ..<200, 206, 304, 407, 412, 416, 428, 429, 431, 511: true
+        case ..<200, 304, 407, 412, 416, 428, 429, 431, 511: true
         default: false
         }
     }

@@ -25,12 +25,19 @@ enum VaryRules {
     static func matches(_ request: CacheRequest, _ varying: [VaryingField]) -> Bool {
         varying.allSatisfy { field in
             if field.name == credentialName { return authorization(request) == field.value }
+            if field.name == partName { return true }
             return !request.unknownFields.contains(field.name) && value(of: field.name, request.fields) == field.value
         }
     }
 
-    /// No field name, so that a Vary never says it.
+    /// No field names, so that a Vary never says them.
     private static let credentialName = "(credential)"
+    private static let partName = "(part)"
+
+    /// Parts of one body are kept beside each other and beside the whole.
+    static func part(_ range: Range<Int64>) -> VaryingField {
+        VaryingField(name: partName, value: "\(range.lowerBound)-\(range.upperBound - 1)")
+    }
 
     private static func authorization(_ request: CacheRequest) -> String? {
         if let field = value(of: "authorization", request.fields) { return field }
