@@ -207,14 +207,16 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 bench: bench-decode
 
 # Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
-build/bench/decode: bench/decode.c bench/hand.c bench/hand.h $(C_PICTURES) $(LIBRARY) | build/.setup-bench
+build/bench/decode build/bench/arrival: build/bench/%: bench/%.c bench/hand.c bench/hand.h bench/pictures.c bench/pictures.h \
+		$(C_PICTURES) $(LIBRARY) | build/.setup-bench
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lgif $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
 
 .PHONY: bench-decode
-bench-decode: build/bench/decode
+bench-decode: build/bench/decode build/bench/arrival
 	build/bench/decode
 	build/bench/decode --thumbnails
+	build/bench/arrival
 	bench/instructions build/bench/decode
 
 .PHONY: format-check

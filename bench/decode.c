@@ -7,6 +7,7 @@
  *
  * Pictures are drawn and kept in the folder that IMGDL_BENCH_PICTURES names, or build/bench. */
 #include "hand.h"
+#include "pictures.h"
 
 #include <imgdl.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 #include <test_pictures.h>
 
-enum { MOST_ROUNDS = 99, SHOWN_EVERY = 64 * 1024, PICTURE_GIF = 1000 };
+enum { MOST_ROUNDS = 99, SHOWN_EVERY = 64 * 1024 };
 
 struct picture {
     const char *name;
@@ -39,58 +40,15 @@ static const struct picture pictures[] = {
 };
 enum { PICTURES = sizeof pictures / sizeof *pictures };
 
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
 static void fail(const char *what)
 {
     fprintf(stderr, "decode: %s\n", what);
     exit(1);
 }
 
-/* ---- Pictures */
-
-static int read_file(const char *path, struct bytes *bytes)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        return 0;
-    struct stat about;
-    fstat(fileno(file), &about);
-    bytes->size = (size_t)about.st_size;
-    bytes->data = malloc(bytes->size);
-    int is_read = bytes->data && fread(bytes->data, 1, bytes->size, file) == bytes->size;
-    fclose(file);
-    return is_read;
-}
-
 static struct bytes load(const struct picture *picture)
 {
-    const char *folder = getenv("IMGDL_BENCH_PICTURES");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder ? folder : "build/bench", picture->name);
-    struct bytes bytes;
-    if (read_file(path, &bytes))
-        return bytes;
-    if (picture->kind == PICTURE_GIF) {
-        uint8_t *pixels = picture_draw(picture->width, picture->height, 7, 0);
-        hand_write_gif(path, pixels, picture->width, picture->height);
-        picture_free(pixels);
-    } else {
-        struct picture_spec spec = {
-            .kind = picture->kind, .width = picture->width, .height = picture->height, .seed = 7, .quality = 98};
-        uint8_t *data = picture_encode(&spec, &bytes.size);
-        FILE *file = fopen(path, "wb");
-        if (!data || !file || fwrite(data, 1, bytes.size, file) != bytes.size)
-            fail("cannot write a picture");
-        fclose(file);
-        picture_free(data);
-    }
-    if (!read_file(path, &bytes))
-        fail("cannot read a picture");
-    return bytes;
+    return bench_picture(picture->name, picture->kind, picture->width, picture->height);
 }
 
 /* ---- Ways to decode */
