@@ -38,7 +38,9 @@ static void on_event(const imgdl_event *event, void *user_data)
     case IMGDL_ERROR_NOT_MODIFIED:
     case IMGDL_ERROR_TRUNCATED:
     case IMGDL_ERROR_CONNECTION_LOST: break;
-    default: wrong++, fprintf(stderr, "    %s: %s\n", imgdl_error_name(event->code), event->message);
+    default:
+        wrong++;
+        fprintf(stderr, "    %s: %s\n", imgdl_error_name(event->code), event->message);
     }
 }
 
