@@ -1265,9 +1265,10 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Resuming   What a transfer that broke off, or was cancelled, has received is kept, if its answer was a 200 with a strong
  *            ETag (or a Last-Modified a minute older than its Date) and no Content-Encoding. The next request continues it
  *            (Range, If-Range); its decoder gets what is there at once. A server that does not go along costs no retry.
- * Processes  Any number of processes, caches and downloaders may use one directory at the same time. What is served was
- *            wholly written and has the checksum that it was stored with, also after kill -9 or a full disk. A crash loses
- *            at most what was stored in the last second, a power cut what was not flushed.
+ * Processes  Any number of processes, caches and downloaders may use one directory at the same time; only the child of a
+ *            fork() does not get at one that was open then (UNWRITABLE). What is served was wholly written and has the
+ *            checksum that it was stored with, also after kill -9 or a full disk. A crash loses at most what was stored in
+ *            the last second, a power cut what was not flushed.
  * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
  *            requests with the same decode options, the same one for everybody.
  * Limits     What was used least recently goes first, in the background; what has not been used for max_age_s, too. The

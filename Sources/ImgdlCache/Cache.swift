@@ -55,7 +55,7 @@ package final class Cache: Store, @unchecked Sendable {
     }
 
     deinit {
-        if !isForked { disk?.close() }
+        if !isForked, markClosed() { disk?.close() }
     }
 
     var isForked: Bool { generation != ProcessGeneration.current }

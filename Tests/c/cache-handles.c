@@ -374,7 +374,7 @@ TEST("exit() writes what is stored, whichever was made first, cache or downloade
     /* Only now: a process that has used the library is not what it was. */
 }
 
-TEST("fork() with a cache open: the child's handle is FORKED, and a new cache works")
+TEST("fork() with a cache open: the child's handle is FORKED, and new caches work, but not in the same directory")
 {
     char *directory = new_folder();
     imgdl_cache *cache = new_cache(directory);
@@ -393,11 +393,16 @@ TEST("fork() with a cache open: the child's handle is FORKED, and a new cache wo
         CHECK_CODE(imgdl_downloader_create(&config, &none), IMGDL_ERROR_FORKED);
         imgdl_cache_release(cache);
         imgdl_downloader_release(downloader);
-        imgdl_cache *own = new_cache(directory);
-        imgdl_downloader *new = new_caching_downloader(own);
-        CHECK_NUMBER(ask(new, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
-        REQUIRE_OK(imgdl_downloader_destroy(new));
-        imgdl_cache_release(own);
+        char *const directories[] = {NULL, new_folder(), directory};
+        for (int i = 0; i < 3; i++) {
+            imgdl_cache *own = new_cache(directories[i]);
+            imgdl_downloader *new = new_caching_downloader(own);
+            imgdl_cache_outcome again = i < 2 ? IMGDL_CACHE_OUTCOME_HIT : IMGDL_CACHE_OUTCOME_NETWORK;
+            CHECK_NUMBER(ask(new, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+            CHECK_NUMBER(ask(new, url, 0, BODY).outcome, again);
+            REQUIRE_OK(imgdl_downloader_destroy(new));
+            imgdl_cache_release(own);
+        }
         exit(harness_failures() ? 1 : 0);
     }
     expect_success(child);
