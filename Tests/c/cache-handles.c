@@ -291,10 +291,10 @@ TEST("what was stored is found by a cache that is opened later, and by another o
     const char *url = at_origin("/pictures/baseline.jpg?" FRESH "&n=%d", (int)getpid());
     imgdl_cache *caches[2] = {new_cache(directory), new_cache(directory)};
     imgdl_downloader *downloaders[2] = {new_caching_downloader(caches[0]), new_caching_downloader(caches[1])};
-    struct answer first = ask(downloaders[0], url, 0, BODY);
+    struct reply first = ask(downloaders[0], url, 0, BODY);
     CHECK_NUMBER(first.outcome, IMGDL_CACHE_OUTCOME_NETWORK);
     REQUIRE_OK(imgdl_cache_flush(caches[0]));
-    struct answer second = ask(downloaders[1], url, 0, BODY);
+    struct reply second = ask(downloaders[1], url, 0, BODY);
     CHECK_NUMBER(second.outcome, IMGDL_CACHE_OUTCOME_HIT);
     CHECK(second.sum == first.sum && second.length == first.length);
     for (int i = 0; i < 2; i++) {
@@ -303,7 +303,7 @@ TEST("what was stored is found by a cache that is opened later, and by another o
     }
     caches[0] = new_cache(directory);
     downloaders[0] = new_caching_downloader(caches[0]);
-    struct answer third = ask(downloaders[0], url, IMGDL_CACHE_ONLY, BODY);
+    struct reply third = ask(downloaders[0], url, IMGDL_CACHE_ONLY, BODY);
     CHECK_NUMBER(third.outcome, IMGDL_CACHE_OUTCOME_HIT);
     CHECK(third.sum == first.sum && third.length == first.length);
     CHECK_NUMBER(times_served(url), 1);

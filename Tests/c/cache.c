@@ -8,7 +8,7 @@ enum { BODY = IMGDL_REQUEST_BODY, IGNORE = IMGDL_REQUEST_BODY | IMGDL_REQUEST_IG
 
 #define CHECK_OUTCOME(found, expected)                                                                                 \
     do {                                                                                                               \
-        struct answer answer_ = (found);                                                                               \
+        struct reply answer_ = (found);                                                                               \
         CHECK_CODE(answer_.code, IMGDL_OK);                                                                            \
         CHECK_NUMBER(answer_.outcome, IMGDL_CACHE_OUTCOME_##expected);                                                 \
     } while (0)
@@ -31,7 +31,7 @@ static void with_cache(char *directory, void (*body)(imgdl_cache *cache, imgdl_d
     free(directory);
 }
 
-static struct answer ask_with_field(imgdl_downloader *downloader, const char *url, const char *name, const char *value)
+static struct reply ask_with_field(imgdl_downloader *downloader, const char *url, const char *name, const char *value)
 {
     imgdl_header header = {name, value};
     imgdl_request request;
@@ -46,15 +46,15 @@ static struct answer ask_with_field(imgdl_downloader *downloader, const char *ur
 TEST_WITH_CACHES("what is fresh answers without the server, with the same bytes (O2)")
 {
     const char *url = at_origin("/pictures/tiny.png?" FRESH "&n=%d", (int)getpid());
-    struct answer first = ask(downloader, url, IMGDL_CACHE_DEFAULT, BODY);
+    struct reply first = ask(downloader, url, IMGDL_CACHE_DEFAULT, BODY);
     CHECK_OUTCOME(first, NETWORK);
-    struct answer second = ask(downloader, url, IMGDL_CACHE_DEFAULT, BODY);
+    struct reply second = ask(downloader, url, IMGDL_CACHE_DEFAULT, BODY);
     CHECK_OUTCOME(second, HIT);
     CHECK_NUMBER(second.http_status, 200);
     CHECK(second.length == first.length && second.sum == first.sum);
     CHECK_NUMBER(times_served(url), 1);
     /* A picture, too. */
-    struct answer decoded = ask(downloader, url, IMGDL_CACHE_DEFAULT, 0);
+    struct reply decoded = ask(downloader, url, IMGDL_CACHE_DEFAULT, 0);
     CHECK_OUTCOME(decoded, HIT);
     CHECK_NUMBER(decoded.width, 24);
 
@@ -106,9 +106,9 @@ TEST_WITH_CACHES("each mode, for what is fresh (O2)")
 TEST_WITH_CACHES("what is stale is validated, and answers as it is where that was asked for")
 {
     const char *url = at_origin("/pictures/tiny.png?etag=v1&" STALE "&n=%d", (int)getpid());
-    struct answer first = ask(downloader, url, IMGDL_CACHE_USE, BODY);
+    struct reply first = ask(downloader, url, IMGDL_CACHE_USE, BODY);
     CHECK_OUTCOME(first, NETWORK);
-    struct answer second = ask(downloader, url, IMGDL_CACHE_USE, BODY);
+    struct reply second = ask(downloader, url, IMGDL_CACHE_USE, BODY);
     CHECK_OUTCOME(second, VALIDATED);
     CHECK_NUMBER(second.http_status, 200);
     CHECK(second.sum == first.sum && second.length == first.length);
@@ -143,7 +143,7 @@ TEST_WITH_CACHES("a caller's own condition: 304 is NOT_MODIFIED, from the cache 
     (void)cache;
     const char *url = at_origin("/pictures/tiny.png?etag=v1&" FRESH "&n=%d", (int)getpid());
     CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
-    struct answer answer = ask_with_field(downloader, url, "If-None-Match", "\"v1\"");
+    struct reply answer = ask_with_field(downloader, url, "If-None-Match", "\"v1\"");
     CHECK_CODE(answer.code, IMGDL_ERROR_NOT_MODIFIED);
     CHECK_NUMBER(answer.http_status, 304);
     CHECK_NUMBER(times_served(url), 1);
@@ -324,7 +324,7 @@ TEST_WITH_CACHES("what a cancelled transfer has received is kept, and continued 
     open_gate(gate);
     size_t size;
     uint8_t *bytes = read_picture("baseline.jpg", &size);
-    struct answer answer = ask(downloader, url, IMGDL_CACHE_USE, BODY);
+    struct reply answer = ask(downloader, url, IMGDL_CACHE_USE, BODY);
     CHECK_OUTCOME(answer, RESUMED);
     CHECK_NUMBER(answer.http_status, 200);
     CHECK(answer.length == size && answer.sum == sum_of(bytes, size));
@@ -352,7 +352,7 @@ TEST_WITH_CACHES("a connection that breaks again and again: every attempt goes o
     request.flags = BODY;
     request.retry_count = 5;
     request.retry_base_ms = 1;
-    struct answer answer = ask_with(downloader, &request);
+    struct reply answer = ask_with(downloader, &request);
     CHECK_OUTCOME(answer, RESUMED);
     CHECK(answer.length == size && answer.sum == sum_of(bytes, size));
     CHECK_NUMBER(times_served(url), 3);
@@ -372,7 +372,7 @@ TEST_WITH_CACHES("a server that does not continue: the whole body, and no retry 
                                     gate);
         break_off(downloader, url, gate);
         open_gate(gate);
-        struct answer answer = ask(downloader, url, IMGDL_CACHE_USE, BODY);
+        struct reply answer = ask(downloader, url, IMGDL_CACHE_USE, BODY);
         CHECK_OUTCOME(answer, NETWORK);
         CHECK(answer.length == size && answer.sum == sum_of(bytes, size));
         CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), HIT);

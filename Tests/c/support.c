@@ -479,7 +479,7 @@ imgdl_downloader *new_caching_downloader(imgdl_cache *cache)
     return downloader;
 }
 
-struct answer ask_with(imgdl_downloader *downloader, const imgdl_request *request)
+struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request)
 {
     imgdl_token *token = NULL;
     REQUIRE_OK(imgdl_download(downloader, request, &token));
@@ -487,7 +487,7 @@ struct answer ask_with(imgdl_downloader *downloader, const imgdl_request *reques
     imgdl_result result;
     imgdl_result_init(&result, sizeof result);
     REQUIRE_OK(imgdl_token_result(token, &result));
-    struct answer answer = {
+    struct reply answer = {
         .code = result.code,
         .http_status = result.http_status,
         .outcome = result.response ? result.response->cache_outcome : UINT32_MAX,
@@ -499,7 +499,7 @@ struct answer ask_with(imgdl_downloader *downloader, const imgdl_request *reques
     return answer;
 }
 
-struct answer ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags)
+struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags)
 {
     imgdl_request request;
     imgdl_request_init(&request, sizeof request);

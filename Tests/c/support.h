@@ -97,7 +97,7 @@ imgdl_status download_and_wait(imgdl_downloader *downloader, const imgdl_request
 
 /* ---- The cache */
 
-struct answer {
+struct reply {
     imgdl_status code;
     int32_t http_status;
     imgdl_cache_outcome outcome; /* UINT32_MAX: there was no response */
@@ -112,8 +112,8 @@ imgdl_cache *new_cache(const char *directory);
 /* With IMGDL_CACHE_USE for what says nothing else. */
 imgdl_downloader *new_caching_downloader(imgdl_cache *cache);
 /* Downloads a URL without a callback, and waits. */
-struct answer ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags);
-struct answer ask_with(imgdl_downloader *downloader, const imgdl_request *request);
+struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags);
+struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request);
 /* Waits until the whole body is stored. */
 void await_stored(imgdl_cache *cache, const char *url);
 
