@@ -1346,8 +1346,8 @@ typedef struct imgdl_cache_entry {
 IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_size);
 
 /* The functions below wait for the disk, never for the network. What an earlier download has stored they see, from its
- * terminal event on. Inside the cache's own callback they answer WOULD_DEADLOCK; wherever else a function may be called
- * they may. URLs are those of downloads, whatever their fragment, user and password. All of them return IMGDL_OK,
+ * terminal event on, the beginning of a cancelled one soon after. Inside the cache's own callback they answer
+ * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment, user and password. All of them return IMGDL_OK,
  * INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
 /** The newest that is stored for url, whatever its Vary says. Gives: *entry (struct_size set by imgdl_cache_entry_init).
@@ -1372,8 +1372,9 @@ IMGDL_API imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 typedef struct imgdl_cache_stats {
     uint32_t struct_size;
     int32_t is_writable;                             /* 0: in memory alone, or see IMGDL_CACHE_UNWRITABLE           */
-    uint64_t entries, bytes;                         /* stored, those of all processes; partial ones included       */
-    uint64_t partial_entries, partial_bytes;         /* of these: bodies that broke off                             */
+    uint64_t entries, bytes;                         /* on disk, those of all processes: once they are written,     */
+                                                     /* see imgdl_cache_flush                                       */
+    uint64_t partial_entries, partial_bytes;         /* bodies that broke off                                       */
     uint64_t memory_entries, memory_bytes;           /* bodies in memory                                            */
     uint64_t image_entries, image_bytes;             /* decoded images                                              */
     /* Look-ups since it was opened, by this process; each is one of these. */

@@ -509,18 +509,19 @@ struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode
     return ask_with(downloader, &request);
 }
 
-void await_stored(imgdl_cache *cache, const char *url)
+imgdl_cache_entry await_stored(imgdl_cache *cache, const char *url, int is_complete)
 {
     imgdl_cache_entry entry;
     imgdl_cache_entry_init(&entry, sizeof entry);
     double end = seconds_now() + PATIENCE_MS / 1000.0;
-    while (imgdl_cache_query(cache, url, &entry) != IMGDL_OK || !entry.is_complete) {
+    while (imgdl_cache_query(cache, url, &entry) != IMGDL_OK || entry.is_complete < is_complete) {
         if (seconds_now() > end) {
             FAIL("%s is not stored after %d ms", url, (int)PATIENCE_MS);
             harness_abandon();
         }
         sched_yield();
     }
+    return entry;
 }
 
 void raise_flag(struct flag *flag)

@@ -114,8 +114,8 @@ imgdl_downloader *new_caching_downloader(imgdl_cache *cache);
 /* Downloads a URL without a callback, and waits. */
 struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags);
 struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request);
-/* Waits until the whole body is stored. */
-void await_stored(imgdl_cache *cache, const char *url);
+/* Waits until something is stored, or the whole body. */
+imgdl_cache_entry await_stored(imgdl_cache *cache, const char *url, int is_complete);
 
 /* A flag that one thread raises and others wait for. */
 struct flag {

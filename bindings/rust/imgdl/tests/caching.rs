@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use imgdl::*;
 use support::*;
@@ -58,6 +58,7 @@ fn modes(cache: &Cache) {
     assert_eq!((entry.status, entry.body_bytes, entry.is_complete), (200, picture("opaque.png").len() as u64, true));
     assert!(entry.fresh_seconds > 500 && entry.used >= entry.stored);
     assert!(entry.stored > SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
+    cache.flush().unwrap();
     let seen = cache.statistics().unwrap();
     assert_eq!((seen.validated, seen.damaged), (1, 0));
     assert!(seen.misses >= 1 && seen.hits + seen.memory_hits >= 2 && seen.entries + seen.memory_entries >= 1);
@@ -130,6 +131,11 @@ fn a_cancelled_download_is_continued() {
     });
     downloader.download(request).unwrap();
     assert!(receiver.recv_timeout(PATIENCE).unwrap());
+    // What a cancelled download leaves comes after its end.
+    let deadline = Instant::now() + PATIENCE;
+    while cache.query(&url).unwrap().is_none() && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
     assert!(!cache.query(&url).unwrap().unwrap().is_complete);
     origin.open("half");
     let token = downloader.download(Request::new(&url).body_only()).unwrap();
