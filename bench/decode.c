@@ -33,7 +33,7 @@ static const struct picture pictures[] = {
     {"baseline.jpg", PICTURE_JPEG_BASELINE, 4000, 3000, 1.10, 0},
     {"progressive.jpg", PICTURE_JPEG_PROGRESSIVE, 4000, 3000, 1.20, 0.12},
     {"rgb.png", PICTURE_PNG_RGB, 3000, 2000, 1.10, 0},
-    {"adam7.png", PICTURE_PNG_ADAM7, 3000, 2000, 0, 0},
+    {"adam7.png", PICTURE_PNG_ADAM7, 3000, 2000, 1.10, 0},
     {"lossy.webp", PICTURE_WEBP_LOSSY, 4000, 3000, 1.10, 0},
     {"lossless.webp", PICTURE_WEBP_LOSSLESS, 3000, 2000, 1.25, 0},
     {"photo.gif", PICTURE_GIF, 3000, 2000, 1.10, 0},

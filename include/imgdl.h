@@ -270,7 +270,9 @@ IMGDL_API double imgdl_image_scale_factor(const imgdl_image *image);
 IMGDL_API uint32_t imgdl_image_orientation(const imgdl_image *image);
 /** 1 if the picture is whole; 0 if it is a partial or a salvaged one. Since 1.0. */
 IMGDL_API int32_t imgdl_image_is_complete(const imgdl_image *image);
-/** Which pass over the picture this is: the scan of a progressive JPEG, 1 otherwise. Since 1.0. */
+/** Which pass over the picture this is: the scan of a progressive JPEG, the pass of an interlaced PNG or GIF; 1
+ *  otherwise. Not every one is shown: those between two looks are left out, and a scan that brings one of two colour
+ *  differences waits for the other. Since 1.0. */
 IMGDL_API uint32_t imgdl_image_pass(const imgdl_image *image);
 /** The part of a partial image that holds pixels. The rest is transparent at first and may be written while you look:
  *  a partial image of a format whose rows are final shares its memory with the later ones, so that no pixel is copied.

@@ -34,8 +34,10 @@ extension PixelFormat {
 
 extension PixelBuffer {
     /// The rows from `first` on, where `layout` has them on the canvas and as its format says. Of three bytes a pixel: no.
+    /// `top`: the row of the picture that this buffer begins with.
     func place(
-        first: Int = 0, rows: Int, _ layout: CanvasLayout, on canvas: PixelBuffer, _ conversion: ColourConversion? = nil
+        first: Int = 0, rows: Int, top: Int = 0, _ layout: CanvasLayout, on canvas: PixelBuffer,
+        _ conversion: ColourConversion? = nil
     ) {
         let placement = layout.placement(on: canvas, conversion)
         let multiplies: Int32 = canvas.format.isPremultiplied && !format.isPremultiplied ? 1 : 0
@@ -44,9 +46,9 @@ extension PixelBuffer {
         for row in Swift.stride(from: first, to: first + rows, by: max(1, atOnce)) {
             let source = (bytes + row * self.stride).assumingMemoryBound(to: UInt8.self)
             if format == .rgba16 {
-                codec_place_words(source, width, row, atOnce, placement)
+                codec_place_words(source, width, top + row, atOnce, placement)
             } else {
-                codec_place_rows(source, width, row, atOnce, placement, multiplies)
+                codec_place_rows(source, width, top + row, atOnce, placement, multiplies)
             }
         }
     }

@@ -41,7 +41,7 @@ final class JPEGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     private var hasMultipleScans = false
     private var canvas: PixelBuffer?
-    private var snapshots = PassSnapshots()
+    private var snapshots = PassSnapshots<Int>()
     /// The canvas of the last pass over several scans.
     private var snapshot: PixelBuffer?
     /// What the last partial image showed; the scan is the one that a pass was begun for.
@@ -285,11 +285,13 @@ final class JPEGDecoder: FormatDecoder {
     }
 
     /// One pass for each scan. The first scan's goes on as its rows come; the others show the last scan that is whole, with
-    /// what has come of the next.
+    /// what has come of the next, unless that is needed for true colours.
     private func partialScan() -> DecodedImage? {
         let scan = max(1, codec_jpeg_scan(session) - 1)
         guard !hasBrokenSession, let layout else { return nil }
         if scan > shownScan {
+            let last = JPEGScan(codec_jpeg_scan_header_of(session, 1))
+            if last?.isHalfOfColours(before: JPEGScan(codec_jpeg_scan_header_of(session, 0))) == true { return nil }
             // Only the first is smoothed: the others have detail of their own.
             guard codec_jpeg_begin_pass(session, scan, scan == 1 ? 1 : 0) == CODEC_DONE else { return nil }
             snapshot = nil
@@ -305,8 +307,7 @@ final class JPEGDecoder: FormatDecoder {
 
     /// For the pass that has begun.
     private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        let position = PassSnapshots.Position(pass: Int(codec_jpeg_scan(session)), rows: 0)
-        let (pixels, _) = try snapshots.next(position, height: layout.storedHeight) { () throws(Failure) in
+        let (pixels, _) = try snapshots.next(Int(codec_jpeg_scan(session))) { () throws(Failure) in
             try options.makeCanvas(layout)
         }
         scaler?.begin(on: pixels, conversion)

@@ -3,15 +3,20 @@ import ImgdlCore
 
 /// PNG through libpng's progressive reader. Owned by one worker at a time.
 ///
-/// Rows go straight onto the canvas. An Adam7 picture is rewritten seven times: it is kept as stored, with straight
-/// alpha, and its changed rows are copied for each partial image; libpng fills the gaps with larger pixels, so each pass looks
-/// like a picture.
+/// Rows go straight onto the canvas. An Adam7 picture is kept as stored, with straight alpha, and its changed rows are copied
+/// for each partial image, with larger pixels where later passes have not come, so that each pass looks like a picture.
 /// So scaling holds a few rows of the full size, but for Adam7 all of them.
 final class PNGDecoder: FormatDecoder {
+    /// zlib and libpng have work at the edges of each piece they are given.
+    private static let batch = 16 * 1024
+
     private let options: DecodeOptions
     private let session: OpaquePointer
     private let animation: PNGAnimation
     private var filter: PNGChunkFilter
+    private var pending = PendingBytes()
+    /// Found while a partial image was made: the next call tells it.
+    private var failure: Failure?
     private var isComplete = false
 
     private(set) var header: ImageHeader?
@@ -20,7 +25,9 @@ final class PNGDecoder: FormatDecoder {
     private var scaler: RowScaler?
     /// What libpng writes: the canvas, or for Adam7 the picture as stored.
     private var written: PixelBuffer?
-    private var snapshots = PassSnapshots()
+    /// What is written, to be shown.
+    private var passes: Adam7Picture?
+    private var snapshots = PassSnapshots<Adam7Position>()
     private var shown = (pass: -1, rows: 0, frames: 0)
 
     private var isInterlaced: Bool { found.is_interlaced != 0 }
@@ -43,21 +50,21 @@ final class PNGDecoder: FormatDecoder {
     deinit { codec_png_destroy(session) }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        if let failure { throw failure }
         guard !isComplete else { return }
-        var rest = bytes
-        while let piece = try filter.next(&rest) {
-            try pass(piece)
-            filter.discardHeld()
-        }
-        if filter.isAtEnd { try end() }
+        pending.batch = layout == nil ? 0 : Self.batch
+        try pending.offer(bytes, use)
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        if let failure { throw failure }
+        if !isComplete { try pending.offerKept(use) }
         guard isComplete else {
             guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
+            let pass = codec_png_pass(session) + 1
             let rows = codec_png_rows(session)
-            let pass = isInterlaced ? " in pass \(codec_png_pass(session) + 1) of 7" : ""
-            throw Failure(.truncated, "the PNG ends after \(rows) of \(found.height) rows\(pass)")
+            let part = isInterlaced ? "\(rows) rows of pass \(pass) of 7" : "\(rows) of \(found.height) rows"
+            throw Failure(.truncated, "the PNG ends after \(part)")
         }
         guard let image = try picture(isComplete: true) else {
             throw Failure(.badImageData, "the PNG has no pixels")
@@ -66,6 +73,10 @@ final class PNGDecoder: FormatDecoder {
     }
 
     func partialImage() -> DecodedImage? {
+        guard failure == nil else { return nil }
+        if !isComplete {
+            do throws(Failure) { try pending.offerKept(use) } catch { failure = error }
+        }
         let rows = isInterlaced ? codec_png_rows(session) : scaler?.rows ?? codec_png_rows(session)
         let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
         guard now.rows > 0, (now.pass, now.rows) > (shown.pass, shown.rows) || now.frames > max(1, shown.frames)
@@ -79,13 +90,23 @@ final class PNGDecoder: FormatDecoder {
 
     // MARK: Bytes in
 
+    private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
+        var rest = bytes
+        while let piece = try filter.next(&rest) {
+            try pass(piece)
+            filter.discardHeld()
+        }
+        if filter.isAtEnd { try end() }
+        return bytes.count
+    }
+
     private func pass(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = bytes
         while !rest.isEmpty {
             var used = 0
             let status = codec_png_feed(
                 session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
-            guard status != CODEC_FAILED else { throw failure() }
+            guard status != CODEC_FAILED else { throw brokenPNG() }
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             if layout == nil, codec_png_header_of(session, &found) != 0 { try begin() }
         }
@@ -123,8 +144,9 @@ final class PNGDecoder: FormatDecoder {
         let status = codec_png_start(
             session, target.placement(on: written, conversion), premultipliesRows ? 1 : 0, ownScaler?.session,
             isDeep ? 1 : 0)
-        guard status != CODEC_FAILED else { throw failure() }
+        guard status != CODEC_FAILED else { throw brokenPNG() }
         self.written = written
+        passes = isInterlaced ? Adam7Picture(written) : nil
         self.layout = layout
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
@@ -148,12 +170,12 @@ final class PNGDecoder: FormatDecoder {
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
     private func end() throws(Failure) {
-        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw failure() }
+        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw brokenPNG() }
         header?.frameCount = animation.frameCount
         isComplete = true
     }
 
-    private func failure() -> Failure {
+    private func brokenPNG() -> Failure {
         let words = codec_png_message(session).map { "libpng: " + String(cString: $0) }
         let code = codec_png_is_out_of_memory(session) != 0 ? ErrorCode.outOfMemory : .badImageData
         return Failure(code, words ?? "the PNG has less image data than pixels")
@@ -164,30 +186,32 @@ final class PNGDecoder: FormatDecoder {
     private func picture(isComplete: Bool) throws(Failure) -> DecodedImage? {
         let pass = Int(codec_png_pass(session))
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
-        let rows = isComplete || pass > 0 ? Int(found.height) : codec_png_rows(session)
+        var rows = codec_png_rows(session)
         var pixels = written
-        let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
-        if isInterlaced, !(isComplete && isFinal) {
-            let position = PassSnapshots.Position(pass: pass, rows: codec_png_rows(session))
-            let copy = try snapshots.next(position, height: Int(found.height)) { () throws(Failure) in
-                try options.makeCanvas(layout)
-            }
-            pixels = copy.pixels
-            if let scaler {
-                scaler.begin(on: pixels, colours.conversion)
-                scaler.push(written.bytes, rows: rows, stride: written.stride)
-            } else {
-                for range in copy.missing {
-                    written.place(
-                        first: range.lowerBound, rows: range.count, layout, on: pixels, colours.conversion)
-                }
-            }
+        if let passes {
+            let position = Adam7Position(pass: pass, rows: rows)
+            rows = position.shownRows(height: Int(found.height))
+            let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
+            if !(isComplete && isFinal) { pixels = try copy(passes, position, layout) }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
         return DecodedImage(
             header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
+    }
+
+    private func copy(
+        _ passes: Adam7Picture, _ position: Adam7Position, _ layout: CanvasLayout
+    ) throws(Failure) -> PixelBuffer {
+        let canvas = try snapshots.next(position) { () throws(Failure) in try options.makeCanvas(layout) }
+        if let scaler {
+            scaler.begin(on: canvas.pixels, colours.conversion)
+            try passes.push(position, to: scaler)
+        } else {
+            try passes.show(position, after: canvas.last, layout, on: canvas.pixels, colours.conversion)
+        }
+        return canvas.pixels
     }
 
     /// The decoded frames. Where only one was wanted it is the picture, which need not be a frame of the animation.

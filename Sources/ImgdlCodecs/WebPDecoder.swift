@@ -3,7 +3,7 @@ import ImgdlCore
 
 /// WebP through libwebp. Owned by one worker at a time.
 ///
-/// The body is kept until all of it has been decoded: libwebp reads it in place and looks back. Where EXIF is announced but
+/// The picture's bytes are kept until all of it has been decoded: libwebp reads them in place and looks back. Where EXIF is announced but
 /// stands behind the pixels, the orientation, and with it width and height, are known only at the end: until then there
 /// is no header and no partial image, since both would be wrong.
 ///
@@ -14,9 +14,8 @@ final class WebPDecoder: FormatDecoder {
     private static let headerLength = 30
 
     private let options: DecodeOptions
-    private let body = ByteBuffer()
-    private var received = 0
     private var container: WebPContainer
+    private var body: ByteBuffer { container.body }
     private var ownColours = Colours()
     var colours: Colours { animation?.colours ?? ownColours }
     private var features: WebPBitstreamFeatures?
@@ -40,13 +39,12 @@ final class WebPDecoder: FormatDecoder {
     }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        let room = container.length.map { max(0, $0 - received) } ?? bytes.count
-        received += min(room, bytes.count)
-        let bytes = UnsafeRawBufferPointer(rebasing: bytes.prefix(room))
-        if let animation { return try feed(bytes, to: animation) }
-        if let still, still.isComplete, layout != nil { return body.release() }
-        try body.append(bytes)
-        try container.walk(body.bytes)
+        if let animation { return try feed(container.count(bytes), to: animation) }
+        if let still, still.isComplete, layout != nil {
+            _ = container.count(bytes)
+            return body.release()
+        }
+        try container.feed(bytes)
         try readFeatures()
         if let features, features.has_animation != 0 { return try beginAnimation(features) }
         try findOrientation()
@@ -55,8 +53,8 @@ final class WebPDecoder: FormatDecoder {
 
     func finish() throws(Failure) -> DecodedImage {
         try animation?.look()
-        guard let features, let length = container.length, received >= length else {
-            throw Failure(.truncated, "the WebP ends after \(received) of \(container.length ?? 12) bytes")
+        guard let features, container.isWhole else {
+            throw Failure(.truncated, "the WebP ends after \(container.received) of \(container.length ?? 12) bytes")
         }
         if let animation {
             try animation.end()
@@ -165,9 +163,7 @@ final class WebPDecoder: FormatDecoder {
         guard !hasReadProfile, container.bitstreamStart != nil else { return }
         hasReadProfile = true
         switch container.profile {
-        case .at(let range):
-            try ownColours.found(
-                UnsafeRawBufferPointer(rebasing: body.bytes[range]), CODEC_SAMPLES_COLOURS, options)
+        case .held(let bytes): try ownColours.found(bytes.bytes, CODEC_SAMPLES_COLOURS, options)
         case .passedOver: ownColours.description.notes.insert(.unusableProfile)
         case nil: break
         }
@@ -209,8 +205,8 @@ final class WebPDecoder: FormatDecoder {
         let (upright, lying) = (layout(features, .upright), layout(features, .transposed))
         guard layout != nil || !lying.isScaled(width: upright.storedWidth, height: upright.storedHeight) else { return }
         try prepare()
-        let isWhole = container.length.map { received >= $0 } ?? false
-        try openedStill(features).offer(body.bytes, from: start, isWhole: isWhole, length: container.length ?? 0)
+        try openedStill(features).offer(
+            body.bytes, from: start, isWhole: container.isWhole, length: container.length ?? 0)
         try placeRows()
     }
 

@@ -69,14 +69,15 @@ final class PartialImageTests: XCTestCase {
         }
     }
 
-    /// B9: at most one picture for each scan, however many pieces; of the first also its rows as they come.
+    /// B9: at most one picture for each scan, however many pieces; of the first also its rows as they come. A scan of one
+    /// colour difference waits for the other's.
     func testProgressiveJPEGShowsTheFirstScanGrowAndThenOnePictureAScan() throws {
-        for kind in [PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_SEPARATE_SCANS] {
+        let shown = [(PICTURE_JPEG_PROGRESSIVE, [2, 4, 5, 6, 7, 9]), (PICTURE_JPEG_SEPARATE_SCANS, [])]
+        for (kind, scans) in shown {
             let bytes = Picture("progressive", kind).encoded()
-            let scans = (0..<bytes.count - 1).filter { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDA }.count
             let (partials, _, _) = try partials(of: bytes, pieces: 1)
             let later = partials.filter { $0.pass > 1 }
-            XCTAssertEqual(later.map(\.pass), Array(2..<scans))
+            XCTAssertEqual(later.map(\.pass), scans)
             XCTAssert(later.allSatisfy { $0.ready.height == 150 })
             let heights = partials.filter { $0.pass == 1 }.map(\.ready.height)
             XCTAssertGreaterThan(heights.count, 4)
@@ -176,7 +177,7 @@ final class PartialImageTests: XCTestCase {
         XCTAssertFalse(partials.contains { $0.pass == 0 })
     }
 
-    /// The first pass of Adam7 is already a picture: libpng fills the gaps.
+    /// The first pass of Adam7 is already a picture: its pixels fill the gaps.
     func testAdam7FillsTheGaps() throws {
         let (partials, _, _) = try partials(of: Picture("adam7", PICTURE_PNG_ADAM7).encoded(), pieces: 100)
         let first = try XCTUnwrap(partials.first)
@@ -204,15 +205,6 @@ final class PartialImageTests: XCTestCase {
                 }
             }
         }
-    }
-
-    func testRowsChangedBetweenTwoPositions() {
-        typealias Position = PassSnapshots.Position
-        let from = Position(pass: 2, rows: 30)
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 2, rows: 40), height: 100), [30..<40])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 10), height: 100), [0..<10, 30..<100])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 3, rows: 30), height: 100), [0..<100])
-        XCTAssertEqual(from.rowsChanged(until: Position(pass: 4, rows: 1), height: 100), [0..<100])
     }
 
     /// SDWebImage#633: a partial picture lies as the final one does.

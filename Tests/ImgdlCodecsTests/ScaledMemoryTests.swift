@@ -13,21 +13,21 @@ final class ScaledMemoryTests: XCTestCase {
     private static let slack = 4 << 20
 
     func testB20_PeakIsFarBelowACanvas() throws {
-        try XCTSkipIf(dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil)
+        try XCTSkipIf(ProcessMemory.isSanitized)
         let canvas = 4 * Self.width * Self.height
         for (kind, most) in [
             (PICTURE_JPEG_BASELINE, canvas / 16), (PICTURE_PNG_RGB, canvas / 16), (PICTURE_WEBP_LOSSY, canvas / 8),
         ] {
             let bytes = Picture("large", kind, width: Int32(Self.width), height: Int32(Self.height)).encoded()
-            trimHeap()
-            let before = field("VmRSS:")
-            try XCTSkipUnless(resetPeak(), "the kernel does not let the peak be reset")
+            ProcessMemory.trimHeap()
+            let before = ProcessMemory.resident
+            try XCTSkipUnless(ProcessMemory.resetPeak(), "the kernel does not let the peak be reset")
             for box in [400, Self.width * 3 / 5] {
                 let decoder = BuiltInCodec().makeDecoder(options(box))
                 try feed(decoder, bytes, pieces: 64 << 10) { _ in _ = decoder.partialImage() }
                 let image = try decoder.finish()
                 XCTAssertEqual(image.pixels.width, box)
-                let grown = field("VmHWM:") - before - (box > 400 ? image.pixels.byteCount : 0)
+                let grown = ProcessMemory.peak - before - (box > 400 ? image.pixels.byteCount : 0)
                 // The WebP decoder keeps the file until its end.
                 let kept = kind == PICTURE_WEBP_LOSSY ? 2 * bytes.count : 0
                 XCTAssertLessThan(grown, most + kept + Self.slack, "kind \(kind.rawValue): \(grown >> 10) KiB")
@@ -39,28 +39,5 @@ final class ScaledMemoryTests: XCTestCase {
         var options = DecodeOptions()
         options.targetWidth = box
         return options
-    }
-
-    private func resetPeak() -> Bool {
-        guard let file = fopen("/proc/self/clear_refs", "w") else { return false }
-        let isWritten = fputs("5", file) >= 0
-        return fclose(file) == 0 && isWritten
-    }
-
-    /// malloc_trim, which Swift's Glibc module does not show.
-    private func trimHeap() {
-        typealias Trim = @convention(c) (Int) -> Int32
-        if let trim = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(trim, to: Trim.self)(0) }
-    }
-
-    private func field(_ name: String) -> Int {
-        guard let file = fopen("/proc/self/status", "r") else { return 0 }
-        defer { fclose(file) }
-        var line = [CChar](repeating: 0, count: 256)
-        while fgets(&line, Int32(line.count), file) != nil {
-            let words = String(cString: line).split(whereSeparator: { $0.isWhitespace })
-            if words.count > 1, words[0] == name { return (Int(words[1]) ?? 0) << 10 }
-        }
-        return 0
     }
 }

@@ -157,7 +157,7 @@ codec_jpeg *codec_jpeg_create(void)
     session->source.resync_to_restart = jpeg_resync_to_restart;
     session->source.term_source = no_source_work;
     session->jpeg.src = &session->source;
-    jpeg_save_markers(&session->jpeg, JPEG_APP0 + 1, 0xFFFF);
+    codec_jpeg_read_exif(session);
     return session;
 }
 
@@ -167,6 +167,7 @@ void codec_jpeg_destroy(codec_jpeg *session)
         return;
     jpeg_destroy_decompress(&session->jpeg);
     codec_jpeg_forget_profile(session);
+    free(session->exif);
     free(session->strip);
     free(session);
 }

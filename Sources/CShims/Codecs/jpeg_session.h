@@ -8,6 +8,15 @@
 #include <stdio.h>
 #include <jpeglib.h>
 
+/* A segment that is being read: how it begins tells whether anybody wants it. libjpeg could save segments, but every one of
+ * a kind, however many there are. */
+struct codec_jpeg_segment {
+    int is_open;
+    size_t remaining, have;
+    uint8_t head[14];
+    uint8_t *content; /* where the rest goes; NULL: nowhere */
+};
+
 /* The ICC profile while its chunks come. */
 struct codec_jpeg_profile {
     uint8_t *chunks[256]; /* by their numbers, from 1 */
@@ -15,10 +24,6 @@ struct codec_jpeg_profile {
     size_t held, most;    /* bytes of all of them */
     unsigned count;       /* as the chunks say it */
     int is_broken, is_too_long;
-    /* the segment that is being read */
-    int is_open;
-    size_t remaining, have, number;
-    uint8_t head[14];
     uint8_t *whole;
 };
 
@@ -33,7 +38,10 @@ struct codec_jpeg {
     int is_ending, is_given_up, has_ended_early, is_damaged, failure;
     int bgra, has_inks;
     const codec_colour *inks; /* converts them by a profile */
+    struct codec_jpeg_segment segment;
     struct codec_jpeg_profile profile;
+    uint8_t *exif; /* the first one, without its name */
+    size_t exif_size;
     int64_t deadline; /* CPU nanoseconds of the thread; 0: none */
     JDIMENSION width, height;
     int components;
@@ -42,8 +50,12 @@ struct codec_jpeg {
     int pass; /* of several scans: the one that is being put out; 0 between passes */
     int covering_scan;
     unsigned covered; /* a bit for each component */
+    codec_jpeg_scan_header scan, scan_before; /* the one being read, and the one ahead of it */
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };
+
+/* Keeps the first EXIF segment. Inside the trap. */
+void codec_jpeg_read_exif(codec_jpeg *session);
 
 #endif

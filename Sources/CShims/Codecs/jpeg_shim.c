@@ -30,22 +30,19 @@ codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *head
     return CODEC_DONE;
 }
 
-const uint8_t *codec_jpeg_exif(const codec_jpeg *session, size_t *size)
-{
-    static const char name[6] = "Exif\0";
-    for (jpeg_saved_marker_ptr marker = session->jpeg.marker_list; marker; marker = marker->next)
-        if (marker->data_length > sizeof name && !memcmp(marker->data, name, sizeof name)) {
-            *size = marker->data_length - sizeof name;
-            return marker->data + sizeof name;
-        }
-    *size = 0;
-    return NULL;
-}
-
-/* Which components have had a scan that says something of all their pixels. */
+/* Its header, and which components have had a scan that says something of all their pixels. */
 static void note_scan(codec_jpeg *session)
 {
     const struct jpeg_decompress_struct *jpeg = &session->jpeg;
+    int is_alone = jpeg->comps_in_scan == 1 && jpeg->num_components == 3;
+    session->scan_before = session->scan;
+    session->scan = (codec_jpeg_scan_header){
+        .number = jpeg->input_scan_number,
+        .component = is_alone ? jpeg->cur_comp_info[0]->component_index : -1,
+        .first = jpeg->Ss,
+        .last = jpeg->Se,
+        .high = jpeg->Ah,
+        .low = jpeg->Al};
     if (jpeg->Ss != 0 || session->covering_scan)
         return;
     for (int i = 0; i < jpeg->comps_in_scan; i++)
@@ -182,6 +179,11 @@ codec_status codec_jpeg_consume(codec_jpeg *session)
 }
 
 int codec_jpeg_scan(const codec_jpeg *session) { return session->jpeg.input_scan_number; }
+
+codec_jpeg_scan_header codec_jpeg_scan_header_of(const codec_jpeg *session, int before)
+{
+    return before ? session->scan_before : session->scan;
+}
 
 int codec_jpeg_scan_is_read(const codec_jpeg *session)
 {

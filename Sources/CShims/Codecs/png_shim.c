@@ -13,8 +13,7 @@ struct codec_png {
     codec_placement placement;
     codec_scaler *scaler;
     size_t width, rows;
-    uint8_t *row; /* on its way to a turned canvas */
-    int bgra, premultiply, pass;
+    int bgra, premultiply, pass, is_interlaced;
     int is_deep; /* rows have words */
     int is_profile_too_long;
     int has_header, is_at_end, is_damaged, is_out_of_memory;
@@ -57,6 +56,24 @@ static void on_header(png_structp png, png_infop info)
     session->unused = png_process_data_pause(png, 0);
 }
 
+/* The pixels of a row of an Adam7 pass, each to its place: libpng would first make a row of the full width. */
+static void scatter(const struct codec_png *session, const uint8_t *row, size_t number, unsigned pass)
+{
+    size_t step = (size_t)1 << PNG_PASS_COL_SHIFT(pass), pixel = session->is_deep ? 8 : 4;
+    size_t y = (number << PNG_PASS_ROW_SHIFT(pass)) + PNG_PASS_START_ROW(pass);
+    uint8_t *to = session->placement.origin + (ptrdiff_t)y * session->placement.step_y;
+    if (step == 1) {
+        memcpy(to, row, pixel * session->width);
+        return;
+    }
+    for (size_t x = PNG_PASS_START_COL(pass); x < session->width; x += step, row += pixel) {
+        if (pixel == 4)
+            memcpy(to + 4 * x, row, 4);
+        else
+            memcpy(to + 8 * x, row, 8);
+    }
+}
+
 static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
 {
     struct codec_png *session = png_get_progressive_ptr(png);
@@ -64,22 +81,14 @@ static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
     session->rows = (size_t)number + 1;
     if (!row || !session->placement.origin)
         return;
-    if (session->scaler) {
+    if (session->is_interlaced)
+        scatter(session, row, number, (unsigned)pass);
+    else if (session->scaler)
         codec_scaler_push(session->scaler, row);
-        return;
-    }
-    if (session->row) {
-        png_progressive_combine_row(png, session->row, row);
-        if (session->is_deep)
-            codec_place_words(session->row, session->width, number, 1, session->placement);
-        else
-            codec_place_rows(session->row, session->width, number, 1, session->placement, session->premultiply);
-        return;
-    }
-    uint8_t *to = session->placement.origin + (ptrdiff_t)number * session->placement.step_y;
-    png_progressive_combine_row(png, to, row);
-    if (session->premultiply)
-        codec_premultiply(to, session->width);
+    else if (session->is_deep)
+        codec_place_words(row, session->width, number, 1, session->placement);
+    else
+        codec_place_rows(row, session->width, number, 1, session->placement, session->premultiply);
 }
 
 static void on_end(png_structp png, png_infop info)
@@ -115,7 +124,6 @@ void codec_png_destroy(codec_png *session)
         return;
     if (session->png)
         png_destroy_read_struct(&session->png, &session->info, NULL);
-    free(session->row);
     free(session);
 }
 
@@ -187,10 +195,8 @@ codec_status codec_png_start(
     session->premultiply = premultiply;
     session->scaler = scaler;
     session->is_deep = deep;
+    session->is_interlaced = png_get_interlace_type(png, session->info) != PNG_INTERLACE_NONE;
     size_t pixel = deep ? 8 : 4;
-    int in_place = deep ? placement.step_x == 8 && !placement.colour : codec_is_in_place(&placement);
-    if (!scaler && !in_place && !(session->row = malloc(pixel * session->width)))
-        png_error(png, "out of memory");
     png_set_expand(png);
     if (!deep)
         png_set_scale_16(png);
@@ -204,7 +210,6 @@ codec_status codec_png_start(
         png_set_swap(png);
     if (session->bgra)
         png_set_bgr(png);
-    (void)png_set_interlace_handling(png);
     png_read_update_info(png, session->info);
     if (png_get_rowbytes(png, session->info) != pixel * session->width)
         png_error(png, "unexpected row size");

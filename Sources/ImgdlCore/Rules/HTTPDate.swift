@@ -7,11 +7,12 @@ package enum HTTPDate {
         let start = bytes.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? 0
         let end = (bytes.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? -1) + 1
         guard start < end else { return nil }
-        for format in [fixed, longDay, asctime] {
+        func read(_ format: (inout Reader, Int64) -> Int64?) -> Int64? {
             var reader = Reader(bytes[start..<end], ignoringCase: ignoringCase)
-            if let date = format(&reader, wallTime), reader.isAtEnd { return date }
+            let date = format(&reader, wallTime)
+            return reader.isAtEnd ? date : nil
         }
-        return nil
+        return read(fixed) ?? read(longDay) ?? read(asctime)
     }
 
     /// Sun, 06 Nov 1994 08:49:37 GMT

@@ -172,6 +172,15 @@ codec_status codec_jpeg_consume(codec_jpeg *session);
 int codec_jpeg_scan(const codec_jpeg *session);
 int codec_jpeg_scan_is_read(const codec_jpeg *session);
 size_t codec_jpeg_scan_rows(const codec_jpeg *session);
+/* What the header of a scan says (T.81 B.2.3): the band of coefficients, and how precise it was and becomes. */
+struct codec_jpeg_scan_header {
+    int number;    /* from 1; 0: none */
+    int component; /* of a picture of three, the only one in the scan, from 0; -1: several, or another kind of picture */
+    int first, last, high, low;
+};
+typedef struct codec_jpeg_scan_header codec_jpeg_scan_header;
+/* Of the scan being read, or (`before`) of the one ahead of it. */
+codec_jpeg_scan_header codec_jpeg_scan_header_of(const codec_jpeg *session, int before);
 /* The first scan with which something is known of every pixel of every component; 0: it has not begun. */
 int codec_jpeg_covering_scan(const codec_jpeg *session);
 /* Ends the pass that is running, whether it has put out everything or not, and begins one over the picture as it is with this
@@ -203,15 +212,18 @@ void codec_png_ignore_checksums(codec_png *session);
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
-/* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled. With a scaler, rows go to
- * that and nowhere else; it has to outlive the session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
+/* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled: each pixel is written to its
+ * place, and nothing between them (codec_fill_gaps). With a scaler, rows go to that and nowhere else; it has to outlive the
+ * session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
 codec_status codec_png_start(
     codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep);
 /* A profile that inflates to more is not read. Before the first feed. */
 void codec_png_limit_profile(codec_png *session, size_t bytes);
 /* The profile that came ahead of the pixels; NULL for none that libpng can make sense of. Lives as long as the session. */
 const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long);
-/* The running pass, from 0, and the rows it has written. */
+/* A row of pixels, of four or eight bytes, made of every so manieth (1, 2, 4, 8) of them. */
+void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width);
+/* The running pass, from 0, and the rows of it that are there: fewer than the picture has. */
 int codec_png_pass(const codec_png *session);
 size_t codec_png_rows(const codec_png *session);
 /* Every row of every pass has come. */

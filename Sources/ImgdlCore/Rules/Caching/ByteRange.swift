@@ -6,7 +6,8 @@ enum ByteRange: Equatable {
 
     /// nil: several, another unit, or no range.
     init?(_ text: String) {
-        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")), equalIgnoringCase(String(text[..<equals]), "bytes")
+        guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")),
+            equalIgnoringCase(String(text[..<equals]), "bytes")
         else { return nil }
         let members = listMembers(String(text[text.utf8.index(after: equals)...]))
         guard members.count == 1, let dash = members[0].utf8.firstIndex(of: UInt8(ascii: "-")) else { return nil }
@@ -23,7 +24,7 @@ enum ByteRange: Equatable {
     func resolved(_ length: Int64) -> Range<Int64>? {
         switch self {
         case .from(let first): first < length ? first..<length : nil
-        case .closed(let first, let last): first < length ? first..<min(length, last &+ 1) : nil
+        case .closed(let first, let last): first < length ? first..<min(length - 1, last) + 1 : nil
         case .suffix(let count): count > 0 && length > 0 ? max(0, length - count)..<length : nil
         }
     }
@@ -54,7 +55,8 @@ package struct ContentRange: Equatable, Sendable {
             return
         }
         let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = ByteRange.number(ends[0]), let last = ByteRange.number(ends[1]), first <= last,
+        guard ends.count == 2, let first = ByteRange.number(ends[0]), let last = ByteRange.number(ends[1]),
+            first <= last,
             last < total ?? .max
         else { return nil }
         range = first..<last + 1

@@ -1,6 +1,6 @@
-extension CacheRules.Question {
-    /// Answers with a stored response that may be used: whole, or what the caller's own condition or range makes of it. nil: it
-    /// cannot be answered from here.
+extension CacheQuestion {
+    /// Answers with a stored response that may be used: whole, or what the caller's own condition or range makes of it.
+    /// nil: it cannot be answered from here.
     func answer(
         _ index: Int, _ stored: StoredResponse, _ freshness: Freshness, _ outcome: CacheOutcome, _ wallTime: Int64
     ) -> CacheDecision? {

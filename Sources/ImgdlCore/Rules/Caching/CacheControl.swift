@@ -1,5 +1,5 @@
-/// What the Cache-Control fields of one message say (RFC 9111 section 5.2; RFC 5861; RFC 8246). Directives for shared caches
-/// alone and unknown ones are passed over (section 5.2.3).
+/// What the Cache-Control fields of one message say (RFC 9111 section 5.2; RFC 5861; RFC 8246). Directives for shared
+/// caches alone and unknown ones are passed over (section 5.2.3).
 package struct CacheControl: Equatable, Sendable {
     /// The argument of a directive that takes seconds. Invalid: none, no number, or two that differ.
     package enum Seconds: Equatable, Sendable {
@@ -55,7 +55,11 @@ package struct CacheControl: Equatable, Sendable {
         case "max-age": Self.set(&maxAge, directive)
         case "max-stale":
             // Without argument: however stale (section 5.2.1.2).
-            if directive.argument == .none { maxStale = .of(Self.greatestSeconds) } else { Self.set(&maxStale, directive) }
+            if directive.argument == .none {
+                maxStale = .of(Self.greatestSeconds)
+            } else {
+                Self.set(&maxStale, directive)
+            }
         case "min-fresh": Self.set(&minFresh, directive)
         case "stale-while-revalidate": Self.set(&staleWhileRevalidate, directive)
         case "stale-if-error": Self.set(&staleIfError, directive)

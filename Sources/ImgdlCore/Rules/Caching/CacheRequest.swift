@@ -6,14 +6,15 @@ package struct CacheRequest: Sendable {
     package var mode: CacheMode
     /// Follows a redirect, and so has no use for its body.
     package var followsRedirects: Bool
-    /// Fields that the transport makes itself, in lower case ("cookie", "authorization"): a response that varies over them
-    /// is never used (features B4).
+    /// Fields that the transport makes itself, in lower case ("cookie", "authorization"): a response that varies over
+    /// them is never used (features B4).
     package var unknownFields: [String]
     /// What the transport makes Authorization of. What was sent with it answers only who has it, too.
     package var credential: Credential?
 
     package init(
-        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true, unknownFields: [String] = [],
+        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true,
+        unknownFields: [String] = [],
         credential: Credential? = nil
     ) {
         self.method = method
@@ -38,13 +39,13 @@ package enum StaleUse: Equatable, Sendable {
 package enum CacheDecision: Equatable, Sendable {
     /// Ask the server as if there were no cache, with these fields added. `stores`: the answer may be stored.
     case forward(adding: [HeaderField], stores: Bool)
-    /// Answer with it. `head` has Age. `revalidates`: and validate it in the background (RFC 5861 section 3), with these
-    /// fields added.
+    /// Answer with it. `head` has Age. `revalidates`: and validate it in the background (RFC 5861 section 3), with
+    /// these fields added.
     case answer(index: Int, head: ResponseHead, outcome: CacheOutcome, revalidates: [HeaderField]?)
     /// Answer the caller's own condition or range without the body, or with this part of it: 304, 206, 416.
     case answerPart(index: Int, head: ResponseHead, outcome: CacheOutcome, range: Range<Int64>?)
-    /// Ask with these fields added, which may be none; 304: answer with it (RFC 9111 section 4.3). `stale`: whether it may
-    /// stand in for an answer, as `CacheRules.mayUse` says.
+    /// Ask with these fields added, which may be none; 304: answer with it (RFC 9111 section 4.3). `stale`: whether it
+    /// may stand in for an answer, as `CacheRules.mayUse` says.
     case validate(index: Int, adding: [HeaderField], stale: StaleUse)
     /// Ask for the rest, with these fields added; 206: answer with both together (RFC 9111 section 3.4, features B11).
     case resume(index: Int, adding: [HeaderField])

@@ -1,6 +1,6 @@
 extension CacheRules {
-    /// What to keep of a response; nil: it must not be stored (section 3). A redirect that is followed is kept without its
-    /// body.
+    /// What to keep of a response; nil: it must not be stored (section 3). A redirect that is followed is kept without
+    /// its body.
     package static func stored(
         _ request: CacheRequest, _ head: ResponseHead, requestTime: Int64, responseTime: Int64
     ) -> StoredResponse? {
@@ -10,9 +10,11 @@ extension CacheRules {
         let control = CacheControl(head.fields)
         guard mayStore(head, control), let varying = VaryRules.varying(request, head, control) else { return nil }
         let isFollowed =
-            request.followsRedirects && RedirectRules.isRedirect(head.status) && head.fields.first(named: "Location") != nil
+            request.followsRedirects && RedirectRules.isRedirect(head.status)
+            && head.fields.first(named: "Location") != nil
         return StoredResponse(
-            status: head.status, httpVersion: head.httpVersion, fields: storable(head.fields, responseTime: responseTime),
+            status: head.status, httpVersion: head.httpVersion,
+            fields: storable(head.fields, responseTime: responseTime),
             requestTime: requestTime, responseTime: responseTime, varying: varying, wasEncoded: head.isEncoded,
             extent: isFollowed ? .headAlone : .whole)
     }

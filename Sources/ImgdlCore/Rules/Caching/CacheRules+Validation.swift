@@ -1,6 +1,6 @@
 extension CacheRules {
-    /// A stored response after a 304 (section 4.3.4), or after a 200 to a HEAD request (section 4.3.5), whose fields take the
-    /// place of its own. nil: the answer is about another response.
+    /// A stored response after a 304 (section 4.3.4), or after a 200 to a HEAD request (section 4.3.5), whose fields
+    /// take the place of its own. nil: the answer is about another response.
     package static func validated(
         _ stored: StoredResponse, by head: ResponseHead, requestTime: Int64, responseTime: Int64
     ) -> StoredResponse? {
@@ -21,7 +21,8 @@ extension CacheRules {
     /// Before anything that a freshness lifetime reaches: the response is stale from now on.
     private static var longAgo: Int64 { -(1 << 40) }
 
-    /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked about.
+    /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked
+    /// about.
     private static func isAbout(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         if let text = head.fields.first(named: "ETag") {
             guard let own = stored.fields.first(named: "ETag") else { return false }
@@ -29,7 +30,8 @@ extension CacheRules {
             // A strong one identifies its response alone, a weak one whatever is equivalent.
             return new.isWeak ? new.isWeaklyEqual(to: old) : new.isStronglyEqual(to: old)
         }
-        guard let text = head.fields.first(named: "Last-Modified"), let own = stored.fields.first(named: "Last-Modified")
+        guard let text = head.fields.first(named: "Last-Modified"),
+            let own = stored.fields.first(named: "Last-Modified")
         else { return true }
         return text == own
     }
@@ -42,8 +44,8 @@ extension CacheRules {
         return length == announcedLength(stored.fields) ?? (stored.wasEncoded ? length : stored.bodyLength)
     }
 
-    /// Section 3.2: every field of the new head in place of all of the same name, but those that tell how the body was made,
-    /// which stays as it is.
+    /// Section 3.2: every field of the new head in place of all of the same name, but those that tell how the body was
+    /// made, which stays as it is.
     static func updated(
         _ stored: StoredResponse, with fields: [HeaderField], requestTime: Int64, responseTime: Int64
     ) -> StoredResponse {

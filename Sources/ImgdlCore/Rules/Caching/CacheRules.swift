@@ -5,7 +5,7 @@ package enum CacheRules {
         guard request.mode != .off, request.method == "GET" || request.method == "HEAD" else {
             return .forward(adding: [], stores: false)
         }
-        let question = Question(request)
+        let question = CacheQuestion(request)
         if question.control.noStore { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
         if request.mode == .reload { return .forward(adding: question.reloading, stores: true) }
         // If-Match and If-Unmodified-Since are for the origin alone (section 4.3.2).
@@ -18,7 +18,7 @@ package enum CacheRules {
     }
 
     private static func decide(
-        _ question: Question, _ index: Int, _ stored: StoredResponse, _ freshness: Freshness, _ wallTime: Int64
+        _ question: CacheQuestion, _ index: Int, _ stored: StoredResponse, _ freshness: Freshness, _ wallTime: Int64
     ) -> CacheDecision {
         let remaining = freshness.remaining(wallTime)
         let isFresh = remaining > 0
@@ -42,18 +42,26 @@ package enum CacheRules {
         return .validate(index: index, adding: fields, stale: stale)
     }
 
-    /// The newest whole response that matches, by Date (section 4.1).
+    /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's
+    /// default, sent without it by mistake: it comes after all that have one (section 4.1).
     private static func selected(
         _ request: CacheRequest, _ stored: [StoredResponse], _ wallTime: Int64
     ) -> (Int, Freshness)? {
-        var newest: (index: Int, freshness: Freshness)?
+        var best: (index: Int, freshness: Freshness)?
         for (index, response) in stored.enumerated() {
             guard isAnswer(response, to: request), VaryRules.matches(request, response.varying) else { continue }
             let freshness = Freshness(response, wallTime: wallTime)
-            if let newest, newest.freshness.date >= freshness.date { continue }
-            newest = (index, freshness)
+            if let best, !isPreferred(response, freshness, to: stored[best.index], best.freshness) { continue }
+            best = (index, freshness)
         }
-        return newest
+        return best
+    }
+
+    private static func isPreferred(
+        _ response: StoredResponse, _ freshness: Freshness, to other: StoredResponse, _ otherFreshness: Freshness
+    ) -> Bool {
+        if response.varying.isEmpty != other.varying.isEmpty { return other.varying.isEmpty }
+        return freshness.date > otherFreshness.date
     }
 
     private static func isAnswer(_ stored: StoredResponse, to request: CacheRequest) -> Bool {
@@ -64,7 +72,7 @@ package enum CacheRules {
         }
     }
 
-    private static func resumed(_ question: Question, _ stored: [StoredResponse]) -> CacheDecision? {
+    private static func resumed(_ question: CacheQuestion, _ stored: [StoredResponse]) -> CacheDecision? {
         let request = question.request
         guard request.method == "GET", !question.isConditional, question.range == nil else { return nil }
         for (index, response) in stored.enumerated() {
@@ -86,8 +94,8 @@ package enum CacheRules {
         return fields
     }
 
-    /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4), and none
-    /// of the fields that no-cache names (section 5.2.2.4).
+    /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4),
+    /// and none of the fields that no-cache names (section 5.2.2.4).
     package static func head(of stored: StoredResponse, outcome: CacheOutcome, wallTime: Int64) -> ResponseHead {
         head(of: stored, Freshness(stored, wallTime: wallTime), outcome, wallTime)
     }
@@ -115,8 +123,8 @@ package enum CacheRules {
         fields.first(named: "Content-Length").flatMap { ByteRange.number(Substring($0)) }
     }
 
-    /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server could not
-    /// be reached.
+    /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server
+    /// could not be reached.
     package static func mayUse(
         _ stored: StoredResponse, stale: StaleUse, insteadOf status: Int32?, wallTime: Int64
     ) -> Bool {
@@ -129,9 +137,9 @@ package enum CacheRules {
         }
     }
 
-    /// What an answer to a method that is not safe makes invalid besides the URL that was asked (section 4.4): Location and
-    /// Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even the URL.
-    /// A method that is not known is not safe.
+    /// What an answer to a method that is not safe makes invalid besides the URL that was asked (section 4.4): Location
+    /// and Content-Location as received, to be resolved, and used only within the same origin. nil: nothing, not even
+    /// the URL. A method that is not known is not safe.
     package static func invalidates(method: String, _ head: ResponseHead) -> [String]? {
         let safeMethods = ["GET", "HEAD", "OPTIONS", "TRACE"]
         guard !safeMethods.contains(method), (200...399).contains(head.status) else { return nil }

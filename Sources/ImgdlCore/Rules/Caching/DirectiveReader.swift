@@ -19,8 +19,8 @@ struct Directive: Equatable {
     }
 }
 
-/// Takes a comma-separated list of directives apart (RFC 9110 sections 5.6.1 to 5.6.4). What is no directive is passed over,
-/// up to the next comma; empty members too.
+/// Takes a comma-separated list of directives apart (RFC 9110 sections 5.6.1 to 5.6.4). What is no directive is passed
+/// over, up to the next comma; empty members too.
 struct DirectiveReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -108,8 +108,8 @@ struct DirectiveReader {
     }
 }
 
-/// The members of a list (RFC 9110 section 5.6.1), without the space around them; a comma within a quoted string is part of
-/// its member. Empty ones are left out.
+/// The members of a list (RFC 9110 section 5.6.1), without the space around them; a comma within a quoted string is
+/// part of its member. Empty ones are left out.
 func listMembers(_ value: String) -> [String] {
     var members: [String] = []
     var member: [UInt8] = []
@@ -126,8 +126,13 @@ func listMembers(_ value: String) -> [String] {
             end()
             continue
         }
-        if isEscaped { isEscaped = false } else if isQuoted, byte == UInt8(ascii: "\\") { isEscaped = true }
-        else if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+        if isEscaped {
+            isEscaped = false
+        } else if isQuoted, byte == UInt8(ascii: "\\") {
+            isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+            isQuoted.toggle()
+        }
         member.append(byte)
     }
     end()

@@ -1,5 +1,5 @@
-/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one pass.
-/// Times are seconds since 1970.
+/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one
+/// pass. Times are seconds since 1970.
 struct Freshness {
     let control: CacheControl
     /// Date; the time of receiving where there is none that can be read.
@@ -8,8 +8,7 @@ struct Freshness {
     let lifetime: Int64
     let etag: String?
     let lastModified: String?
-    /// In seconds, where it is a date.
-    let modified: Int64?
+    private let wallTime: Int64
     private let initialAge: Int64
     private let responseTime: Int64
 
@@ -32,16 +31,19 @@ struct Freshness {
             }
         }
         let date = dateText.flatMap { Self.seconds($0, wallTime) } ?? stored.responseTime
-        let modified = lastModified.flatMap { Self.seconds($0, wallTime) }
         self.control = control
         self.date = date
         self.etag = etag
         self.lastModified = lastModified
-        self.modified = modified
-        lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
+        self.wallTime = wallTime
+        lifetime = Self.lifetime(
+            stored.status, control, expires, date: date, modified: lastModified.flatMap { Self.seconds($0, wallTime) })
         responseTime = stored.responseTime
         initialAge = Self.initialAge(stored, date: date, age: ageText)
     }
+
+    /// Last-Modified in seconds, where it is a date.
+    var modified: Int64? { lastModified.flatMap { Self.seconds($0, wallTime) } }
 
     /// Section 4.2.3.
     func age(_ wallTime: Int64) -> Int64 { initialAge + max(0, wallTime - responseTime) }
@@ -65,10 +67,11 @@ struct Freshness {
         }
     }
 
-    /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself counts
-    /// as stale.
+    /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself
+    /// counts as stale.
     private static func lifetime(
-        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64, modified: Int64?
+        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64,
+        modified: @autoclosure () -> Int64?
     ) -> Int64 {
         switch control.maxAge {
         case .of(let seconds): return seconds
@@ -80,18 +83,22 @@ struct Freshness {
         case .invalid: return 0
         case .absent: break
         }
-        guard let modified, StatusRules.isHeuristicallyCacheable(status) || control.isPublic else { return 0 }
+        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified = modified() else {
+            return 0
+        }
         return min(max(0, (date - modified) / 10), greatestGuess)
     }
 
-    /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that would
-    /// be a year, in which nobody could withdraw it; a week costs one validation of a few hundred bytes.
+    /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that
+    /// would be a year, in which nobody could withdraw it; a week costs one validation of a few hundred bytes.
     private static let greatestGuess: Int64 = 7 * 86_400
 
     private static func initialAge(_ stored: StoredResponse, date: Int64, age: String?) -> Int64 {
         let apparent = max(0, stored.responseTime - date)
         // The first member counts, and where it is no number the field is passed over (section 5.1).
-        let first = age.flatMap { text in text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first }
+        let first = age.flatMap { text in
+            text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first
+        }
         let value = first.flatMap { CacheControl.deltaSeconds(trimmed(Substring($0))) } ?? 0
         return max(apparent, value + max(0, stored.responseTime - stored.requestTime))
     }
@@ -121,8 +128,8 @@ enum StatusRules {
         }
     }
 
-    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another proxy's
-    /// demand; and those that RFC 6585 forbids to store.
+    /// Codes that answer something else than the question for the resource: a part, a condition, a range, another
+    /// proxy's demand; and those that RFC 6585 forbids to store.
     static func isNeverStored(_ status: Int32) -> Bool {
         switch status {
         case ..<200, 206, 304, 407, 412, 416, 428, 429, 431, 511: true

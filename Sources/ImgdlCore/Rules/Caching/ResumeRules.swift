@@ -52,8 +52,8 @@ package enum ResumeRules {
         return freshness.lastModified
     }
 
-    /// Two changes within one second have the same date. RFC 9110 section 8.8.2.2 asks for one second between change and
-    /// answer; a minute, as its forerunner asked, forgives clocks that differ.
+    /// Two changes within one second have the same date. RFC 9110 section 8.8.2.2 asks for one second between change
+    /// and answer; a minute, as its forerunner asked, forgives clocks that differ.
     static func isStrong(modified: Int64, date: Int64) -> Bool { date - modified >= 60 }
 
     /// `head`: the answer to a request with `fields(for:)`.
@@ -64,7 +64,8 @@ package enum ResumeRules {
         default: return .whole
         }
         let ranges = head.fields.filter { isNamed($0, "Content-Range") }
-        guard isResumable(head), ranges.count == 1, let content = ContentRange(ranges[0].value), let range = content.range,
+        guard isResumable(head), ranges.count == 1, let content = ContentRange(ranges[0].value),
+            let range = content.range,
             range.lowerBound == stored.bodyLength, hasSameValidator(stored, head)
         else { return .refetch }
         guard case .beginning(let known) = stored.extent, let total = content.total ?? known, known ?? total == total,
@@ -95,8 +96,8 @@ package enum ResumeRules {
         return whole
     }
 
-    /// Whether the rest would come sooner than the first byte of another try (features R33). Times: of the body so far, and
-    /// from the beginning to the first byte.
+    /// Whether the rest would come sooner than the first byte of another try (features R33). Times: of the body so far,
+    /// and from the beginning to the first byte.
     package static func isNearlyDone(
         received: Int64, expected: Int64, bodyNanoseconds: Int64, firstByteNanoseconds: Int64
     ) -> Bool {

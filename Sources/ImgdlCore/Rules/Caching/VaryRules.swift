@@ -4,7 +4,9 @@ enum VaryRules {
     static func varying(_ request: CacheRequest, _ head: ResponseHead, _ control: CacheControl) -> [VaryingField]? {
         var names: [String] = []
         for field in head.fields where isNamed(field, "Vary") {
-            for name in listMembers(field.value).map({ $0.lowercased() }) where !names.contains(name) { names.append(name) }
+            for name in listMembers(field.value).map({ $0.lowercased() }) where !names.contains(name) {
+                names.append(name)
+            }
         }
         // "*", and what is no field name, stand for more than can be compared.
         guard names.allSatisfy({ $0 != "*" && HeaderRules.isToken($0) && !request.unknownFields.contains($0) }) else {
@@ -46,7 +48,8 @@ enum VaryRules {
         guard isSent else { return nil }
         switch name {
         case "accept-language", "accept-encoding", "accept-charset":
-            // Names without regard to case, in an order that means nothing (RFC 9110 section 12.5); weights stay with them.
+            // Names without regard to case, in an order that means nothing (RFC 9110 section 12.5); weights stay with
+            // them.
             return members.map(withoutSpace).sorted().joined(separator: ",")
         case "authorization", "cookie", "proxy-authorization":
             // Kept on disk: enough to compare by.

@@ -1,0 +1,61 @@
+import CCodecs
+import ImgdlCore
+
+/// The pixels of an Adam7 picture as they are stored, each written once to where it belongs. The gaps between them are filled
+/// only where somebody looks: a partial image costs the rows that have changed, and a picture nobody watched nothing.
+final class Adam7Picture {
+    private static let stripRows = 16
+
+    let stored: PixelBuffer
+    /// Rows on their way to a canvas of another kind.
+    private var strip: PixelBuffer?
+
+    init(_ stored: PixelBuffer) { self.stored = stored }
+
+    /// `canvas` shows the picture as it was at `last` (nil: it is empty), and then as it is at `position`.
+    func show(
+        _ position: Adam7Position, after last: Adam7Position?, _ layout: CanvasLayout, on canvas: PixelBuffer,
+        _ conversion: ColourConversion?
+    ) throws(Failure) {
+        let isAlike = canvas.format == stored.format && layout.orientation == .upright && conversion == nil
+        let strip = isAlike ? nil : try makeStrip()
+        var gathered = 0
+        for y in 0..<stored.height {
+            let source = position.source(of: y)
+            if let source, source != last?.source(of: y) {
+                fill(source, into: strip.map { $0.bytes + gathered * $0.stride } ?? canvas.bytes + y * canvas.stride)
+                gathered += 1
+                if gathered < Self.stripRows, y + 1 < stored.height { continue }
+                strip?.place(rows: gathered, top: y + 1 - gathered, layout, on: canvas, conversion)
+            } else if gathered > 0 {
+                strip?.place(rows: gathered, top: y - gathered, layout, on: canvas, conversion)
+            }
+            gathered = 0
+        }
+    }
+
+    /// All rows that can be shown, to a scaler that has begun.
+    func push(_ position: Adam7Position, to scaler: RowScaler) throws(Failure) {
+        let strip = try makeStrip()
+        var filled: Adam7Position.Source?
+        for y in 0..<stored.height {
+            guard let source = position.source(of: y) else { return }
+            if source != filled { fill(source, into: strip.bytes) }
+            filled = source
+            scaler.push(strip.bytes, rows: 1, stride: strip.stride)
+        }
+    }
+
+    private func fill(_ source: Adam7Position.Source, into row: UnsafeMutableRawPointer) {
+        codec_fill_gaps(
+            (stored.bytes + source.row * stored.stride).assumingMemoryBound(to: UInt8.self), stored.format.bytesPerPixel,
+            source.step, row.assumingMemoryBound(to: UInt8.self), stored.width)
+    }
+
+    private func makeStrip() throws(Failure) -> PixelBuffer {
+        if let strip { return strip }
+        let strip = try PixelBuffer(width: stored.width, height: Self.stripRows, format: stored.format)
+        self.strip = strip
+        return strip
+    }
+}

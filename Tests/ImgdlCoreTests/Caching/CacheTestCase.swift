@@ -1,0 +1,116 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// What tests of the rules of caching say in few words. Times are seconds from `start`.
+class CacheTestCase: XCTestCase {
+    typealias Fields = [(String, String)]
+
+    /// The time at which responses are received, unless a test says otherwise.
+    let start: Int64 = 1_795_219_200
+
+    func request(
+        _ fields: Fields = [], method: String = "GET", mode: CacheMode = .use, followsRedirects: Bool = true,
+        unknown: [String] = [], credential: Credential? = nil
+    ) -> CacheRequest {
+        CacheRequest(
+            method: method, fields: fields.map { HeaderField($0.0, $0.1) }, mode: mode,
+            followsRedirects: followsRedirects, unknownFields: unknown, credential: credential)
+    }
+
+    func response(_ fields: Fields = [], status: Int32 = 200, isEncoded: Bool = false) -> ResponseHead {
+        let fields = fields.map { HeaderField($0.0, $0.1) }
+        return ResponseHead(
+            status: status, httpVersion: 11, fields: fields, contentLength: CacheRules.announcedLength(fields),
+            isEncoded: isEncoded)
+    }
+
+    func date(_ seconds: Int64) -> String { HTTPDate.text(start + seconds) }
+
+    /// What is stored of a response of 100 bytes.
+    func stored(
+        _ fields: Fields, status: Int32 = 200, to asked: CacheRequest? = nil, length: Int64 = 100,
+        at seconds: Int64 = 0,
+        isEncoded: Bool = false
+    ) -> StoredResponse? {
+        let head = response(fields, status: status, isEncoded: isEncoded)
+        let time = start + seconds
+        var stored = CacheRules.stored(asked ?? request(), head, requestTime: time, responseTime: time)
+        stored?.bodyLength = length
+        return stored
+    }
+
+    /// What becomes of a request.
+    func decision(
+        _ responses: StoredResponse?..., to asked: CacheRequest? = nil, after seconds: Int64 = 0
+    ) -> CacheDecision {
+        CacheRules.decide(asked ?? request(), responses.compactMap { $0 }, wallTime: start + seconds)
+    }
+
+    /// The same with the fields and the mode of a request.
+    func decision(
+        _ responses: StoredResponse?..., with fields: Fields, mode: CacheMode = .use, after seconds: Int64 = 0
+    ) -> CacheDecision {
+        CacheRules.decide(request(fields, mode: mode), responses.compactMap { $0 }, wallTime: start + seconds)
+    }
+}
+
+extension CacheDecision {
+    var isHit: Bool {
+        if case .answer(_, _, .hit, nil) = self { return true }
+        return false
+    }
+    var isStaleAnswer: Bool {
+        if case .answer(_, _, .stale, nil) = self { return true }
+        return false
+    }
+    /// Goes to the server, with or without a validator.
+    var asksServer: Bool {
+        switch self {
+        case .forward, .validate, .resume: true
+        default: false
+        }
+    }
+    var adding: [HeaderField]? {
+        switch self {
+        case .forward(let fields, _), .validate(_, let fields, _), .resume(_, let fields): fields
+        default: nil
+        }
+    }
+    var revalidates: [HeaderField]? {
+        if case .answer(_, _, .stale, let fields) = self { return fields }
+        return nil
+    }
+    var head: ResponseHead? {
+        switch self {
+        case .answer(_, let head, _, _), .answerPart(_, let head, _, _): head
+        default: nil
+        }
+    }
+    var index: Int? {
+        switch self {
+        case .answer(let index, _, _, _), .answerPart(let index, _, _, _), .validate(let index, _, _),
+            .resume(let index, _):
+            index
+        default: nil
+        }
+    }
+    var stale: StaleUse? {
+        if case .validate(_, _, let stale) = self { return stale }
+        return nil
+    }
+    var range: Range<Int64>? {
+        if case .answerPart(_, _, _, let range) = self { return range }
+        return nil
+    }
+    /// 304, from the store.
+    var isNotModified: Bool {
+        if case .answerPart(_, let head, _, nil) = self { return head.status == 304 }
+        return false
+    }
+}
+
+extension [HeaderField] {
+    /// "Name: value" of each, in their order.
+    var lines: [String] { map { "\($0.name): \($0.value)" } }
+}

@@ -1,0 +1,141 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// RFC 9111 sections 3.2, 4.3.1, 4.3.4 and 4.3.5: validation, and what it changes.
+final class CacheValidationTests: CacheTestCase {
+    private func validated(_ stored: StoredResponse?, by head: ResponseHead, at seconds: Int64 = 50) -> StoredResponse?
+    {
+        stored.flatMap {
+            CacheRules.validated($0, by: head, requestTime: start + seconds - 1, responseTime: start + seconds)
+        }
+    }
+    private func notModified(_ fields: Fields) -> ResponseHead { response(fields, status: 304) }
+
+    /// 4.3.1: "MUST send the relevant entity tags …; SHOULD send the Last-Modified value (using If-Modified-Since) if
+    /// the request is not for a subrange, a single stored response is being validated".
+    func testValidators() {
+        let modified = ("Last-Modified", date(-9999))
+        for (fields, expected) in [
+            ([("ETag", "\"abcdef\"")], ["If-None-Match: \"abcdef\""]),
+            ([("ETag", "W/\"x\"")], ["If-None-Match: W/\"x\""]),
+            ([modified], ["If-Modified-Since: \(modified.1)"]),
+            ([modified, ("ETag", "\"a\"")], ["If-None-Match: \"a\"", "If-Modified-Since: \(modified.1)"]),
+            ([("ETag", "unquoted")], ["If-None-Match: unquoted"]), ([("Last-Modified", "yesterday")], []), ([], []),
+        ] as [(Fields, [String])] {
+            let entry = stored([("Cache-Control", "max-age=1")] + fields)
+            XCTAssertEqual(decision(entry, after: 9).adding?.lines, expected)
+        }
+    }
+
+    /// 3.2: "the cache MUST add each header field in the provided response to the stored response, replacing field
+    /// values that are already present, with the following exceptions".
+    func testUpdatedFields() {
+        let old = stored([
+            ("ETag", "\"a\""), ("Date", date(0)), ("Cache-Control", "max-age=1"), ("X-Kept", "1"), ("X-Changed", "1"),
+            ("x-changed", "2"), ("Content-Length", "5"), ("Content-Encoding", "gzip"), ("Content-Range", "x"),
+            ("Age", "9"),
+            ("Content-Type", "text/plain"), ("Set-Cookie", "a=b"), ("Expires", date(1)),
+        ])
+        let new = validated(
+            old,
+            by: notModified([
+                ("etag", "\"a\""), ("Date", date(49)), ("Cache-Control", "max-age=2"), ("X-Changed", "3"),
+                ("X-New", "1"),
+                ("X-New", "2"), ("Content-Length", "10"), ("Content-Encoding", "br"), ("Content-Range", "y"),
+                ("Content-Type", "image/png"), ("Set-Cookie", "a=c"), ("Connection", "x-hop"), ("X-Hop", "1"),
+                ("Transfer-Encoding", "chunked"), ("Proxy-Authenticate", "x"), ("Content-Location", "/b"),
+            ]))
+        XCTAssertEqual(
+            new?.fields.lines,
+            [
+                "X-Kept: 1", "Content-Length: 5", "Content-Encoding: gzip", "Content-Range: x", "Expires: \(date(1))",
+                "etag: \"a\"", "Date: \(date(49))", "Cache-Control: max-age=2", "X-Changed: 3", "X-New: 1", "X-New: 2",
+                "Content-Type: image/png", "Set-Cookie: a=c", "Content-Location: /b",
+            ])
+        XCTAssertEqual(new?.status, 200)
+        XCTAssertEqual(new?.bodyLength, 100)
+        XCTAssertEqual([new?.requestTime, new?.responseTime], [start + 49, start + 50])
+    }
+
+    /// 4.2: the age counts from the last validation.
+    func testItIsFreshAgain() {
+        let old = stored([("ETag", "\"a\""), ("Cache-Control", "max-age=10"), ("Age", "5"), ("Date", date(0))])
+        XCTAssertTrue(decision(old, after: 50).asksServer)
+        for fields in [[("ETag", "\"a\"")], [("ETag", "\"a\""), ("Date", date(50))], []] {
+            let new = validated(old, by: notModified(fields))
+            XCTAssertTrue(decision(new, after: 55).isHit, "\(fields)")
+            XCTAssertTrue(decision(new, after: 60).asksServer, "\(fields)")
+        }
+        let aged = validated(old, by: notModified([("ETag", "\"a\""), ("Age", "7")]))
+        XCTAssertTrue(decision(aged, after: 51).isHit && decision(aged, after: 53).asksServer)
+    }
+
+    /// 4.3.4: "If none of the initial set contains at least one of the same strong validators, then the cache MUST NOT
+    /// use the new response to update any stored responses."
+    func testWhichResponseItIsAbout() {
+        let modified = ("Last-Modified", date(-9999))
+        for (own, received, isAbout) in [
+            ([("ETag", "\"a\"")], [("ETag", "\"a\"")], true), ([("ETag", "\"a\"")], [("ETag", "\"b\"")], false),
+            ([("ETag", "\"a\"")], [("ETag", "W/\"a\"")], true), ([("ETag", "W/\"a\"")], [("ETag", "W/\"a\"")], true),
+            ([("ETag", "W/\"a\"")], [("ETag", "W/\"b\"")], false), ([("ETag", "W/\"a\"")], [("ETag", "\"a\"")], false),
+            ([modified], [("ETag", "\"a\"")], false), ([("ETag", "odd")], [("ETag", "odd")], true),
+            ([("ETag", "odd")], [("ETag", "\"odd\"")], false), ([modified], [modified], true),
+            ([modified], [("Last-Modified", date(-1))], false), ([("ETag", "\"a\"")], [modified], true),
+            ([modified, ("ETag", "\"a\"")], [], true), ([], [], true),
+        ] as [(Fields, Fields, Bool)] {
+            XCTAssertEqual(validated(stored(own), by: notModified(received)) != nil, isAbout, "\(own) \(received)")
+        }
+    }
+
+    /// 4.3.5: "if the stored response and HEAD response have matching values for any received validator fields … and,
+    /// if the HEAD response has a Content-Length header field, the value … matches that of the stored response, the
+    /// cache SHOULD update the stored response …; otherwise, the cache SHOULD consider the stored response to be
+    /// stale."
+    func testHead() {
+        let modified = ("Last-Modified", date(-9999))
+        let old = stored([("ETag", "\"a\""), modified, ("Cache-Control", "max-age=9999"), ("A", "1"), ("B", "1")])
+        for fields in [
+            [], [("ETag", "\"a\"")], [modified], [("Content-Length", "100")],
+            [("ETag", "\"a\""), ("Content-Length", "100")],
+        ] {
+            let new = validated(old, by: response(fields + [("A", "2")]))
+            XCTAssertTrue(decision(new, after: 99).isHit, "\(fields)")
+            XCTAssertEqual(["A", "B"].map { new?.fields.first(named: $0) }, ["2", "1"])
+            XCTAssertEqual(new?.responseTime, start + 50)
+        }
+        for fields in [
+            [("ETag", "\"b\"")], [("ETag", "W/\"a\"")], [("Last-Modified", date(-1))], [("Content-Length", "99")],
+            [("ETag", "\"a\""), ("Content-Length", "101")],
+        ] {
+            let new = validated(old, by: response(fields + [("A", "2")]))
+            XCTAssertEqual(new?.fields, old?.fields)
+            XCTAssertEqual(
+                decision(new, after: 99).adding?.lines, ["If-None-Match: \"a\"", "If-Modified-Since: \(modified.1)"])
+        }
+        let forGood = stored([("Cache-Control", "max-age=99999999999")])
+        XCTAssertTrue(decision(validated(forGood, by: response([("Content-Length", "1")]))).asksServer)
+        let encoded = stored([("Content-Length", "40"), ("Content-Encoding", "gzip")], isEncoded: true)
+        XCTAssertEqual(validated(encoded, by: response([("Content-Length", "40")]))?.responseTime, start + 50)
+        for status: Int32 in [204, 404, 410, 500] { XCTAssertNil(validated(old, by: response(status: status))) }
+        XCTAssertNil(validated(stored([("Cache-Control", "max-age=1")], status: 404), by: response()))
+    }
+
+    /// 4.4: "A cache MUST invalidate the target URI … when it receives a non-error status code in response to an unsafe
+    /// request method (including methods whose safety is unknown)"; Location and Content-Location are candidates.
+    func testInvalidation() {
+        let fields = [("Location", "/a"), ("X", "/no"), ("Content-Location", "b")]
+        for method in ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "FOO", "get"] {
+            for status: Int32 in [200, 201, 204, 302, 399] {
+                XCTAssertEqual(CacheRules.invalidates(method: method, response(fields, status: status)), ["/a", "b"])
+                XCTAssertEqual(CacheRules.invalidates(method: method, response(status: status)), [])
+            }
+            for status: Int32 in [100, 400, 404, 500, 503] {
+                XCTAssertNil(CacheRules.invalidates(method: method, response(fields, status: status)))
+            }
+        }
+        for method in ["GET", "HEAD", "OPTIONS", "TRACE"] {
+            XCTAssertNil(CacheRules.invalidates(method: method, response(fields)))
+        }
+    }
+}
