@@ -22,6 +22,7 @@ MAJOR := $(firstword $(subst ., ,$(VERSION)))
 LIBRARY := build/lib/libimgdl.so
 LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f)
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
+CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
 PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
@@ -38,7 +39,7 @@ help:
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
-#? make bench       the benchmarks (make bench-decode: of decoding); make format-check: Swift sources against .swift-format; make clean
+#? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
 
 # ---- What has to be installed
 
@@ -86,6 +87,12 @@ build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swif
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/imgdl-$* $@
 
+# What is killed again and again while it writes a cache, and what measures one.
+build/bin/imgdl-cache-crash build/bin/imgdl-cache-bench: build/bin/imgdl-cache-%: Package.swift $(CACHE_SOURCES) | build/.setup-build
+	@mkdir -p $(@D)
+	swift build -c release -j $(JOBS) --product imgdl-cache-$* --scratch-path build/swift-tools --static-swift-stdlib
+	cp build/swift-tools/release/imgdl-cache-$* $@
+
 build/pictures/.written: build/bin/imgdl-pictures
 	build/bin/imgdl-pictures build/pictures
 	@touch $@
@@ -105,7 +112,7 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
-test: setup all c-tests build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
+test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
@@ -205,7 +212,12 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	$(MAKE) test-asan
 
 .PHONY: bench
-bench: bench-decode
+bench: bench-decode bench-cache
+
+# What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
+.PHONY: bench-cache
+bench-cache: build/bin/imgdl-cache-bench
+	build/bin/imgdl-cache-bench
 
 # Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
 build/bench/decode build/bench/arrival: build/bench/%: bench/%.c bench/hand.c bench/hand.h bench/pictures.c bench/pictures.h \

@@ -60,6 +60,8 @@ let package = Package(
             ]),
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+        .executableTarget(name: "imgdl-cache-crash", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
+        .executableTarget(name: "imgdl-cache-bench", dependencies: ["ImgdlCache", "ImgdlCore"], path: "bench/cache"),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),

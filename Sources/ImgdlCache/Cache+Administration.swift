@@ -30,9 +30,9 @@ extension Cache {
     package func clear() throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
+        try disk?.clear()
         memory.removeAll()
         imageTier?.removeAll()
-        try disk?.clear()
     }
 
     /// What has been stored so far is on the disk for good: a power cut loses none of it.
@@ -56,6 +56,13 @@ extension Cache {
             statistics.partialBytes = totals.partialBytes
         }
         return statistics
+    }
+
+    /// Evicts, removes what is too old and what has no entry, until nothing of that is left to do: it would be done anyway, when
+    /// there is time. For tests.
+    package func finishBackgroundWork() throws(Failure) {
+        try checkOpen()
+        try disk?.finishBackgroundWork()
     }
 
     /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards nothing

@@ -45,13 +45,9 @@ package final class Cache: Store, @unchecked Sendable {
             configuration.maximumImageBytes > 0 ? ImageTier(maximumBytes: configuration.maximumImageBytes) : nil
         self.imageTier = imageTier
         if let directory = configuration.directory {
-            let memory = memory
             disk = try DiskStore(
-                directory: directory, configuration: configuration, clock: clock, tuning: tuning, events: events
-            ) { gone in
-                for id in gone { memory.remove(id) }
-                imageTier?.remove(gone)
-            }
+                directory: directory, configuration: configuration, clock: clock, tuning: tuning, memory: memory,
+                images: imageTier, events: events)
         } else {
             disk = nil
         }
@@ -83,10 +79,7 @@ package final class Cache: Store, @unchecked Sendable {
         guard let disk else {
             return completion(memory.find(key, wallTime: wallTime) { choose(copy $0) })
         }
-        disk.find(key, choose: choose) { [weak self] found in
-            if let self, let found { remember(found, key) }
-            completion(found)
-        }
+        disk.find(key, choose: choose, completion: completion)
     }
 
     package func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)? {
@@ -101,9 +94,9 @@ package final class Cache: Store, @unchecked Sendable {
 
     package func update(_ id: EntryID, _ response: StoredResponse) {
         if isForked { return }
+        disk?.update(id, response)
         memory.update(id, response, wallTime: wallTime)
         imageTier?.update(id, response)
-        disk?.update(id, response)
     }
 
     package func use(_ id: EntryID) {
@@ -114,16 +107,17 @@ package final class Cache: Store, @unchecked Sendable {
 
     package func remove(_ id: EntryID) {
         if isForked { return }
+        // First the disk: what is read there at this moment is not remembered.
+        disk?.remove(id)
         memory.remove(id)
         imageTier?.remove([id])
-        disk?.remove(id)
     }
 
     package func remove(key: String) {
         if isForked { return }
+        disk?.remove(key: key)
         _ = memory.remove(key: key)
         imageTier?.remove(key: key)
-        disk?.remove(key: key)
     }
 
     package func count(_ outcome: StoreOutcome) {
@@ -163,12 +157,5 @@ package final class Cache: Store, @unchecked Sendable {
             imageTier?.remove(removed.evicted)
             lock.withLock { counts.evicted += Int64(removed.evicted.count) }
         }
-    }
-
-    /// What was read from the disk may be asked for again.
-    private func remember(_ found: FoundEntry, _ key: String) {
-        let bytes = found.entry.response.bodyLength
-        guard bytes <= memory.maximumBodyBytes, bytes == found.body.reduce(0, { $0 + Int64($1.count) }) else { return }
-        _ = memory.insert(found.entry, key: key, body: found.body, wallTime: wallTime)
     }
 }

@@ -108,6 +108,7 @@ enum Process {
         _ = HandleTable.shared
         _ = InlineExecutor.shared
         _ = codec
+        Cache.prepare()
         lock.withLock {
             live.removeAll()
             liveCaches.removeAll()

@@ -21,3 +21,131 @@ final class MemoryCacheTests: XCTestCase {
         XCTAssertNil(cache.findInMemory("http://a/") { _ in .entry(0, withBody: true) })
     }
 }
+
+final class MemoryTierTests: XCTestCase {
+    private func cache(_ change: (inout CacheConfiguration) -> Void = { _ in }) throws -> Cache {
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 100_000
+        change(&configuration)
+        return try Cache(configuration, clock: TestClock()) { _ in XCTFail("no event is due") }
+    }
+
+    func testTheOneUsedLongestAgoGoesFirst() throws {
+        let cache = try cache()
+        for name in ["a", "b", "c"] { cache.put(name, bytes(30_000)) }
+        cache.use(try XCTUnwrap(cache.wait("a")).entry.id)
+        cache.put("d", bytes(30_000))
+        XCTAssertNil(cache.wait("b"))
+        for name in ["a", "c", "d"] { XCTAssertEqual(cache.wait(name)?.bytes, bytes(30_000), name) }
+        let statistics = try cache.statistics()
+        XCTAssertEqual(statistics.memoryEntries, 3)
+        XCTAssertEqual(statistics.memoryBytes, 90_000)
+        XCTAssertEqual(statistics.evicted, 1)
+        XCTAssertFalse(statistics.isWritable)
+    }
+
+    func testABodyOfMoreThanHalfIsNotKept() throws {
+        let cache = try cache()
+        cache.put("a", bytes(10))
+        cache.put("b", bytes(50_001))
+        XCTAssertNil(cache.wait("b"))
+        XCTAssertNotNil(cache.wait("a"))
+    }
+
+    func testBeginningsHaveALimitOfTheirOwn() throws {
+        let cache = try cache { $0.maximumPartialBytes = 2_500 }
+        let beginning = response(extent: .beginning(total: nil))
+        for name in ["a", "b", "c"] { cache.put(name, bytes(1_000), beginning, keeps: true) }
+        cache.put("whole", bytes(5_000))
+        XCTAssertNil(cache.wait("a"))
+        XCTAssertNotNil(cache.wait("c"))
+        XCTAssertEqual(try cache.statistics().partialBytes, 2_000)
+    }
+
+    func testReplacesUpdatesAndRemoves() throws {
+        let cache = try cache()
+        cache.put("k", bytes(10, seed: 1))
+        cache.put("k", bytes(10, seed: 2), response(at: 200))
+        let found = try XCTUnwrap(cache.wait("k"))
+        XCTAssertEqual(found.bytes, bytes(10, seed: 2))
+        cache.update(found.entry.id, response(at: 300))
+        XCTAssertEqual(cache.wait("k")?.entry.response.responseTime, 300)
+        XCTAssertEqual(try cache.query("k")?.response.bodyLength, 10)
+        try cache.removeAndWait(key: "k")
+        XCTAssertNil(cache.wait("k"))
+        cache.put("l", bytes(10))
+        try cache.clear()
+        XCTAssertNil(cache.wait("l"))
+        XCTAssertEqual(try cache.statistics().memoryEntries, 0)
+    }
+
+    func testRecencyListKeepsOrderAndCost() {
+        var list = RecencyList<Int, String>()
+        for i in 0..<1_000 {
+            list.insert(i % 37, "\(i)", cost: Int64(i % 5))
+            if i % 3 == 0 { _ = list.use(i % 11) }
+            if i % 7 == 0 { list.remove(i % 13) }
+            if i % 50 == 0 { _ = list.removeOldest() }
+        }
+        var order: [Int] = []
+        list.oldestFirst { key, _ in
+            order.append(key)
+            return true
+        }
+        XCTAssertEqual(order.count, list.count)
+        XCTAssertEqual(Set(order).count, order.count)
+        for key in order { XCTAssertEqual(list.removeOldest()?.key, key) }
+        XCTAssertEqual(list.totalCost, 0)
+        XCTAssertNil(list.removeOldest())
+    }
+}
+
+/// Issue 5: the tier of decoded images.
+final class ImageTierTests: XCTestCase {
+    private func image(_ width: Int) throws -> DecodedImage {
+        let pixels = try PixelBuffer(width: width, height: 10, format: .rgba8)
+        let header = ImageHeader(format: .png, width: width, height: 10, hasAlpha: true, isProgressive: false)
+        return DecodedImage(
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: 10), isComplete: true)
+    }
+
+    func testTheSameImageForTheSameEntryAndOptionsUntilTheEntryGoes() throws {
+        var configuration = CacheConfiguration()
+        configuration.maximumImageBytes = 10_000
+        let cache = try Cache(configuration, clock: TestClock()) { _ in }
+        let images = try XCTUnwrap(cache.images)
+        var options = DecodeOptions()
+        func keep(_ key: String) throws -> (StoredEntry, DecodedImage) {
+            cache.put(key, bytes(10))
+            let entry = try XCTUnwrap(cache.wait(key)).entry
+            let picture = try image(100)
+            images.keep(picture, options, of: entry, key: key)
+            return (entry, picture)
+        }
+        let (a, picture) = try keep("a")
+        XCTAssertTrue(try XCTUnwrap(images.image(a.id, options)).pixels === picture.pixels)
+        XCTAssertEqual(images.entries("a").map(\.id), [a.id])
+        options.targetWidth = 5
+        XCTAssertNil(images.image(a.id, options))
+        options.targetWidth = 0
+        // 4,000 bytes each: the third pushes out the one used longest ago.
+        let (b, _) = try keep("b")
+        XCTAssertNotNil(images.image(a.id, options))
+        let (c, _) = try keep("c")
+        XCTAssertNil(images.image(b.id, options))
+        XCTAssertEqual(images.entries("b").count, 0)
+        XCTAssertEqual(try cache.statistics().imageEntries, 2)
+        XCTAssertEqual(try cache.statistics().imageBytes, 8_000)
+        // Validated: the fields are new, the image is the same. Replaced: it is gone.
+        cache.update(a.id, response(at: 300))
+        XCTAssertEqual(images.entries("a")[0].response.responseTime, 300)
+        cache.put("a", bytes(11))
+        XCTAssertNil(images.image(a.id, options))
+        cache.remove(c.id)
+        XCTAssertNil(images.image(c.id, options))
+        XCTAssertEqual(try cache.statistics().imageBytes, 0)
+        // Too large for the whole tier.
+        images.keep(try image(1_000), options, of: c, key: "c")
+        XCTAssertNil(images.image(c.id, options))
+    }
+}

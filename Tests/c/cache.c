@@ -153,7 +153,7 @@ TEST_WITH_CACHES("a caller's own condition: 304 is NOT_MODIFIED, from the cache 
 TEST_WITH_CACHES("IGNORE_CACHED tells of what has changed alone: by freshness, by 304, by comparing bytes (O3)")
 {
     (void)cache;
-    static const char *const queries[] = {FRESH, "etag=v1&" STALE, STALE};
+    static const char *const queries[] = {FRESH, ("etag=v1&" STALE), STALE};
     size_t size;
     uint8_t *bytes = read_picture("tiny.png", &size);
     for (int i = 0; i < 3; i++) {

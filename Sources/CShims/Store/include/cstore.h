@@ -16,7 +16,7 @@ void store_hash_add(store_hash_state *state, const void *bytes, size_t size);
 uint64_t store_hash_value(const store_hash_state *state);
 void store_hash_end(store_hash_state *state);
 
-/* sqlite3_bind_text and _blob of memory that stays as it is until the statement is reset: Swift does not see the macro. */
+/* sqlite3_bind_text and _blob of a copy: Swift does not see the macro that says so. */
 int store_bind_text(sqlite3_stmt *statement, int index, const char *text, int size);
 int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int size);
 

@@ -1,0 +1,51 @@
+import ImgdlCore
+
+/// A body on its way to the disk.
+final class DiskBody: @unchecked Sendable {
+    enum State {
+        case writing
+        /// In a file, which is in the writer's folder until the index knows it.
+        case written(checksum: Int64, path: String)
+        case failed
+    }
+
+    let id: EntryID
+    let key: String
+
+    // Under the store's lock.
+    var isGivenUp = false
+    var length: Int64 = 0
+    var state = State.writing
+    var number: Int64 = 0
+    /// When its last byte came, in seconds since 1970.
+    var time: Int64 = 0
+    var response = StoredResponse(status: 0, httpVersion: 0, fields: [], requestTime: 0, responseTime: 0)
+    /// While the memory tier has them anyway, look-ups need not wait for the file.
+    var slices: [BodySlice]?
+    var waiting: [Lookup] = []
+
+    /// The writing thread's.
+    var file: OpenBody?
+
+    init(id: EntryID, key: String) {
+        self.id = id
+        self.key = key
+    }
+}
+
+/// The file of a body that is being written; the writing thread's alone.
+struct OpenBody {
+    let descriptor: Int32
+    let path: String
+    let checksum: Checksum
+    var isSynchronized = false
+    /// It has its last name.
+    var isPublished = false
+}
+
+/// A look-up on its way to an answer.
+struct Lookup {
+    let key: String
+    let choose: @Sendable ([StoredEntry]) -> StoreChoice
+    let completion: @Sendable (FoundEntry?) -> Void
+}

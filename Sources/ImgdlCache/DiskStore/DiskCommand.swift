@@ -1,0 +1,25 @@
+import ImgdlCore
+
+/// What the writing thread is to do, in the order in which it was said.
+enum DiskCommand {
+    case append(DiskBody, [BodySlice])
+    case abandon(DiskBody)
+    case change(IndexChange, number: Int64)
+    /// See whether the disk works again.
+    case tryAgain
+    /// A reader has found the index damaged; of this number.
+    case replaceIndex(number: Int, message: String)
+    case perform((DiskWriter) -> Void)
+}
+
+/// What the index is to be told.
+enum IndexChange {
+    /// The body is whole.
+    case insert(DiskBody)
+    case update(EntryID, StoredResponse)
+    case remove(EntryID)
+    /// Its file is gone, or not what the index says.
+    case removeDamaged(EntryID)
+    case removeKey(String)
+    case clear
+}

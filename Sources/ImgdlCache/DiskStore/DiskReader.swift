@@ -1,0 +1,106 @@
+import ImgdlCore
+
+/// The thread that looks up, with a connection of its own: it never waits for what the other one writes.
+final class DiskReader {
+    private let store: DiskStore
+    private var index: Index?
+    private var indexNumber = 0
+
+    init(_ store: DiskStore) { self.store = store }
+
+    func run() {
+        while let lookup = store.nextLookup() { answer(lookup) }
+    }
+
+    private func answer(_ lookup: Lookup) {
+        let (changes, uses, number) = store.withState { ($0.changes, $0.uses, $0.indexNumber) }
+        var candidates: Candidates
+        do throws(DatabaseError) {
+            try openIndex(number)
+            candidates = try Candidates(
+                lookup.key, changes, uses, index,
+                usedSince: store.configuration.maximumAge.map { store.clock.wallTime() - $0 },
+                damaged: { store.removeDamaged($0) })
+        } catch {
+            if error.isDamage { store.replaceIndex(number: number, message: error.message) }
+            index = nil
+            indexNumber = 0
+            return lookup.completion(nil)
+        }
+        while true {
+            guard !candidates.list.isEmpty, case .entry(let position, let withBody) = lookup.choose(candidates.list.map(\.entry)),
+                candidates.list.indices.contains(position)
+            else { return lookup.completion(nil) }
+            let candidate = candidates.list[position]
+            if !withBody || candidate.entry.response.bodyLength == 0 {
+                return lookup.completion(FoundEntry(entry: candidate.entry, body: [], isFromMemory: false))
+            }
+            switch read(candidate, lookup) {
+            case .whole(let slices):
+                remember(candidate.entry, slices, lookup.key, changes.lastNumber)
+                return lookup.completion(FoundEntry(entry: candidate.entry, body: slices, isFromMemory: false))
+            case .later: return
+            case .unreadable: return lookup.completion(nil)
+            case .gone: candidates.remove(position)
+            }
+        }
+    }
+
+    private func openIndex(_ number: Int) throws(DatabaseError) {
+        guard number != indexNumber else { return }
+        index = nil
+        if number != 0 { index = try Index.openForReading(store.folder.index) }
+        indexNumber = number
+    }
+
+    private enum Reading {
+        case whole([BodySlice])
+        /// The look-up has been handed over.
+        case later
+        case unreadable
+        case gone
+    }
+
+    private func read(_ candidate: Candidates.Candidate, _ lookup: Lookup) -> Reading {
+        let id = candidate.entry.id
+        let length = candidate.entry.response.bodyLength
+        switch candidate.place {
+        case .file(let checksum):
+            switch BodyFile.read(store.folder.body(id), length: length, checksum: checksum) {
+            case .whole(let slices): return .whole(slices)
+            case .unreadable: return .unreadable
+            case .missing, .damaged:
+                // Perhaps another process has just removed it: then there is nothing to be removed and nothing is counted.
+                store.removeDamaged(id)
+                return .gone
+            }
+        case .body(let body): return read(body, lookup, length)
+        }
+    }
+
+    private func read(_ body: DiskBody, _ lookup: Lookup, _ length: Int64) -> Reading {
+        let (state, slices) = store.withState { _ -> (DiskBody.State, [BodySlice]?) in
+            if case .writing = body.state, body.slices == nil { body.waiting.append(lookup) }
+            return (body.state, body.slices)
+        }
+        if let slices { return .whole(slices) }
+        switch state {
+        case .writing: return .later
+        case .failed: return .gone
+        case .written(let checksum, let path):
+            // It may be getting its last name now.
+            for path in [path, store.folder.body(body.id)] {
+                if case .whole(let slices) = BodyFile.read(path, length: length, checksum: checksum) { return .whole(slices) }
+            }
+            return .gone
+        }
+    }
+
+    /// What was read may be asked for again. `number`: of the last change when it was looked for.
+    private func remember(_ entry: StoredEntry, _ slices: [BodySlice], _ key: String, _ number: Int64) {
+        guard entry.response.bodyLength <= store.memory.maximumBodyBytes else { return }
+        _ = store.memory.insert(entry, key: key, body: slices, wallTime: store.clock.wallTime())
+        // Who removes tells the disk first: it may have found nothing in memory a moment ago.
+        if store.withState({ $0.changes.lastNumber }) != number { store.memory.remove(entry.id) }
+    }
+}

@@ -1,0 +1,37 @@
+import ImgdlCore
+
+/// These wait for the writing thread. Throw `wouldDeadlock` on the store's threads, `shutDown` once it is closed.
+extension DiskStore {
+    func query(_ key: String) throws(Failure) -> CachedResponse? {
+        try onWriter { $0.query(key) }
+    }
+
+    func flush() throws(Failure) { try onWriter { $0.flush() } }
+
+    func removeOlder(than time: Int64) throws(Failure) {
+        try onWriter { $0.removeAll(.usedBefore(time)) }
+    }
+
+    func clear() throws(Failure) {
+        try checkMayWait()
+        removeAll()
+        try flush()
+    }
+
+    func addStatistics(_ statistics: inout CacheStatistics) throws(Failure) {
+        let (totals, state) = try onWriter { ($0.totals(), $0.store.withState { ($0.statistics, $0.isWritable) }) }
+        statistics.isWritable = state.1
+        statistics.entries = totals.entries
+        statistics.bytes = totals.bytes
+        statistics.partialEntries = totals.partialEntries
+        statistics.partialBytes = totals.partialBytes
+        statistics.stored = state.0.stored
+        statistics.evicted = state.0.evicted
+        statistics.damaged = state.0.damaged
+    }
+
+    /// As `Cache.finishBackgroundWork`.
+    func finishBackgroundWork() throws(Failure) {
+        try onWriter { writer in while writer.backgroundStep() {} }
+    }
+}

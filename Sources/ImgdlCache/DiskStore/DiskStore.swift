@@ -1,0 +1,296 @@
+import ImgdlCore
+
+/// The cache's part on disk: an index and files, a thread that writes both, and one that reads. What has been stored is
+/// seen by this process at once, and by others when a batch of it is on the disk for good.
+///
+/// Threads: any; nothing waits but what says so.
+final class DiskStore: @unchecked Sendable {
+    let folder: Folder
+    let configuration: CacheConfiguration
+    let clock: any Clock
+    let tuning: CacheTuning
+    let memory: MemoryTier
+    let images: ImageTier?
+    let events: @Sendable (CacheEvent) -> Void
+
+    private let lock = Lock()
+    private let writerWakes: Condition
+    private let readerWakes: Condition
+    private var state = State()
+    private var writingThread: Thread?
+    private var readingThread: Thread?
+
+    /// What the threads share.
+    struct State {
+        var changes = PendingChanges()
+        var commands: [DiskCommand] = []
+        var queuedBytes = 0
+        var lookups: [Lookup] = []
+        var uses: [EntryID: Int64] = [:]
+        var isClosing = false
+        var isWriterDone = false
+        /// 0: there is none; another number: another file of that name, or the same one opened again.
+        var indexNumber = 0
+        var isOpening = true
+        var isWritable = false
+        /// When the disk is to be tried again.
+        var retryTime: Instant?
+        var statistics = CacheStatistics()
+    }
+
+    /// Throws `outOfMemory` when there are no threads.
+    init(
+        directory: String, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning, memory: MemoryTier,
+        images: ImageTier?, events: @escaping @Sendable (CacheEvent) -> Void
+    ) throws(Failure) {
+        folder = Folder(path: directory)
+        self.configuration = configuration
+        self.clock = clock
+        self.tuning = tuning
+        self.memory = memory
+        self.images = images
+        self.events = events
+        writerWakes = Condition(lock)
+        readerWakes = Condition(lock)
+        writingThread = try Thread.start(name: "imgdl-cache") { DiskWriter(self).run() }
+        do throws(Failure) {
+            readingThread = try Thread.start(name: "imgdl-cache-read") { DiskReader(self).run() }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    /// For the two threads.
+    func withState<Result>(_ body: (inout State) -> Result) -> Result { lock.withLock { body(&state) } }
+
+    // MARK: Looking up
+
+    func find(
+        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice,
+        completion: @escaping @Sendable (FoundEntry?) -> Void
+    ) {
+        let isTaken = lock.withLock { () -> Bool in
+            guard !state.isClosing else { return false }
+            state.lookups.append(Lookup(key: key, choose: choose, completion: completion))
+            if state.lookups.count == 1 { readerWakes.signal() }
+            return true
+        }
+        if !isTaken { completion(nil) }
+    }
+
+    /// These can be answered now.
+    func resume(_ lookups: [Lookup]) {
+        guard !lookups.isEmpty else { return }
+        lock.withLock {
+            state.lookups += lookups
+            readerWakes.signal()
+        }
+    }
+
+    /// The index has been opened, or cannot be.
+    func isOpened() {
+        lock.withLock {
+            state.isOpening = false
+            readerWakes.signal()
+        }
+    }
+
+    /// The reading thread's next; nil: there are no more.
+    func nextLookup() -> Lookup? {
+        lock.withLock {
+            while true {
+                if !state.isOpening, !state.lookups.isEmpty { return state.lookups.removeFirst() }
+                if state.isClosing, state.isWriterDone, state.lookups.isEmpty { return nil }
+                readerWakes.wait()
+            }
+        }
+    }
+
+    // MARK: Bodies
+
+    /// nil: the disk does not work, or not yet again.
+    func begin(_ id: EntryID, _ key: String) -> DiskBody? {
+        lock.withLock {
+            guard !state.isClosing else { return nil }
+            guard state.isWritable || state.isOpening else {
+                tryAgainIfDue()
+                return nil
+            }
+            return DiskBody(id: id, key: key)
+        }
+    }
+
+    private func tryAgainIfDue() {
+        guard let time = state.retryTime, clock.now() >= time else { return }
+        state.retryTime = nil
+        post(.tryAgain)
+    }
+
+    func append(_ slices: [BodySlice], to body: DiskBody) {
+        let bytes = slices.reduce(0) { $0 + $1.count }
+        lock.withLock {
+            guard !body.isGivenUp, bytes > 0 else { return }
+            body.length += Int64(bytes)
+            if state.queuedBytes + bytes > tuning.queueBytes || body.length > configuration.maximumBytes {
+                body.isGivenUp = true
+                post(.abandon(body))
+            } else {
+                state.queuedBytes += bytes
+                post(.append(body, slices))
+            }
+        }
+    }
+
+    /// `slices`: the whole body, when somebody else keeps it in memory anyway.
+    func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) {
+        let time = clock.wallTime()
+        lock.withLock {
+            guard !body.isGivenUp else { return }
+            body.slices = slices
+            body.time = time
+            post(.change(.insert(body), number: state.changes.insert(body, response)))
+        }
+    }
+
+    func abandon(_ body: DiskBody) {
+        lock.withLock {
+            guard !body.isGivenUp else { return }
+            body.isGivenUp = true
+            post(.abandon(body))
+        }
+    }
+
+    // MARK: Changes
+
+    func update(_ id: EntryID, _ response: StoredResponse) {
+        lock.withLock { post(.change(.update(id, response), number: state.changes.update(id, response))) }
+    }
+
+    func remove(_ id: EntryID) {
+        lock.withLock { post(.change(.remove(id), number: state.changes.remove(id))) }
+    }
+
+    func remove(key: String) {
+        lock.withLock { post(.change(.removeKey(key), number: state.changes.remove(key: key))) }
+    }
+
+    func removeAll() {
+        lock.withLock { post(.change(.clear, number: state.changes.clear())) }
+    }
+
+    func removeDamaged(_ id: EntryID) {
+        lock.withLock { post(.change(.removeDamaged(id), number: state.changes.remove(id))) }
+    }
+
+    /// Written with others, a while later.
+    func use(_ id: EntryID) {
+        let time = clock.wallTime()
+        lock.withLock {
+            guard !state.isClosing else { return }
+            state.uses[id] = time
+            // The writing thread then begins to wait for more, or has enough.
+            if state.uses.count == 1 || state.uses.count == DiskWriter.manyUses { writerWakes.signal() }
+        }
+    }
+
+    func replaceIndex(number: Int, message: String) {
+        lock.withLock { post(.replaceIndex(number: number, message: message)) }
+    }
+
+    /// Inside the lock.
+    private func post(_ command: DiskCommand) {
+        guard !state.isWriterDone else { return }
+        state.commands.append(command)
+        if state.commands.count == 1 { writerWakes.signal() }
+    }
+
+    // MARK: The writing thread's work
+
+    enum Work {
+        case commands([DiskCommand])
+        case deadline
+        case background
+    }
+
+    /// `deadline`: of what was taken before. nil: the end.
+    func nextWork(deadline: Instant?, hasBackgroundWork: Bool) -> Work? {
+        lock.withLock {
+            var usesDeadline: Instant?
+            while true {
+                if !state.commands.isEmpty {
+                    defer { state.commands = [] }
+                    return .commands(state.commands)
+                }
+                if state.isClosing { return nil }
+                if state.uses.count >= DiskWriter.manyUses { return .deadline }
+                if hasBackgroundWork { return .background }
+                if usesDeadline == nil, !state.uses.isEmpty, tuning.batchMilliseconds != nil {
+                    usesDeadline = MonotonicClock().now().advanced(byMilliseconds: DiskWriter.usesMilliseconds)
+                }
+                guard let next = [deadline, usesDeadline].compactMap({ $0 }).min() else {
+                    writerWakes.wait()
+                    continue
+                }
+                if !writerWakes.wait(until: next), state.commands.isEmpty, !state.isClosing { return .deadline }
+            }
+        }
+    }
+
+    /// No command will be taken any more.
+    func writerIsDone() {
+        lock.withLock {
+            state.isWriterDone = true
+            readerWakes.signal()
+        }
+    }
+
+    // MARK: Waiting
+
+    func checkMayWait() throws(Failure) {
+        if writingThread?.isCurrent ?? false || readingThread?.isCurrent ?? false {
+            throw Failure(.wouldDeadlock, "a thread of the cache cannot wait for the cache")
+        }
+    }
+
+    /// Has the writing thread do it, after everything that was said before, and waits for that.
+    func onWriter<Result>(_ body: @escaping (DiskWriter) -> Result) throws(Failure) -> Result {
+        try checkMayWait()
+        let lock = Lock()
+        let done = Condition(lock)
+        var result: Result?
+        let isTaken = self.lock.withLock { () -> Bool in
+            guard !state.isClosing else { return false }
+            post(
+                .perform { writer in
+                    let value = body(writer)
+                    lock.withLock {
+                        result = value
+                        done.signal()
+                    }
+                })
+            return true
+        }
+        guard isTaken else { throw Failure(.shutDown, "the cache is closed") }
+        return lock.withLock {
+            while true {
+                if let result { return result }
+                done.wait()
+            }
+        }
+    }
+
+    /// Lets what waits be written, ends the threads, and waits for that unless this is one of them.
+    func close() {
+        let isFirst = lock.withLock { () -> Bool in
+            defer { state.isClosing = true }
+            writerWakes.signal()
+            readerWakes.signal()
+            return !state.isClosing
+        }
+        guard isFirst else { return }
+        for thread in [writingThread, readingThread].compactMap({ $0 }) {
+            if (try? checkMayWait()) == nil { thread.detach() } else { thread.join() }
+        }
+    }
+}

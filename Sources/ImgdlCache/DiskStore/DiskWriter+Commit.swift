@@ -1,0 +1,224 @@
+import CStore
+import Glibc
+import ImgdlCore
+
+extension DiskWriter {
+    private struct Outcome {
+        var stored: Int64 = 0
+        var damaged: Int64 = 0
+        var gone: [EntryID] = []
+    }
+
+    /// Writes the batch for good. False: others are in the way, and it is still to be written.
+    @discardableResult
+    func commit() -> Bool {
+        deadline = nil
+        let uses = store.withState { state -> [EntryID: Int64] in
+            defer { state.uses = [:] }
+            return state.uses
+        }
+        guard !batch.isEmpty || !uses.isEmpty else { return true }
+        guard !hasFailed, let index = currentIndex() else {
+            retain()
+            return true
+        }
+        do throws(DiskError) {
+            for body in batch.bodies { try synchronize(body) }
+            guard try publish() else { return wait(uses, "another process cleans up") }
+        } catch {
+            fail(error.message)
+            return true
+        }
+        do throws(DatabaseError) {
+            // Removing everything is no short transaction.
+            for change in batch.changes { if case .clear = change { try removeAll(index, .all) } }
+            let outcome = try index.database.transaction { () throws(DatabaseError) in try write(uses, to: index) }
+            settle(outcome)
+        } catch {
+            if error.isBusy { return wait(uses, error.message) }
+            if error.isDamage { replaceIndex(error.message) } else { fail(error.message) }
+        }
+        return true
+    }
+
+    /// Others write: a little later.
+    private func wait(_ uses: [EntryID: Int64], _ message: String) -> Bool {
+        busyCount += 1
+        if busyCount > 100 {
+            fail(message)
+            return true
+        }
+        store.withState { $0.uses.merge(uses) { max($0, $1) } }
+        if tuning.batchMilliseconds != nil { deadline = MonotonicClock().now().advanced(byMilliseconds: 100) }
+        return false
+    }
+
+    /// The index; opened again when somebody has put another file in its place.
+    private func currentIndex() -> Index? {
+        guard let index, index.database.hasMoved else { return index }
+        reopen()
+        return self.index
+    }
+
+    private func synchronize(_ body: DiskBody) throws(DiskError) {
+        guard var file = body.file, !file.isSynchronized else { return }
+        try tuning.disk.synchronize(file.descriptor, file.path)
+        file.isSynchronized = true
+        body.file = file
+    }
+
+    /// Gives files their last names, for good. False: somebody is looking for files that the index does not know.
+    private func publish() throws(DiskError) -> Bool {
+        let bodies = batch.bodies.filter { $0.file != nil }
+        guard !bodies.isEmpty else { return true }
+        if publishing == nil {
+            publishing = try FileLock.waiting(folder.lock, .shared, milliseconds: 250)
+            if publishing == nil { return false }
+        }
+        var shards: Set<Int> = []
+        for body in bodies {
+            guard var file = body.file, !file.isPublished else { continue }
+            let shard = folder.shard(of: body.id)
+            do throws(DiskError) {
+                try tuning.disk.rename(file.path, folder.body(body.id))
+            } catch {
+                guard error.isMissing else { throw error }
+                try Folder.makeFolder(folder.shard(shard))
+                try tuning.disk.rename(file.path, folder.body(body.id))
+            }
+            file.isPublished = true
+            body.file = file
+            shards.insert(shard)
+        }
+        for shard in shards { try Folder.synchronize(folder.shard(shard)) }
+        return true
+    }
+
+    /// One transaction.
+    private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) -> Outcome {
+        let time = store.clock.wallTime()
+        var outcome = Outcome()
+        for change in batch.changes {
+            switch change {
+            case .insert(let body):
+                guard case .written(let checksum, _) = body.state else { continue }
+                let entry = StoredEntry(id: body.id, response: body.response)
+                outcome.gone += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
+                outcome.stored += 1
+            case .update(let id, let response): try index.update(id, response, time: time)
+            case .remove(let id): if try index.remove(id) { outcome.gone.append(id) }
+            case .removeDamaged(let id):
+                if try index.remove(id) {
+                    outcome.gone.append(id)
+                    outcome.damaged += 1
+                }
+            case .removeKey(let key): outcome.gone += try index.remove(key: key)
+            case .clear: break
+            }
+        }
+        for (id, time) in uses { try index.use(id, time: time) }
+        return outcome
+    }
+
+    /// The index has it.
+    private func settle(_ outcome: Outcome) {
+        publishing = nil
+        busyCount = 0
+        retryMilliseconds = nil
+        for body in batch.bodies {
+            if let file = body.file { close(file.descriptor) }
+            body.file = nil
+        }
+        store.withState { state in
+            state.changes.settle(batch.number)
+            state.statistics.stored += outcome.stored
+            state.statistics.damaged += outcome.damaged
+            for body in batch.bodies { body.slices = nil }
+        }
+        batch = Batch()
+        discard(outcome.gone)
+        needsEviction = true
+    }
+
+    /// Entries that the index knows no more.
+    func discard(_ ids: [EntryID]) {
+        for id in ids {
+            unlink(folder.body(id))
+            store.memory.remove(id)
+        }
+        store.images?.remove(ids)
+    }
+
+    private func retain() {
+        for body in batch.bodies { drop(body) }
+        batch.keepRemovals()
+    }
+
+    // MARK: When the disk does not work
+
+    /// Nothing is stored until it works again.
+    func fail(_ message: String) {
+        retain()
+        publishing = nil
+        busyCount = 0
+        hasFailed = true
+        let delay = min(
+            retryMilliseconds.map { $0 * 2 } ?? tuning.firstRetryMilliseconds, tuning.lastRetryMilliseconds)
+        retryMilliseconds = delay
+        store.withState { state in
+            state.isWritable = false
+            state.retryTime = store.clock.now().advanced(byMilliseconds: delay)
+        }
+        if !isAnnouncedUnwritable {
+            isAnnouncedUnwritable = true
+            tell(.unwritable, message)
+        }
+    }
+
+    /// A file of some size, and what was removed meanwhile, tell whether it works.
+    func tryAgain() {
+        guard hasFailed else { return }
+        if index == nil || index?.database.hasMoved ?? false || access(writerFolder?.path ?? "", F_OK) != 0 {
+            reopen()
+            guard index != nil else { return }
+        }
+        do throws(DiskError) {
+            try probe()
+        } catch {
+            return fail(error.message)
+        }
+        hasFailed = false
+        if !batch.isEmpty { commit() }
+        guard !hasFailed else { return }
+        store.withState { $0.isWritable = true }
+        announceWritable()
+    }
+
+    private func probe() throws(DiskError) {
+        guard let path = writerFolder?.body(EntryID(rawValue: 0)) else { throw DiskError("make a body", ENOENT) }
+        let descriptor = try tuning.disk.create(path)
+        let other = "\(path)-"
+        defer {
+            close(descriptor)
+            unlink(path)
+            unlink(other)
+        }
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
+        defer { bytes.deallocate() }
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        try tuning.disk.write(descriptor, UnsafeRawBufferPointer(bytes), path)
+        try tuning.disk.synchronize(descriptor, path)
+        try tuning.disk.rename(path, other)
+    }
+
+    private func announceWritable() {
+        guard isAnnouncedUnwritable else { return }
+        isAnnouncedUnwritable = false
+        tell(.writable, "\(folder.path): works again")
+    }
+
+    /// Calls the host: not Swift, and it may take long.
+    func tell(_ kind: CacheEvent.Kind, _ message: String) {
+        Thread.resting { store.events(CacheEvent(kind, message)) }
+    }
+}

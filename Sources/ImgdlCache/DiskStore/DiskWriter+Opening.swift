@@ -1,0 +1,101 @@
+import Glibc
+import ImgdlCore
+
+extension DiskWriter {
+    /// The first time. Others wait for it to look up.
+    func open() {
+        reopen()
+        store.isOpened()
+        if index != nil { nextAging = store.clock.now() }
+    }
+
+    /// Opens folder and index, or opens them again. Without success there is no index, and the disk does not work.
+    func reopen() {
+        index = nil
+        claim = nil
+        let isFirst = store.withState { state -> Bool in
+            state.indexNumber = 0
+            return state.isOpening
+        }
+        do throws(DiskError) {
+            try folder.make()
+            if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true { writerFolder = try WriterFolder.make(in: folder) }
+            if OpenIndexes.shared.isInherited(folder.index) {
+                throw DiskError("open \(folder.index), which was open when the process forked", EDEADLK)
+            }
+        } catch {
+            return fail(error.message)
+        }
+        do throws(IndexProblem) {
+            use(try Index.open(folder.index, steps: tuning.steps))
+        } catch {
+            switch error {
+            case .unavailable(let message): return fail(message)
+            case .unusable(let message, let isNewer):
+                // What a newer library has put there while this one was at work is that one's.
+                if isNewer, !isFirst { return fail(message) }
+                replaceIndex(message)
+            }
+        }
+        let dead = WriterFolder.dead(in: folder)
+        if !dead.isEmpty { orphans = OrphanSearch(dead) }
+    }
+
+    private func use(_ index: Index) {
+        self.index = index
+        claim = OpenIndexes.shared.claim(folder.index)
+        openCount += 1
+        store.withState { state in
+            state.indexNumber = openCount
+            state.isWritable = !hasFailed
+        }
+    }
+
+    /// Renames the index, which is of no use, and begins another. Unless somebody else has just done so.
+    func replaceIndex(_ message: String) {
+        do throws(DiskError) {
+            publishing = nil
+            guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
+                return fail("\(folder.index): another process is busy with it")
+            }
+            defer { withExtendedLifetime(lock) {} }
+            let isReplaced = index?.database.hasMoved ?? true
+            index = nil
+            claim = nil
+            store.withState { $0.indexNumber = 0 }
+            if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) { return use(found) }
+            try moveAside()
+        } catch {
+            return fail(error.message)
+        }
+        do throws(IndexProblem) {
+            use(try Index.open(folder.index, steps: tuning.steps))
+        } catch {
+            switch error {
+            case .unavailable(let message), .unusable(let message, _): return fail(message)
+            }
+        }
+        for body in batch.bodies { drop(body) }
+        let settled = batch.number
+        batch = Batch()
+        store.withState { $0.changes.settle(settled) }
+        // Their entries are no more.
+        orphans = OrphanSearch([])
+        store.memory.removeAll()
+        store.images?.removeAll()
+        tell(.movedAside, message)
+    }
+
+    private func isDamaged(_ index: Index) -> Bool {
+        (try? index.database.integer("SELECT count(*) FROM pragma_quick_check(1) WHERE quick_check <> 'ok'")) != 0
+    }
+
+    private func moveAside() throws(DiskError) {
+        let suffix = "aside"
+        for old in Folder.names(in: folder.path) where old.contains(".\(suffix)-") { unlink("\(folder.path)/\(old)") }
+        let name = "\(folder.index).\(suffix)-\(store.clock.wallTime())"
+        for end in ["", "-wal", "-shm"] where access(folder.index + end, F_OK) == 0 {
+            guard rename(folder.index + end, name + end) == 0 else { throw DiskError("rename \(folder.index + end)") }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import CStore
+import Glibc
+import ImgdlCore
+
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then synced,
+/// then named, then told to the index in one short transaction.
+final class DiskWriter {
+    static let manyUses = 1_024
+    /// How long uses wait for others.
+    static let usesMilliseconds: Int64 = 30_000
+
+    let store: DiskStore
+    var index: Index?
+    var writerFolder: WriterFolder?
+    var batch = Batch()
+    /// Held while files have their last names and the index does not know them.
+    var publishing: FileLock?
+    var deadline: Instant?
+    /// How often another process was in the way, in a row.
+    var busyCount = 0
+    /// The disk does not work.
+    var hasFailed = false
+    /// How long it was left alone after it last failed; nil: something was written since.
+    var retryMilliseconds: Int64?
+    var openCount = 0
+    var isAnnouncedUnwritable = false
+    var needsEviction = true
+    var isEvicting = false
+    var isEvictingBeginnings = false
+    var nextAging: Instant?
+    var orphans: OrphanSearch?
+    var claim: OpenIndexes.Claim?
+
+    var folder: Folder { store.folder }
+    var tuning: CacheTuning { store.tuning }
+
+    init(_ store: DiskStore) { self.store = store }
+
+    func run() {
+        open()
+        while let work = store.nextWork(deadline: deadline, hasBackgroundWork: hasBackgroundWork) {
+            switch work {
+            case .commands(let commands):
+                for command in commands {
+                    perform(command)
+                    if batch.bodyCount >= tuning.batchBodies || batch.changes.count >= tuning.batchChanges { commit() }
+                }
+                if let deadline, MonotonicClock().now() >= deadline { commit() }
+            case .deadline: commit()
+            case .background: _ = backgroundStep()
+            }
+        }
+        flush()
+        close()
+        store.writerIsDone()
+    }
+
+    private func perform(_ command: DiskCommand) {
+        switch command {
+        case .append(let body, let slices): append(slices, to: body)
+        case .abandon(let body): drop(body)
+        case .change(.insert(let body), let number):
+            complete(body)
+            add(.insert(body), number)
+        case .change(.clear, let number):
+            // Nothing that came before needs to be written.
+            for body in batch.bodies { drop(body) }
+            batch = Batch()
+            add(.clear, number)
+        case .change(let change, let number): add(change, number)
+        case .tryAgain: tryAgain()
+        case .replaceIndex(let number, let message):
+            if number == store.withState({ $0.indexNumber }) { replaceIndex(message) }
+        case .perform(let body): body(self)
+        }
+    }
+
+    private func add(_ change: IndexChange, _ number: Int64) {
+        batch.add(change, number)
+        guard deadline == nil, let delay = tuning.batchMilliseconds else { return }
+        deadline = MonotonicClock().now().advanced(byMilliseconds: delay)
+    }
+
+    // MARK: Bodies
+
+    private func append(_ slices: [BodySlice], to body: DiskBody) {
+        let bytes = slices.reduce(0) { $0 + $1.count }
+        defer { store.withState { $0.queuedBytes -= bytes } }
+        guard !isGivenUp(body), !hasFailed else { return giveUp(body) }
+        do throws(DiskError) {
+            if body.file == nil { body.file = try create(body) }
+            guard let file = body.file else { return }
+            for slice in slices {
+                let bytes = UnsafeRawBufferPointer(start: slice.start, count: slice.count)
+                try withExtendedLifetime(slice) { () throws(DiskError) in
+                    try tuning.disk.write(file.descriptor, bytes, file.path)
+                }
+                file.checksum.add(bytes)
+            }
+        } catch {
+            giveUp(body)
+            fail(error.message)
+        }
+    }
+
+    private func create(_ body: DiskBody) throws(DiskError) -> OpenBody {
+        guard let writerFolder, let checksum = Checksum() else { throw DiskError("make a body", ENOMEM) }
+        let path = writerFolder.body(body.id)
+        return OpenBody(descriptor: try tuning.disk.create(path), path: path, checksum: checksum)
+    }
+
+    private func isGivenUp(_ body: DiskBody) -> Bool {
+        store.withState { _ in
+            if case .failed = body.state { return true }
+            return body.isGivenUp
+        }
+    }
+
+    private func giveUp(_ body: DiskBody) {
+        store.withState { _ in body.isGivenUp = true }
+        drop(body)
+    }
+
+    /// Its last byte has come.
+    private func complete(_ body: DiskBody) {
+        if body.response.bodyLength > 0, body.file == nil { return drop(body) }
+        if let file = body.file { store_begin_writeback(file.descriptor) }
+        let waiting = store.withState { _ -> [Lookup] in
+            body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
+            defer { body.waiting = [] }
+            return body.waiting
+        }
+        store.resume(waiting)
+    }
+
+    /// It will not be stored.
+    func drop(_ body: DiskBody) {
+        let waiting = store.withState { state -> [Lookup] in
+            state.changes.drop(body)
+            body.state = .failed
+            body.slices = nil
+            defer { body.waiting = [] }
+            return body.waiting
+        }
+        if let file = body.file {
+            Glibc.close(file.descriptor)
+            unlink(file.isPublished ? folder.body(body.id) : file.path)
+            body.file = nil
+        }
+        store.resume(waiting)
+    }
+
+    // MARK: What the host asks for
+
+    func query(_ key: String) -> CachedResponse? {
+        let (changes, uses) = store.withState { ($0.changes, $0.uses) }
+        let found = try? Candidates(key, changes, uses, index, usedSince: oldestUse, damaged: { _ in }).list.first
+        guard let found else { return nil }
+        return CachedResponse(
+            id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
+            usedTime: found.usedTime)
+    }
+
+    /// What was last used before that is as good as gone.
+    var oldestUse: Int64? { store.configuration.maximumAge.map { store.clock.wallTime() - $0 } }
+
+    func totals() -> Index.Totals { (try? index?.totals()) ?? Index.Totals() }
+
+    /// Writes the batch; tries for some seconds when others write.
+    func flush() {
+        for _ in 0..<20 where !commit() {}
+    }
+
+    private func close() {
+        let hasOrphans = !(orphans?.isAtEnd ?? true)
+        for body in batch.bodies { drop(body) }
+        index = nil
+        claim = nil
+        publishing = nil
+        // Left behind, it makes the next one look for orphans.
+        if hasOrphans { writerFolder?.removeFiles() } else { writerFolder?.remove() }
+        writerFolder = nil
+        store.withState { $0.indexNumber = 0 }
+    }
+}

@@ -1,0 +1,103 @@
+import ImgdlCore
+
+/// What has been changed and is not in the index yet, or not for good: look-ups of this process see the index through it.
+/// Each change has a number; `settle` forgets those that the index has.
+struct PendingChanges {
+    private(set) var lastNumber: Int64 = 0
+    private var added: [String: [DiskBody]] = [:]
+    private var updated: [EntryID: (number: Int64, response: StoredResponse)] = [:]
+    private var removed: [EntryID: Int64] = [:]
+    private var removedKeys: [String: Int64] = [:]
+    private var cleared: Int64?
+
+    var isEmpty: Bool {
+        added.isEmpty && updated.isEmpty && removed.isEmpty && removedKeys.isEmpty && cleared == nil
+    }
+
+    private mutating func next() -> Int64 {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    mutating func insert(_ body: DiskBody, _ response: StoredResponse) -> Int64 {
+        let number = next()
+        body.number = number
+        body.response = response
+        added[body.key]?.removeAll { response.replaces($0.response) }
+        added[body.key, default: []].append(body)
+        return number
+    }
+
+    mutating func update(_ id: EntryID, _ response: StoredResponse) -> Int64 {
+        let number = next()
+        updated[id] = (number, response)
+        return number
+    }
+
+    mutating func remove(_ id: EntryID) -> Int64 {
+        let number = next()
+        removed[id] = number
+        return number
+    }
+
+    mutating func remove(key: String) -> Int64 {
+        let number = next()
+        added[key] = nil
+        removedKeys[key] = number
+        return number
+    }
+
+    mutating func clear() -> Int64 {
+        let number = next()
+        added = [:]
+        updated = [:]
+        removed = [:]
+        removedKeys = [:]
+        cleared = number
+        return number
+    }
+
+    /// A body that could not be stored.
+    mutating func drop(_ body: DiskBody) {
+        added[body.key]?.removeAll { $0 === body }
+        if added[body.key]?.isEmpty ?? false { added[body.key] = nil }
+    }
+
+    /// The index has everything up to this number.
+    mutating func settle(_ number: Int64) {
+        for (key, bodies) in added {
+            let left = bodies.filter { $0.number > number }
+            if left.count != bodies.count { added[key] = left.isEmpty ? nil : left }
+        }
+        updated = updated.filter { $0.value.number > number }
+        removed = removed.filter { $0.value > number }
+        removedKeys = removedKeys.filter { $0.value > number }
+        if let cleared, cleared <= number { self.cleared = nil }
+    }
+
+    // MARK: Seeing through it
+
+    /// What is stored under the key and not in the index.
+    func bodies(_ key: String) -> [DiskBody] {
+        (added[key] ?? []).filter { removed[$0.id] == nil }
+    }
+
+    /// Whether the index still says the truth about anything under the key.
+    func hidesIndex(_ key: String) -> Bool { cleared != nil || removedKeys[key] != nil }
+
+    /// What became of an entry of the index; nil: it is gone.
+    func current(_ entry: StoredEntry, key: String) -> StoredEntry? {
+        if removed[entry.id] != nil { return nil }
+        // It may have come into the index between two looks.
+        for body in added[key] ?? [] where body.id == entry.id || body.response.replaces(entry.response) { return nil }
+        return latest(entry)
+    }
+
+    /// With what a validation has changed.
+    func latest(_ entry: StoredEntry) -> StoredEntry {
+        guard var response = updated[entry.id]?.response else { return entry }
+        response.bodyLength = entry.response.bodyLength
+        response.extent = entry.response.extent
+        return StoredEntry(id: entry.id, response: response)
+    }
+}

@@ -1,0 +1,47 @@
+import Glibc
+import ImgdlCore
+
+/// Reading a stored body.
+enum BodyFile {
+    enum Content {
+        case whole([BodySlice])
+        case missing
+        /// Another length or checksum than the index says.
+        case damaged
+        /// No memory, no descriptor, no right: nothing is known about it.
+        case unreadable
+    }
+
+    static func read(_ path: String, length: Int64, checksum: Int64) -> Content {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            return errno == ENOENT ? .missing : errno == ELOOP || errno == ENOTDIR ? .damaged : .unreadable
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return .unreadable }
+        guard status.st_mode & S_IFMT == S_IFREG, Int64(status.st_size) == length else { return .damaged }
+        var isShort = false
+        let slices = BodySlice.filled(count: Int(length)) { memory in
+            var rest = memory
+            while !rest.isEmpty {
+                let count = Glibc.read(descriptor, rest.baseAddress, rest.count)
+                if count < 0, errno == EINTR { continue }
+                isShort = count == 0
+                guard count > 0 else { return false }
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+            }
+            return true
+        }
+        guard let slices else { return isShort ? .damaged : .unreadable }
+        guard let found = self.checksum(of: slices) else { return .unreadable }
+        return found == checksum ? .whole(slices) : .damaged
+    }
+
+    private static func checksum(of slices: [BodySlice]) -> Int64? {
+        if slices.count == 1 { return slices[0].withBytes { Checksum.of($0) } }
+        guard let checksum = Checksum() else { return nil }
+        for slice in slices { checksum.add(UnsafeRawBufferPointer(start: slice.start, count: slice.count)) }
+        return checksum.value
+    }
+}

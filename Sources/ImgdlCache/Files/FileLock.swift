@@ -1,0 +1,32 @@
+import Glibc
+import ImgdlCore
+
+/// flock() of a file or folder, for as long as this lives. The kernel lets go of it when the process ends, however.
+final class FileLock {
+    enum Kind { case shared, exclusive }
+
+    let descriptor: Int32
+
+    /// nil: somebody else has it. The file is made when it is not there, the folder is not.
+    init?(_ path: String, _ kind: Kind, isFolder: Bool = false) throws(DiskError) {
+        let flags = isFolder ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW : O_RDWR | O_CREAT | O_NOFOLLOW
+        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+        guard flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
+            close(descriptor)
+            return nil
+        }
+        self.descriptor = descriptor
+    }
+
+    /// Tries again and again for so long. nil: somebody else had it all the while.
+    static func waiting(_ path: String, _ kind: Kind, milliseconds: Int) throws(DiskError) -> FileLock? {
+        for _ in 0..<max(1, milliseconds / 2) {
+            if let lock = try FileLock(path, kind) { return lock }
+            _ = Thread.resting { usleep(2_000) }
+        }
+        return nil
+    }
+
+    deinit { close(descriptor) }
+}

@@ -1,0 +1,89 @@
+import Glibc
+import ImgdlCore
+
+/// Where what is, in a cache's directory:
+///
+///     index.sqlite           the index, with SQLite's two files beside it
+///     lock                   see `PublishLock`
+///     bodies/3f/0…           one file for each body, in 256 folders; all names are numbers of the library's own
+///     writers/…/0…           bodies being written: a folder for each writer, which it holds locked while it lives
+struct Folder: Sendable {
+    let path: String
+
+    var index: String { "\(path)/index.sqlite" }
+    var lock: String { "\(path)/lock" }
+    var bodies: String { "\(path)/bodies" }
+    var writers: String { "\(path)/writers" }
+
+    static let shardCount = 256
+
+    func shard(_ number: Int) -> String { "\(bodies)/\(hexadecimal(UInt64(number), digits: 2))" }
+    /// Neighbours share one: a batch syncs one folder or two.
+    func shard(of id: EntryID) -> Int { Int(id.rawValue >> 6 & 0xFF) }
+    func body(_ id: EntryID) -> String { "\(shard(shard(of: id)))/\(Self.name(of: id))" }
+
+    static func name(of id: EntryID) -> String { hexadecimal(UInt64(bitPattern: id.rawValue), digits: 16) }
+
+    /// nil: no name that `name` gives.
+    static func id(of name: String) -> EntryID? {
+        guard name.utf8.count == 16, let number = UInt64(name, radix: 16), hexadecimal(number, digits: 16) == name else {
+            return nil
+        }
+        return EntryID(rawValue: Int64(bitPattern: number))
+    }
+
+    /// Makes what is missing, for this user alone.
+    func make() throws(DiskError) {
+        if path.isEmpty { throw DiskError("make a folder without a name", ENOENT) }
+        var end = path.startIndex
+        while end != path.endIndex {
+            end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
+            try Self.makeFolder(String(path[..<end]))
+        }
+        try Self.makeFolder(bodies)
+        try Self.makeFolder(writers)
+    }
+
+    static func makeFolder(_ path: String) throws(DiskError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        let number = errno
+        // Such as EROFS of a folder that is there.
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
+        throw DiskError("make \(path)", number)
+    }
+
+    /// The names in it are on the disk for good.
+    static func synchronize(_ path: String) throws(DiskError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+        defer { close(descriptor) }
+        let status = Thread.resting { fsync(descriptor) == 0 ? 0 : errno }
+        // Some file systems cannot and need not.
+        if status != 0, status != EINVAL { throw DiskError("sync \(path)", status) }
+    }
+
+    /// The names in a folder; none when it is not there.
+    static func names(in path: String) -> [String] {
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}
+
+private func hexadecimal(_ number: UInt64, digits count: Int) -> String {
+    String(unsafeUninitializedCapacity: count) { text in
+        for index in 0..<count {
+            let digit = UInt8(truncatingIfNeeded: number >> UInt64(4 * (count - 1 - index))) & 0xF
+            text[index] = digit < 10 ? digit + 0x30 : digit - 10 + 0x61
+        }
+        return count
+    }
+}

@@ -1,0 +1,142 @@
+import CStore
+import ImgdlCore
+
+/// What SQLite says when it cannot.
+struct DatabaseError: Error {
+    /// SQLite's extended result code.
+    let code: Int32
+    let message: String
+
+    private var primary: Int32 { code & 0xFF }
+
+    /// Another connection writes.
+    var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
+    /// The file is no database, a damaged one, or has not the tables it should have.
+    var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR }
+}
+
+/// One connection to a database. Used by one thread at a time.
+final class Database {
+    private let handle: OpaquePointer
+    let path: String
+
+    /// Opens, or makes it. Waits for other connections so long, whatever is done.
+    init(_ path: String, busyMilliseconds: Int32) throws(DatabaseError) {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+        let status = sqlite3_open_v2(path, &handle, flags, nil)
+        guard status == SQLITE_OK, let handle else {
+            let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            sqlite3_close_v2(handle)
+            throw DatabaseError(code: status, message: "\(path): \(message)")
+        }
+        self.handle = handle
+        self.path = path
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, busyMilliseconds)
+    }
+
+    deinit { sqlite3_close_v2(handle) }
+
+    func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
+
+    /// Of the last statement.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
+    /// The file that is open is no longer the one of this name.
+    var hasMoved: Bool {
+        var moved: Int32 = 0
+        return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
+    }
+
+    func execute(_ text: String) throws(DatabaseError) {
+        let status = sqlite3_exec(handle, text, nil, nil, nil)
+        guard status == SQLITE_OK else { throw error(status) }
+    }
+
+    func prepare(_ text: String) throws(DatabaseError) -> Statement {
+        var statement: OpaquePointer?
+        let status = sqlite3_prepare_v3(handle, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard status == SQLITE_OK, let statement else { throw error(status) }
+        return Statement(statement, of: self)
+    }
+
+    /// What the first column of the first row says.
+    func integer(_ text: String) throws(DatabaseError) -> Int64 {
+        let statement = try prepare(text)
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : 0
+    }
+
+    /// All or nothing. Other connections can read meanwhile, and none can write.
+    func transaction<Result>(_ body: () throws(DatabaseError) -> Result) throws(DatabaseError) -> Result {
+        try execute("BEGIN IMMEDIATE")
+        do throws(DatabaseError) {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // Some errors have rolled it back already.
+            if sqlite3_get_autocommit(handle) == 0 { _ = sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+            throw error
+        }
+    }
+
+    fileprivate func error(_ status: Int32) -> DatabaseError {
+        DatabaseError(code: status, message: "\(path): \(String(cString: sqlite3_errmsg(handle)))")
+    }
+}
+
+/// A prepared statement. Parameters count from 1, columns from 0.
+final class Statement {
+    private let handle: OpaquePointer
+    /// Closed after its last statement.
+    private let database: Database
+
+    fileprivate init(_ handle: OpaquePointer, of database: Database) {
+        self.handle = handle
+        self.database = database
+    }
+
+    deinit { sqlite3_finalize(handle) }
+
+    func bind(_ parameter: Int32, _ value: Int64) { _ = sqlite3_bind_int64(handle, parameter, value) }
+
+    func bind(_ parameter: Int32, _ value: String) {
+        var value = value
+        _ = value.withUTF8 { text in
+            text.withMemoryRebound(to: CChar.self) {
+                store_bind_text(handle, parameter, $0.baseAddress, Int32($0.count))
+            }
+        }
+    }
+
+    func bind(_ parameter: Int32, _ value: [UInt8]) {
+        _ = value.withUnsafeBytes { store_bind_blob(handle, parameter, $0.baseAddress, Int32($0.count)) }
+    }
+
+    /// False when there is no further row.
+    func step() throws(DatabaseError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        case let status: throw database.error(status)
+        }
+    }
+
+    /// To its end, for its effect.
+    func run() throws(DatabaseError) {
+        defer { reset() }
+        while try step() {}
+    }
+
+    /// Lets go of what it reads; keeps what is bound.
+    func reset() { sqlite3_reset(handle) }
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func bytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let start = sqlite3_column_blob(handle, column)
+        return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+}

@@ -1,0 +1,76 @@
+import ImgdlCore
+
+/// Why a file cannot be used as index.
+enum IndexProblem: Error {
+    /// Damaged, somebody else's, or of a newer library: to be moved aside.
+    case unusable(String, isNewer: Bool)
+    /// It may be all right: the disk, its rights, another process.
+    case unavailable(String)
+
+    init(_ error: DatabaseError) {
+        self = error.isDamage ? .unusable(error.message, isNewer: false) : .unavailable(error.message)
+    }
+}
+
+extension Index {
+    /// Opens or makes it, and brings an older one to this version. `steps`: of the schema. Waits a second for others at most,
+    /// and afterwards a quarter of one.
+    static func open(_ path: String, steps: [String]) throws(IndexProblem) -> Index {
+        let database: Database
+        let problem: IndexProblem?
+        do throws(DatabaseError) {
+            database = try Database(path, busyMilliseconds: 1_000)
+            problem = try Self.problem(of: database, version: steps.count)
+        } catch {
+            throw IndexProblem(error)
+        }
+        if let problem { throw problem }
+        do throws(DatabaseError) {
+            try migrate(database, steps)
+            database.setBusy(milliseconds: 250)
+            return try Index(database)
+        } catch {
+            throw IndexProblem(error)
+        }
+    }
+
+    /// For look-ups alone.
+    static func openForReading(_ path: String) throws(DatabaseError) -> Index {
+        let database = try Database(path, busyMilliseconds: 50)
+        try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON")
+        return try Index(database)
+    }
+
+    private static func problem(of database: Database, version: Int) throws(DatabaseError) -> IndexProblem? {
+        let application = try database.integer("PRAGMA application_id")
+        let found = try database.integer("PRAGMA user_version")
+        if application == 0, found == 0, try database.integer("SELECT count(*) FROM sqlite_schema") == 0 { return nil }
+        if application != IndexSchema.applicationID {
+            return .unusable("\(database.path): the database of another program", isNewer: false)
+        }
+        if found > version {
+            return .unusable(
+                "\(database.path): an index of version \(found), and this library knows \(version)", isNewer: true)
+        }
+        return nil
+    }
+
+    private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) {
+        try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+        let mode = try database.prepare("PRAGMA journal_mode = WAL")
+        guard try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) else {
+            throw DatabaseError(code: 14, message: "\(database.path): the file system has no shared memory for an index")
+        }
+        mode.reset()
+        // Each transaction is on the disk for good; and the log does not stay as large as it once was.
+        try database.execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304")
+        guard try database.integer("PRAGMA user_version") < steps.count else { return }
+        try database.transaction { () throws(DatabaseError) in
+            // Another process may have been quicker.
+            let version = Int(try database.integer("PRAGMA user_version"))
+            if version == 0 { try database.execute("PRAGMA application_id = \(IndexSchema.applicationID)") }
+            for step in steps.dropFirst(version) { try database.execute(step) }
+            if version < steps.count { try database.execute("PRAGMA user_version = \(steps.count)") }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+import ImgdlCore
+
+/// The index of all entries: SQLite in WAL mode. One connection, used by one thread; others, of this process and of others,
+/// read and write at the same time.
+final class Index {
+    struct Row {
+        let entry: StoredEntry
+        let checksum: Int64
+        let storedTime: Int64
+        let usedTime: Int64
+    }
+
+    struct Totals: Equatable {
+        var entries: Int64 = 0
+        var bytes: Int64 = 0
+        var partialEntries: Int64 = 0
+        var partialBytes: Int64 = 0
+    }
+
+    /// What goes first, of the entries that were used longest ago.
+    enum Selection {
+        case all
+        case usedBefore(Int64)
+        case beginnings
+    }
+
+    /// More responses than this that vary under one key are not kept: each look-up reads them all.
+    static let maximumVariants = 32
+
+    let database: Database
+    private let select: Statement
+    private let insertion: Statement
+    private let deletion: Statement
+    private let updating: Statement
+    private let using: Statement
+    private let existing: Statement
+    private let selectByID: Statement
+    private let oldest: Statement
+    private let oldestBeginnings: Statement
+    private let totalling: Statement
+
+    init(_ database: Database) throws(DatabaseError) {
+        self.database = database
+        let columns = "id, key, length, checksum, stored, used, response"
+        select = try database.prepare("SELECT \(columns) FROM entries WHERE key_hash = ?1 AND key = ?2")
+        selectByID = try database.prepare("SELECT \(columns) FROM entries WHERE id = ?1")
+        insertion = try database.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)")
+        deletion = try database.prepare("DELETE FROM entries WHERE id = ?1")
+        updating = try database.prepare("UPDATE entries SET response = ?2, used = max(used, ?3) WHERE id = ?1")
+        using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND used < ?2")
+        existing = try database.prepare("SELECT 1 FROM entries WHERE id = ?1")
+        oldest = try database.prepare("SELECT id, length FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
+        oldestBeginnings = try database.prepare(
+            "SELECT id, length FROM entries WHERE kind = 1 ORDER BY used LIMIT ?1")
+        totalling = try database.prepare("SELECT kind, entries, bytes FROM totals")
+    }
+
+    // MARK: Reading
+
+    /// Everything under the key; `damaged`: what does not agree with itself.
+    func rows(_ key: String, damaged: (EntryID) -> Void) throws(DatabaseError) -> [Row] {
+        select.bind(1, Checksum.of(key))
+        select.bind(2, key)
+        defer { select.reset() }
+        var rows: [Row] = []
+        while try select.step() {
+            let id = EntryID(rawValue: select.integer(0))
+            if let row = row(select, key: key) { rows.append(row) } else { damaged(id) }
+        }
+        return rows
+    }
+
+    private func row(_ statement: Statement, key: String) -> Row? {
+        let identity = RowIdentity(
+            id: EntryID(rawValue: statement.integer(0)), key: key, length: statement.integer(2),
+            checksum: statement.integer(3))
+        guard let response = statement.bytes(6, { ResponseCoding.decode($0, identity) }) else { return nil }
+        return Row(
+            entry: StoredEntry(id: identity.id, response: response), checksum: identity.checksum,
+            storedTime: statement.integer(4), usedTime: statement.integer(5))
+    }
+
+    func contains(_ id: EntryID) throws(DatabaseError) -> Bool {
+        existing.bind(1, id.rawValue)
+        defer { existing.reset() }
+        return try existing.step()
+    }
+
+    func totals() throws(DatabaseError) -> Totals {
+        defer { totalling.reset() }
+        var totals = Totals()
+        while try totalling.step() {
+            let entries = totalling.integer(1)
+            let bytes = totalling.integer(2)
+            totals.entries += entries
+            totals.bytes += bytes
+            if totalling.integer(0) == 1 {
+                totals.partialEntries = entries
+                totals.partialBytes = bytes
+            }
+        }
+        return totals
+    }
+
+    // MARK: Writing, inside a transaction
+
+    /// Gives the entries whose place it takes.
+    func insert(_ entry: StoredEntry, key: String, checksum: Int64, time: Int64) throws(DatabaseError) -> [EntryID] {
+        var replaced: [EntryID] = []
+        var others: [EntryID] = []
+        for row in try rows(key, damaged: { replaced.append($0) }) {
+            if entry.response.replaces(row.entry.response) {
+                replaced.append(row.entry.id)
+            } else {
+                others.append(row.entry.id)
+            }
+        }
+        if others.count >= Self.maximumVariants {
+            others.sort { $0.rawValue < $1.rawValue }
+            replaced += others.prefix(others.count - Self.maximumVariants + 1)
+        }
+        for id in replaced { _ = try remove(id) }
+        let identity = RowIdentity(id: entry.id, key: key, length: entry.response.bodyLength, checksum: checksum)
+        insertion.bind(1, entry.id.rawValue)
+        insertion.bind(2, Checksum.of(key))
+        insertion.bind(3, key)
+        insertion.bind(4, kind(entry.response))
+        insertion.bind(5, identity.length)
+        insertion.bind(6, checksum)
+        insertion.bind(7, time)
+        insertion.bind(8, ResponseCoding.encode(entry.response, identity))
+        try insertion.run()
+        return replaced
+    }
+
+    private func kind(_ response: StoredResponse) -> Int64 {
+        switch response.extent {
+        case .whole: 0
+        case .beginning: 1
+        case .headAlone: 2
+        }
+    }
+
+    /// Length and extent stay as they are: they are the body's.
+    func update(_ id: EntryID, _ response: StoredResponse, time: Int64) throws(DatabaseError) {
+        selectByID.bind(1, id.rawValue)
+        defer { selectByID.reset() }
+        guard try selectByID.step() else { return }
+        let key = selectByID.bytes(1) { String(decoding: $0, as: UTF8.self) }
+        guard let row = row(selectByID, key: key) else { return }
+        var response = response
+        response.bodyLength = row.entry.response.bodyLength
+        response.extent = row.entry.response.extent
+        let identity = RowIdentity(id: id, key: key, length: response.bodyLength, checksum: row.checksum)
+        updating.bind(1, id.rawValue)
+        updating.bind(2, ResponseCoding.encode(response, identity))
+        updating.bind(3, time)
+        try updating.run()
+    }
+
+    func use(_ id: EntryID, time: Int64) throws(DatabaseError) {
+        using.bind(1, id.rawValue)
+        using.bind(2, time)
+        try using.run()
+    }
+
+    /// False when it was not there.
+    func remove(_ id: EntryID) throws(DatabaseError) -> Bool {
+        deletion.bind(1, id.rawValue)
+        try deletion.run()
+        return database.changes > 0
+    }
+
+    /// Gives those that were there.
+    func remove(key: String) throws(DatabaseError) -> [EntryID] {
+        var ids: [EntryID] = []
+        for row in try rows(key, damaged: { ids.append($0) }) { ids.append(row.entry.id) }
+        for id in ids { _ = try remove(id) }
+        return ids
+    }
+
+    /// Those used longest ago, `count` at most, and of them no more than needed to have `bytes` less.
+    func removeOldest(_ selection: Selection, count: Int, bytes: Int64) throws(DatabaseError) -> [EntryID] {
+        let statement: Statement
+        switch selection {
+        case .all:
+            statement = oldest
+            statement.bind(1, Int64.max)
+            statement.bind(2, Int64(count))
+        case .usedBefore(let time):
+            statement = oldest
+            statement.bind(1, time)
+            statement.bind(2, Int64(count))
+        case .beginnings:
+            statement = oldestBeginnings
+            statement.bind(1, Int64(count))
+        }
+        var ids: [EntryID] = []
+        var freed: Int64 = 0
+        defer { statement.reset() }
+        while freed < bytes, try statement.step() {
+            ids.append(EntryID(rawValue: statement.integer(0)))
+            freed += statement.integer(1)
+        }
+        statement.reset()
+        for id in ids { _ = try remove(id) }
+        return ids
+    }
+}

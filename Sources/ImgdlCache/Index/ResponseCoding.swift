@@ -1,0 +1,144 @@
+import ImgdlCore
+
+/// What belongs to a row of the index besides the response. A response is sealed together with it: a flipped bit anywhere
+/// in the row shows.
+struct RowIdentity {
+    var id: EntryID
+    var key: String
+    var length: Int64
+    var checksum: Int64
+}
+
+/// A stored response as bytes: numbers in groups of seven bits, texts with their length before them, the checksum of all of
+/// it and of the row's other columns at the end.
+enum ResponseCoding {
+    /// Changes with the format; rows of another are not read.
+    private static let format: UInt8 = 1
+
+    static func encode(_ response: StoredResponse, _ row: RowIdentity) -> [UInt8] {
+        var writer = ByteWriter()
+        writer.bytes.reserveCapacity(1024)
+        writer.bytes.append(format)
+        writer.number(Int64(response.status))
+        writer.number(Int64(response.httpVersion))
+        writer.number(response.requestTime)
+        writer.number(response.responseTime)
+        writer.number(response.wasEncoded ? 1 : 0)
+        switch response.extent {
+        case .whole: writer.number(0)
+        case .headAlone: writer.number(1)
+        case .beginning(nil): writer.number(2)
+        case .beginning(let total?):
+            writer.number(3)
+            writer.number(total)
+        }
+        writer.number(Int64(response.fields.count))
+        for field in response.fields {
+            writer.text(field.name)
+            writer.text(field.value)
+        }
+        writer.number(Int64(response.varying.count))
+        for field in response.varying {
+            writer.text(field.name)
+            writer.number(field.value == nil ? 0 : 1)
+            if let value = field.value { writer.text(value) }
+        }
+        let seal = seal(of: writer.bytes, row)
+        withUnsafeBytes(of: seal.littleEndian) { writer.bytes.append(contentsOf: $0) }
+        return writer.bytes
+    }
+
+    /// nil: damaged, or of another format.
+    static func decode(_ bytes: UnsafeRawBufferPointer, _ row: RowIdentity) -> StoredResponse? {
+        guard bytes.count > 8 else { return nil }
+        let content = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 8)])
+        let sealed = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: content.count, as: Int64.self))
+        guard content[0] == format, sealed == seal(of: Array(content), row) else { return nil }
+        var reader = ByteReader(bytes: content, position: 1)
+        guard let status = reader.number(), let version = reader.number(), let requestTime = reader.number(),
+            let responseTime = reader.number(), let wasEncoded = reader.number(), let extent = extent(&reader),
+            let status = Int32(exactly: status), let version = Int32(exactly: version)
+        else { return nil }
+        var response = StoredResponse(
+            status: status, httpVersion: version, fields: [], requestTime: requestTime, responseTime: responseTime,
+            wasEncoded: wasEncoded != 0, bodyLength: row.length, extent: extent)
+        guard let fieldCount = reader.number(), fieldCount <= content.count else { return nil }
+        response.fields.reserveCapacity(Int(max(0, fieldCount)))
+        for _ in 0..<max(0, fieldCount) {
+            guard let name = reader.text(), let value = reader.text() else { return nil }
+            response.fields.append(HeaderField(name, value))
+        }
+        guard let varyingCount = reader.number(), varyingCount <= content.count else { return nil }
+        for _ in 0..<max(0, varyingCount) {
+            guard let name = reader.text(), let isThere = reader.number() else { return nil }
+            var value: String?
+            if isThere != 0 {
+                value = reader.text()
+                if value == nil { return nil }
+            }
+            response.varying.append(VaryingField(name: name, value: value))
+        }
+        return response
+    }
+
+    private static func extent(_ reader: inout ByteReader) -> StoredResponse.Extent? {
+        switch reader.number() {
+        case 0: .whole
+        case 1: .headAlone
+        case 2: .beginning(total: nil)
+        case 3: reader.number().map { .beginning(total: $0) }
+        default: nil
+        }
+    }
+
+    private static func seal(of content: [UInt8], _ row: RowIdentity) -> Int64 {
+        var writer = ByteWriter(bytes: content)
+        writer.number(row.id.rawValue)
+        writer.text(row.key)
+        writer.number(row.length)
+        writer.number(row.checksum)
+        return writer.bytes.withUnsafeBytes { Checksum.of($0) }
+    }
+}
+
+private struct ByteWriter {
+    var bytes: [UInt8] = []
+
+    mutating func number(_ value: Int64) {
+        var rest = UInt64(bitPattern: value)
+        while rest >= 0x80 {
+            bytes.append(UInt8(rest & 0x7F) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+
+    mutating func text(_ value: String) {
+        number(Int64(value.utf8.count))
+        bytes.append(contentsOf: value.utf8)
+    }
+}
+
+private struct ByteReader {
+    let bytes: UnsafeRawBufferPointer
+    var position: Int
+
+    mutating func number() -> Int64? {
+        var value: UInt64 = 0
+        var shift: UInt64 = 0
+        while position < bytes.count, shift < 64 {
+            let byte = bytes[position]
+            position += 1
+            value |= UInt64(byte & 0x7F) << shift
+            if byte < 0x80 { return Int64(bitPattern: value) }
+            shift += 7
+        }
+        return nil
+    }
+
+    mutating func text() -> String? {
+        guard let count = number(), count >= 0, count <= bytes.count - position else { return nil }
+        defer { position += Int(count) }
+        return String(decoding: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + Int(count))]), as: UTF8.self)
+    }
+}

@@ -1,0 +1,191 @@
+import CStore
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 5: damage of files and of the index. What is damaged is never given, and the store always opens.
+final class DamageTests: StoreTestCase {
+    private func makeStored(_ keys: [String]) throws {
+        let cache = try open()
+        for key in keys { cache.put(key, bytes(10_000)) }
+        try cache.flush()
+        cache.close()
+    }
+
+    private func corrupt(_ file: String, at offset: Int, with byte: UInt8 = 0xA5) {
+        var content = read(file)
+        content[offset] ^= byte
+        write(content, to: file)
+    }
+
+    func testADamagedBodyIsRemovedAndTheNextOneIsChosen() throws {
+        for damage in ["flipped", "short", "long", "missing", "folder", "link"] {
+            let cache = try open()
+            cache.put("k", bytes(10_000, seed: 1), response(at: 1, varying: [VaryingField(name: "a", value: nil)]))
+            try cache.flush()
+            let older = Set(files)
+            cache.put("k", bytes(10_000, seed: 2), response(at: 2))
+            try cache.flush()
+            let file = try XCTUnwrap(files.first { !older.contains($0) })
+            switch damage {
+            case "flipped": corrupt(file, at: 5_000)
+            case "short": XCTAssertEqual(truncate(file, 9_999), 0)
+            case "long": write(bytes(10_000, seed: 2) + [0], to: file)
+            case "folder":
+                unlink(file)
+                mkdir(file, 0o700)
+            case "link":
+                unlink(file)
+                symlink("/etc/hostname", file)
+            default: unlink(file)
+            }
+            let found = try XCTUnwrap(cache.wait("k"), damage)
+            XCTAssertEqual(found.bytes, bytes(10_000, seed: 1), damage)
+            try cache.flush()
+            XCTAssertEqual(try cache.statistics().damaged, 1, damage)
+            XCTAssertEqual(try cache.statistics().entries, 1, damage)
+            rmdir(file)
+            cache.remove(key: "k")
+            cache.close()
+        }
+        XCTAssertEqual(log.all, [])
+    }
+
+    func testADamagedRowIsRemoved() throws {
+        try makeStored(["k", "other"])
+        let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+        for column in ["length = length + 1", "checksum = 1", "response = x'00'", "response = x''"] {
+            try database.execute("UPDATE entries SET \(column) WHERE key = 'k'")
+            let cache = try open()
+            XCTAssertNil(cache.wait("k"), column)
+            XCTAssertEqual(cache.wait("other")?.bytes, bytes(10_000), column)
+            try cache.flush()
+            XCTAssertEqual(try cache.statistics().damaged, 1, column)
+            cache.put("k", bytes(10_000))
+            cache.close()
+        }
+    }
+
+    func testAnIndexOfRubbishIsMovedAsideAndBegunAnew() throws {
+        for content in [bytes(20_000), Array("SQLite format 3\0".utf8) + bytes(8_192), bytes(10)] {
+            try makeStored(["k"])
+            let before = log.all.count
+            let orphan = files[0]
+            write(content, to: path + "/index.sqlite")
+            unlink(path + "/index.sqlite-wal")
+            let cache = try open()
+            XCTAssertNil(cache.wait("k"))
+            cache.put("new", bytes(10))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
+            XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
+            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains(path + "/index.sqlite"))
+            let aside = Folder.names(in: path).filter { $0.contains("aside") && !$0.contains("-wal") && !$0.contains("-shm") }
+            XCTAssertEqual(aside.count, 1, "the last one alone is kept")
+            XCTAssertEqual(read("\(path)/\(aside[0])"), content)
+            try cache.finishBackgroundWork()
+            XCTAssertFalse(files.contains(orphan), "its bodies go")
+            XCTAssertEqual(files.count, 1)
+            cache.close()
+        }
+    }
+
+    func testATruncatedOrDamagedIndexNeverServesWrongBytes() throws {
+        try makeStored((0..<200).map { "k\($0)" })
+        let image = read(path + "/index.sqlite")
+        let shards = files.map { ($0, read($0)) }
+        for round in 0..<40 {
+            var damaged = image
+            if round % 4 == 0 {
+                damaged.removeLast(damaged.count * (round + 1) / 50)
+            } else {
+                for i in 0..<(round * 3) { damaged[(round * 7919 + i * 104_729) % damaged.count] ^= UInt8(truncatingIfNeeded: i + 1) }
+            }
+            for name in Folder.names(in: path) where name.hasPrefix("index") { unlink("\(path)/\(name)") }
+            write(damaged, to: path + "/index.sqlite")
+            for (name, content) in shards { write(content, to: name) }
+            let cache = try open()
+            for i in stride(from: 0, to: 200, by: 7) {
+                if let found = cache.wait("k\(i)") { XCTAssertEqual(found.bytes, bytes(10_000), "round \(round)") }
+            }
+            cache.put("new", bytes(50))
+            XCTAssertEqual(cache.wait("new")?.bytes, bytes(50), "round \(round)")
+            try cache.flush()
+            XCTAssertTrue(try cache.statistics().isWritable, "round \(round)")
+            cache.put("newer", bytes(60))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("newer")?.bytes, bytes(60), "round \(round)")
+            cache.close()
+        }
+    }
+
+    func testTheDatabaseOfAnotherProgramIsMovedAside() throws {
+        mkdir(path, 0o700)
+        do {
+            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            try database.execute("CREATE TABLE entries (id INTEGER PRIMARY KEY); PRAGMA user_version = 1")
+        }
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        XCTAssertEqual(log.kinds, [.movedAside])
+        XCTAssertTrue(log.all[0].message.contains("another program"))
+        cache.close()
+    }
+
+    func testAnOlderIndexIsMigratedAndANewerOneMovedAside() throws {
+        try makeStored(["k"])
+        tuning.steps = IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT", "UPDATE totals SET remark = 'v3'"]
+        var cache = try open()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10_000))
+        try cache.flush()
+        XCTAssertEqual(log.all, [])
+        cache.close()
+        let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+        XCTAssertEqual(try database.integer("PRAGMA user_version"), 3)
+        XCTAssertEqual(try database.integer("SELECT count(*) FROM totals WHERE remark = 'v3'"), 3)
+        tuning.steps = IndexSchema.steps
+        cache = try open()
+        XCTAssertNil(cache.wait("k"))
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.movedAside])
+        XCTAssertTrue(log.all[0].message.contains("version 3"))
+        cache.close()
+    }
+
+    func testAMigrationThatFailsIsUndone() throws {
+        try makeStored(["k"])
+        tuning.steps = IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT; CREATE TABLE totals (id)"]
+        var cache = try open()
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.unwritable], "steps that can never be taken")
+        cache.close()
+        tuning.steps = IndexSchema.steps
+        cache = try open()
+        cache.put("k", bytes(10))
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        cache.close()
+    }
+
+    func testNamesThatAreNoneOfOursStay() throws {
+        try makeStored(["k"])
+        let shard = files[0].split(separator: "/").dropLast().joined(separator: "/")
+        let foreign = ["/\(shard)/README", "/\(shard)/00000000000000zz", "/\(shard)/ABCDEF0123456789"]
+        for name in foreign { write([1], to: name) }
+        write([1], to: "/\(shard)/00000000000000aa")
+        // As a process leaves it that is killed.
+        mkdir(path + "/writers/1234", 0o700)
+        write([1], to: path + "/writers/1234/00000000000000ab")
+        let cache = try open()
+        try cache.finishBackgroundWork()
+        XCTAssertEqual(files.count, 4)
+        XCTAssertEqual(Set(files).intersection(foreign), Set(foreign))
+        XCTAssertEqual(Folder.names(in: path + "/writers").count, 1)
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10_000))
+        cache.close()
+    }
+}

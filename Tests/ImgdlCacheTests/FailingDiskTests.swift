@@ -1,0 +1,210 @@
+import CSystem
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// A disk that fails as it is told.
+private final class FailingDisk: Disk, @unchecked Sendable {
+    enum Step { case create, write, synchronize, rename }
+
+    private let lock = Lock()
+    private var faults: [Step: Int32] = [:]
+
+    func fail(_ step: Step, _ number: Int32?) { lock.withLock { faults[step] = number } }
+
+    private func check(_ step: Step) throws(DiskError) {
+        if let number = lock.withLock({ faults[step] }) { throw DiskError("\(step)", number) }
+    }
+
+    func create(_ path: String) throws(DiskError) -> Int32 {
+        try check(.create)
+        return try KernelDisk().create(path)
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {
+        try check(.write)
+        try KernelDisk().write(descriptor, bytes, path)
+    }
+
+    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError) {
+        try check(.synchronize)
+        try KernelDisk().synchronize(descriptor, path)
+    }
+
+    func rename(_ from: String, _ to: String) throws(DiskError) {
+        try check(.rename)
+        try KernelDisk().rename(from, to)
+    }
+}
+
+/// Issue 5: a full or read-only disk degrades to no cache, with an event; it is tried again now and then.
+final class FailingDiskTests: StoreTestCase {
+    func testEveryStepMayFailAndTheStoreComesBack() throws {
+        for (step, number) in [
+            (FailingDisk.Step.create, EROFS), (.write, ENOSPC), (.write, EDQUOT), (.synchronize, EIO), (.rename, EROFS),
+        ] {
+            let disk = FailingDisk()
+            tuning.disk = disk
+            let cache = try open()
+            let before = log.all.count
+            cache.put("old", bytes(100))
+            try cache.flush()
+            disk.fail(step, number)
+            cache.put("k", bytes(100))
+            try cache.flush()
+            XCTAssertNil(cache.wait("k"), "\(step)")
+            XCTAssertEqual(temporaries, [], "\(step)")
+            XCTAssertEqual(files.count, 1, "\(step)")
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable], "\(step)")
+            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains(String(cString: strerror(number))), "\(step)")
+            XCTAssertFalse(try cache.statistics().isWritable)
+            XCTAssertEqual(cache.wait("old")?.bytes, bytes(100), "what is there can be read")
+            // It is left alone for a second; then for two.
+            XCTAssertFalse(cache.put("k", bytes(100)))
+            clock.advance(seconds: 1)
+            XCTAssertFalse(cache.put("k", bytes(100)))
+            try cache.flush()
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable], "said once")
+            disk.fail(step, nil)
+            clock.advance(seconds: 1)
+            XCTAssertFalse(cache.put("k", bytes(100)), "\(step)")
+            clock.advance(seconds: 1)
+            XCTAssertFalse(cache.put("k", bytes(100)), "this one finds out")
+            try cache.flush()
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable, .writable], "\(step)")
+            XCTAssertTrue(cache.put("k", bytes(100)), "\(step)")
+            try cache.flush()
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), "\(step)")
+            XCTAssertTrue(try cache.statistics().isWritable)
+            cache.remove(key: "k")
+            cache.remove(key: "old")
+            cache.close()
+        }
+    }
+
+    func testWhatIsRemovedWhileTheDiskFailsStaysRemoved() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        cache.put("a", bytes(100))
+        cache.put("b", bytes(100))
+        try cache.flush()
+        disk.fail(.write, ENOSPC)
+        cache.put("c", bytes(100))
+        try cache.flush()
+        cache.remove(key: "a")
+        try cache.flush()
+        XCTAssertNil(cache.wait("a"))
+        disk.fail(.write, nil)
+        clock.advance(seconds: 1)
+        XCTAssertFalse(cache.put("c", bytes(100)))
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        XCTAssertNil(cache.wait("a"))
+        XCTAssertEqual(files.count, 1)
+        XCTAssertEqual(cache.wait("b")?.bytes, bytes(100))
+        cache.close()
+    }
+
+    func testMemoryGoesOnWhileTheDiskFails() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        configuration.maximumMemoryBytes = 1 << 20
+        let cache = try open()
+        disk.fail(.write, ENOSPC)
+        cache.put("k", bytes(100))
+        try cache.flush()
+        XCTAssertTrue(cache.put("l", bytes(100)))
+        XCTAssertNotNil(cache.findInMemory("k") { _ in .entry(0, withBody: true) })
+        XCTAssertNotNil(cache.findInMemory("l") { _ in .entry(0, withBody: true) })
+        cache.close()
+    }
+
+    func testAFileInThePlaceOfTheFolder() throws {
+        write([1], to: path)
+        let cache = try open()
+        XCTAssertNil(cache.wait("k"))
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.unwritable])
+        XCTAssertTrue(log.all[0].message.contains(path))
+        XCTAssertFalse(cache.put("k", bytes(10)))
+        unlink(path)
+        clock.advance(seconds: 1)
+        XCTAssertFalse(cache.put("k", bytes(10)))
+        try cache.flush()
+        XCTAssertTrue(cache.put("k", bytes(10)))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        cache.close()
+    }
+
+    func testAFolderThatCannotBeMade() throws {
+        for directory in ["", "/proc/nothing/here", "/dev/null/cache"] {
+            configuration.directory = directory
+            let events = EventLog()
+            let cache = try Cache(configuration, clock: clock, tuning: tuning) { events.add($0) }
+            try cache.flush()
+            XCTAssertEqual(events.kinds, [.unwritable], directory)
+            XCTAssertNil(cache.wait("k"))
+            XCTAssertEqual(try cache.statistics().entries, 0)
+            cache.close()
+        }
+    }
+
+    func testTheFolderIsTakenAway() throws {
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        removeFolder(path)
+        XCTAssertNil(cache.wait("k"))
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.unwritable])
+        clock.advance(seconds: 1)
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        cache.close()
+    }
+
+    /// The index itself has no room: a real file system of 256 KiB, where one can be mounted.
+    func testAFullFileSystem() throws {
+        mkdir(path, 0o700)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=512k") == 0 else {
+            throw XCTSkip("no file system can be mounted here")
+        }
+        defer { umount(path) }
+        let cache = try open()
+        try cache.flush()
+        var stored = 0
+        while log.all.isEmpty, stored < 100 {
+            cache.put("k\(stored)", bytes(20_000, seed: UInt64(stored)))
+            try cache.flush()
+            stored += 1
+        }
+        XCTAssertEqual(log.kinds, [.unwritable])
+        XCTAssertGreaterThan(stored, 3)
+        for i in 0..<stored {
+            if let found = cache.wait("k\(i)") { XCTAssertEqual(found.bytes, bytes(20_000, seed: UInt64(i))) }
+        }
+        XCTAssertNotNil(cache.wait("k0"))
+        // Others make room.
+        for file in files { unlink(file) }
+        for _ in 0..<12 where log.kinds.last != .writable {
+            clock.advance(seconds: 600)
+            cache.put("k", bytes(10))
+            try cache.flush()
+        }
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        cache.close()
+    }
+}

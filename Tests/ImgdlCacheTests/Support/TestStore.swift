@@ -1,0 +1,155 @@
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// A clock that stands still until it is set.
+final class TestClock: Clock, @unchecked Sendable {
+    private let lock = Lock()
+    private var instant = Instant(nanoseconds: 0)
+    private var seconds: Int64 = 1_700_000_000
+
+    func now() -> Instant { lock.withLock { instant } }
+    func wallTime() -> Int64 { lock.withLock { seconds } }
+
+    func advance(seconds: Int64) {
+        lock.withLock {
+            self.seconds += seconds
+            instant = instant.advanced(byMilliseconds: seconds * 1_000)
+        }
+    }
+}
+
+/// Events in order.
+final class EventLog: @unchecked Sendable {
+    private let lock = Lock()
+    private var events: [CacheEvent] = []
+
+    func add(_ event: CacheEvent) { lock.withLock { events.append(event) } }
+    var all: [CacheEvent] { lock.withLock { events } }
+    var kinds: [CacheEvent.Kind] { all.map(\.kind) }
+}
+
+func temporaryFolder() -> String {
+    var template = Array("/tmp/imgdl-cache-test-XXXXXX".utf8CString)
+    return String(cString: mkdtemp(&template))
+}
+
+func removeFolder(_ path: String) {
+    for name in Folder.names(in: path) {
+        let inner = "\(path)/\(name)"
+        var status = stat()
+        if lstat(inner, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { removeFolder(inner) } else { unlink(inner) }
+    }
+    rmdir(path)
+}
+
+func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    return (0..<count).map { _ in
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return UInt8(truncatingIfNeeded: state)
+    }
+}
+
+func slices(_ bytes: [UInt8]) -> [BodySlice] {
+    let body = Body(expected: Int64(bytes.count))
+    bytes.withUnsafeBytes { XCTAssertTrue(body.append($0)) }
+    return body.slices(from: 0)
+}
+
+func response(
+    _ fields: [HeaderField] = [], at time: Int64 = 100, varying: [VaryingField] = [],
+    extent: StoredResponse.Extent = .whole
+) -> StoredResponse {
+    StoredResponse(
+        status: 200, httpVersion: 11, fields: fields, requestTime: time, responseTime: time, varying: varying,
+        extent: extent)
+}
+
+extension FoundEntry {
+    var bytes: [UInt8] { body.flatMap { slice in slice.withBytes { Array($0) } } }
+}
+
+extension Cache {
+    /// Waits for a look-up of the newest entry.
+    func wait(
+        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice = { _ in .entry(0, withBody: true) }
+    ) -> FoundEntry? {
+        let lock = Lock()
+        let done = Condition(lock)
+        nonisolated(unsafe) var answer: FoundEntry??
+        find(key, choose: choose) { found in
+            lock.withLock {
+                answer = .some(found)
+                done.signal()
+            }
+        }
+        return lock.withLock {
+            while true {
+                if let answer { return answer }
+                done.wait()
+            }
+        }
+    }
+
+    @discardableResult
+    func put(_ key: String, _ content: [UInt8], _ response: StoredResponse = response(), keeps: Bool = false) -> Bool {
+        guard let writer = write(key, response) else { return false }
+        // In two pieces.
+        let half = content.count / 2
+        writer.append(slices(Array(content[..<half])))
+        writer.append(slices(Array(content[half...])))
+        if keeps { writer.keep(response) } else { writer.finish(response) }
+        return true
+    }
+}
+
+/// A store in a folder of its own, which is written when the test says so.
+class StoreTestCase: XCTestCase {
+    var path = ""
+    let clock = TestClock()
+    let log = EventLog()
+    var tuning = CacheTuning()
+    var configuration = CacheConfiguration()
+
+    override func setUp() {
+        path = temporaryFolder() + "/cache"
+        tuning.batchMilliseconds = nil
+        configuration.directory = path
+    }
+
+    override func tearDown() { removeFolder(String(path.dropLast("/cache".count))) }
+
+    func open() throws -> Cache {
+        try Cache(configuration, clock: clock, tuning: tuning) { [log] in log.add($0) }
+    }
+
+    /// All body files.
+    var files: [String] {
+        Folder.names(in: "\(path)/bodies").flatMap { shard in
+            Folder.names(in: "\(path)/bodies/\(shard)").map { "\(path)/bodies/\(shard)/\($0)" }
+        }
+    }
+
+    var temporaries: [String] {
+        Folder.names(in: "\(path)/writers").flatMap { Folder.names(in: "\(path)/writers/\($0)") }
+    }
+
+    func read(_ file: String) -> [UInt8] {
+        guard let stream = fopen(file, "r") else { return [] }
+        defer { fclose(stream) }
+        var content = [UInt8](repeating: 0, count: 1 << 20)
+        content.removeLast(content.count - fread(&content, 1, content.count, stream))
+        return content
+    }
+
+    func write(_ content: [UInt8], to file: String) {
+        let stream = fopen(file, "w")
+        XCTAssertEqual(fwrite(content, 1, content.count, stream), content.count)
+        fclose(stream)
+    }
+}

@@ -1,0 +1,157 @@
+import Glibc
+import ImgdlCache
+import ImgdlCore
+
+/// imgdl-cache-bench [ENTRIES]: what a hit costs. CPU time of the whole process, so with every thread that takes part; medians
+/// of five rounds. `docs/performance.md` has the figures.
+@main
+enum CacheBench {
+    static func main() {
+        let entries = CommandLine.arguments.count > 1 ? Int(CommandLine.arguments[1]) ?? 1_000_000 : 1_000_000
+        var template = Array("/tmp/imgdl-bench-XXXXXX".utf8CString)
+        guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else { exit(1) }
+        print("| entries | opening and first hit, ms | disk, 2 KB, µs of CPU | disk, 100 KB | memory, 100 KB |")
+        print("|--------:|--------------------------:|----------------------:|-------------:|---------------:|")
+        for count in [1_000, entries] { measure("\(folder)/\(count)", count) }
+        remove(folder)
+    }
+
+    static func open(_ directory: String, memory: Int64 = 0) -> Cache {
+        var configuration = CacheConfiguration()
+        configuration.directory = directory
+        configuration.maximumBytes = 1 << 40
+        configuration.maximumMemoryBytes = memory
+        guard let cache = try? Cache(configuration, clock: MonotonicClock(), events: { print($0.message) }) else { exit(1) }
+        return cache
+    }
+
+    /// So many entries of each size have a body, all over the store; the others are there to be passed over.
+    static let bodies = 500
+
+    static func key(_ number: Int) -> String { "https://images.example.org/pictures/of/some/kind/\(number).jpg" }
+
+    static func measure(_ directory: String, _ count: Int) {
+        let stride = count / bodies
+        let large = (0..<bodies).map { key($0 * stride) }
+        let small = (0..<bodies).map { key($0 * stride + 1) }
+        let cache = open(directory)
+        for i in 0..<count {
+            put(cache, key(i), i % stride == 0 ? 100_000 : i % stride == 1 ? 2_000 : 0)
+            // No faster than the disk takes it.
+            if i % (stride * 50) == 0 { _ = try? cache.flush() }
+        }
+        cache.close()
+
+        var openings: [Double] = []
+        for _ in 0..<5 {
+            let start = now()
+            let cache = open(directory)
+            guard cache.lookUp(large[bodies / 2]) != nil else { fail("a body was not stored") }
+            openings.append(Double(now() - start) / 1e6)
+            cache.close()
+        }
+        let disk = open(directory)
+        let ofSmall = median { hits(disk, small) }
+        let ofLarge = median { hits(disk, large) }
+        disk.close()
+        let memory = open(directory, memory: 128 << 20)
+        for key in large { _ = memory.lookUp(key) }
+        let inMemory = median {
+            cpu(20_000) { i in
+                let found = memory.findInMemory(large[i % bodies]) { _ in .entry(0, withBody: true) }
+                guard let found else { exit(1) }
+                memory.use(found.entry.id)
+            }
+        }
+        memory.close()
+        print("| \(count) | \(text(openings.sorted()[2])) | \(text(ofSmall)) | \(text(ofLarge)) | \(text(inMemory)) |")
+    }
+
+    static func hits(_ cache: Cache, _ keys: [String]) -> Double {
+        let order = (0..<2_000).map { _ in Int.random(in: 0..<keys.count) }
+        return cpu(order.count) { i in
+            guard let found = cache.lookUp(keys[order[i]]), !found.body.isEmpty else { fail("a body was not stored") }
+            cache.use(found.entry.id)
+        }
+    }
+
+    static func put(_ cache: Cache, _ key: String, _ count: Int) {
+        let time = MonotonicClock().wallTime()
+        let fields = [
+            HeaderField("Content-Type", "image/jpeg"), HeaderField("Content-Length", "\(count)"),
+            HeaderField("ETag", "\"6f3a-5d1e0c9b8a7f6\""), HeaderField("Cache-Control", "public, max-age=86400"),
+            HeaderField("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT"), HeaderField("Date", "Wed, 02 Sep 2026 10:00:00 GMT"),
+            HeaderField("Server", "nginx"), HeaderField("Accept-Ranges", "bytes"), HeaderField("Vary", "Accept"),
+        ]
+        let response = StoredResponse(
+            status: 200, httpVersion: 20, fields: fields, requestTime: time, responseTime: time,
+            varying: [VaryingField(name: "accept", value: "image/webp,*/*")])
+        guard let writer = cache.write(key, response) else { exit(1) }
+        if count > 0 {
+            let body = Body(expected: Int64(count))
+            let bytes = [UInt8](repeating: 7, count: count)
+            _ = bytes.withUnsafeBytes { body.append($0) }
+            writer.append(body.slices(from: 0))
+        }
+        writer.finish(response)
+    }
+
+    static func fail(_ message: String) -> Never {
+        print(message)
+        exit(1)
+    }
+
+    // MARK: Measuring
+
+    static func now() -> Int64 { MonotonicClock().now().nanoseconds }
+
+    /// Microseconds of CPU for each.
+    static func cpu(_ count: Int, _ body: (Int) -> Void) -> Double {
+        func used() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+            return Double(time.tv_sec) * 1e6 + Double(time.tv_nsec) / 1e3
+        }
+        let start = used()
+        for i in 0..<count { body(i) }
+        return (used() - start) / Double(count)
+    }
+
+    static func median(_ body: () -> Double) -> Double { (0..<5).map { _ in body() }.sorted()[2] }
+
+    static func text(_ value: Double) -> String { "\(Double(Int(value * 10 + 0.5)) / 10)" }
+
+    static func remove(_ path: String) {
+        guard let folder = opendir(path) else { return }
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name == "." || name == ".." { continue }
+            if unlink("\(path)/\(name)") != 0 { remove("\(path)/\(name)") }
+        }
+        closedir(folder)
+        rmdir(path)
+    }
+}
+
+extension Cache {
+    /// Waits for a look-up of the newest.
+    func lookUp(_ key: String) -> FoundEntry? {
+        let lock = Lock()
+        let done = Condition(lock)
+        nonisolated(unsafe) var answer: FoundEntry??
+        find(key, choose: { _ in .entry(0, withBody: true) }) { found in
+            lock.withLock {
+                answer = .some(found)
+                done.signal()
+            }
+        }
+        return lock.withLock {
+            while true {
+                if let answer { return answer }
+                done.wait()
+            }
+        }
+    }
+}
