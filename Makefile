@@ -163,7 +163,7 @@ build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOU
 # ---- Fuzzing: libFuzzer under AddressSanitizer. The targets (Tests/Fuzz/Targets) are a library of their own, instrumented;
 # each program is libFuzzer's main and the name of one target.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS := decode decoder gif png webp jpeg exif probe http-date retry-after content-type response-head \
+FUZZ_TARGETS := decode decoder gif png webp jpeg exif probe colour http-date retry-after content-type response-head \
     cache-control content-range caching url data-url
 FUZZ_SOURCES := $(shell find Tests/Fuzz/Targets -type f)
 FUZZ_LIBRARY := build/swift-fuzz/release/libFuzzTargets.so

@@ -48,7 +48,8 @@ let package = Package(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
         .target(
-            name: "FuzzTargets", dependencies: ["imgdl", "CImgdl", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
+            name: "FuzzTargets",
+            dependencies: ["imgdl", "CImgdl", "CCodecs", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
             path: "Tests/Fuzz/Targets"),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
 

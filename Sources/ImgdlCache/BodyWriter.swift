@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// One body on its way into the memory tier and to the disk. The slices that come are shared: the memory tier keeps them, the
-/// disk's queue until they are written.
+/// One body on its way into the memory tier and to the disk. The slices that come are shared: the memory tier keeps
+/// them, the disk's queue until they are written.
 final class BodyWriter: StoreWriter, @unchecked Sendable {
     private let cache: Cache
     private let key: String

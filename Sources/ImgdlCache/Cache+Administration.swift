@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// What the host asks of its cache. These wait for the disk. They throw `wouldDeadlock` on the cache's own threads, `shutDown`
-/// once it is closed, `forked` in the child of a fork.
+/// What the host asks of its cache. These wait for the disk. They throw `wouldDeadlock` on the cache's own threads,
+/// `shutDown` once it is closed, `forked` in the child of a fork.
 extension Cache {
     /// The newest response under the key, whatever Vary says.
     package func query(_ key: String) throws(Failure) -> CachedResponse? {
@@ -51,22 +51,24 @@ extension Cache {
             statistics.imageEntries = images.count
             statistics.imageBytes = images.bytes
         }
-        if let disk { try disk.addStatistics(&statistics) } else {
+        if let disk {
+            try disk.addStatistics(&statistics)
+        } else {
             statistics.partialEntries = totals.partialCount
             statistics.partialBytes = totals.partialBytes
         }
         return statistics
     }
 
-    /// Evicts, removes what is too old and what has no entry, until nothing of that is left to do: it would be done anyway, when
-    /// there is time. For tests.
+    /// Evicts, removes what is too old and what has no entry, until nothing of that is left to do: it would be done
+    /// anyway, when there is time. For tests.
     package func finishBackgroundWork() throws(Failure) {
         try checkOpen()
         try disk?.finishBackgroundWork()
     }
 
-    /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards nothing
-    /// is found or stored. May be called again. In the child of a fork nothing happens.
+    /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards
+    /// nothing is found or stored. May be called again. In the child of a fork nothing happens.
     package func close() {
         guard !isForked, markClosed() else { return }
         memory.removeAll()

@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// Responses kept between downloads: encoded bodies in memory, all of them on disk, decoded images. Any number of downloaders
-/// and processes share one directory.
+/// Responses kept between downloads: encoded bodies in memory, all of them on disk, decoded images. Any number of
+/// downloaders and processes share one directory.
 ///
 /// Threads: any. In the child of a fork an inherited cache does nothing: its files and locks are the parent's.
 package final class Cache: Store, @unchecked Sendable {
@@ -19,8 +19,8 @@ package final class Cache: Store, @unchecked Sendable {
     private var counts = CacheStatistics()
     private var isClosed = false
 
-    /// `events` is called on a thread of the cache. Throws `outOfMemory` when there are no threads. A directory that cannot
-    /// be used is an event and no error.
+    /// `events` is called on a thread of the cache. Throws `outOfMemory` when there are no threads. A directory that
+    /// cannot be used is an event and no error.
     package convenience init(
         _ configuration: CacheConfiguration, clock: any Clock, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {

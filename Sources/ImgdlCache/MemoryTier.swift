@@ -55,7 +55,9 @@ final class MemoryTier: @unchecked Sendable {
         guard !found.isEmpty else { return nil }
         var entries = found.map(\.entry)
         entries.sortNewestFirst()
-        guard case .entry(let index, let withBody) = choose(entries), entries.indices.contains(index) else { return nil }
+        guard case .entry(let index, let withBody) = choose(entries), entries.indices.contains(index) else {
+            return nil
+        }
         let entry = entries[index]
         guard let item = found.first(where: { $0.entry.id == entry.id }) else { return nil }
         return FoundEntry(entry: entry, body: withBody ? item.body : [], isFromMemory: true)
@@ -66,9 +68,12 @@ final class MemoryTier: @unchecked Sendable {
             let found = (keys[key] ?? []).compactMap { items.value($0) }
             var entries = found.map(\.entry)
             entries.sortNewestFirst()
-            guard let first = entries.first, let item = found.first(where: { $0.entry.id == first.id }) else { return nil }
+            guard let first = entries.first, let item = found.first(where: { $0.entry.id == first.id }) else {
+                return nil
+            }
             return CachedResponse(
-                id: first.id, response: first.response, storedTime: first.response.responseTime, usedTime: item.usedTime)
+                id: first.id, response: first.response, storedTime: first.response.responseTime, usedTime: item.usedTime
+            )
         }
     }
 

@@ -2,12 +2,13 @@ import Glibc
 import ImgdlCache
 import ImgdlCore
 
-/// imgdl-cache-crash [ROUNDS [SEED]]: issue 5, the crash test. In each round a writer of a process of its own stores bodies and
-/// is killed with SIGKILL at a random moment, while a reader, a process that lives through all rounds, looks them up. What is
-/// served always equals what was given, whole; the store always opens; what was flushed is not missing; what the killed one
-/// left is removed after the next start.
+/// imgdl-cache-crash [ROUNDS [SEED]]: issue 5, the crash test. In each round a writer of a process of its own stores
+/// bodies and is killed with SIGKILL at a random moment, while a reader, a process that lives through all rounds, looks
+/// them up. What is served always equals what was given, whole; the store always opens; what was flushed is not
+/// missing; what the killed one left is removed after the next start.
 ///
-/// The body of key n in version v is a pattern that follows from n and v. The writer says through a pipe what it has flushed.
+/// The body of key n in version v is a pattern that follows from n and v. The writer says through a pipe what it has
+/// flushed.
 @main
 enum CrashTest {
     static let keyCount = 200
@@ -20,8 +21,9 @@ enum CrashTest {
         let seed = arguments.count > 2 ? UInt64(arguments[2]) ?? 1 : UInt64.random(in: 1..<1_000_000)
         var test = Rounds(seed: seed)
         let isGood = test.run(rounds)
-        print("crash: \(rounds) rounds, seed \(seed): \(test.flushed) flushed and found, \(test.served) served, "
-            + "\(test.orphans) left by the killed and removed")
+        print(
+            "crash: \(rounds) rounds, seed \(seed): \(test.flushed) flushed and found, \(test.served) served, "
+                + "\(test.orphans) left by the killed and removed")
         print("\(isGood ? rounds : rounds - 1) passed, \(isGood ? 0 : 1) failed, 0 skipped")
         exit(isGood ? 0 : 1)
     }
@@ -53,7 +55,9 @@ enum CrashTest {
                 guard let writer = cache.write("k\(key)", response) else { exit(5) }
                 writer.append(body)
                 // Some break off.
-                if random.below(10) == 0 { writer.abandon() } else {
+                if random.below(10) == 0 {
+                    writer.abandon()
+                } else {
                     writer.finish(response)
                     batch.removeAll { $0.0 == key }
                     batch.append((key, version))

@@ -45,7 +45,9 @@ enum Pattern {
         var expected = response(version)
         let bytes = bytes(key, version)
         expected.bodyLength = Int64(bytes.count)
-        if found.entry.response != expected { return "k\(key): another response than was given: \(found.entry.response)" }
+        if found.entry.response != expected {
+            return "k\(key): another response than was given: \(found.entry.response)"
+        }
         let served = found.body.flatMap { slice in slice.withBytes { Array($0) } }
         return served == bytes ? nil : "k\(key), version \(version): other bytes than were given"
     }

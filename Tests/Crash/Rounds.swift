@@ -82,7 +82,8 @@ struct Rounds {
         cache.close()
         // The reader has a writer's folder, too.
         guard count(directory + "/writers", { _ in 0 }) <= 1, statistics.damaged == 0 else {
-            CrashTest.complain("round \(round), seed \(seed): \(statistics.damaged) damaged, or a dead writer's folder is left")
+            CrashTest.complain(
+                "round \(round), seed \(seed): \(statistics.damaged) damaged, or a dead writer's folder is left")
             return false
         }
         guard bodies <= statistics.entries else {

@@ -82,7 +82,9 @@ final class DamageTests: StoreTestCase {
             XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
             XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
             XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains(path + "/index.sqlite"))
-            let aside = Folder.names(in: path).filter { $0.contains("aside") && !$0.contains("-wal") && !$0.contains("-shm") }
+            let aside = Folder.names(in: path).filter {
+                $0.contains("aside") && !$0.contains("-wal") && !$0.contains("-shm")
+            }
             XCTAssertEqual(aside.count, 1, "the last one alone is kept")
             XCTAssertEqual(read("\(path)/\(aside[0])"), content)
             try cache.finishBackgroundWork()
@@ -101,7 +103,9 @@ final class DamageTests: StoreTestCase {
             if round % 4 == 0 {
                 damaged.removeLast(damaged.count * (round + 1) / 50)
             } else {
-                for i in 0..<(round * 3) { damaged[(round * 7919 + i * 104_729) % damaged.count] ^= UInt8(truncatingIfNeeded: i + 1) }
+                for i in 0..<(round * 3) {
+                    damaged[(round * 7919 + i * 104_729) % damaged.count] ^= UInt8(truncatingIfNeeded: i + 1)
+                }
             }
             for name in Folder.names(in: path) where name.hasPrefix("index") { unlink("\(path)/\(name)") }
             write(damaged, to: path + "/index.sqlite")
@@ -138,7 +142,8 @@ final class DamageTests: StoreTestCase {
 
     func testAnOlderIndexIsMigratedAndANewerOneMovedAside() throws {
         try makeStored(["k"])
-        tuning.steps = IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT", "UPDATE totals SET remark = 'v3'"]
+        tuning.steps =
+            IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT", "UPDATE totals SET remark = 'v3'"]
         var cache = try open()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10_000))
         try cache.flush()

@@ -9,7 +9,9 @@ import XCTest
 final class DiskTests: StoreTestCase {
     func testGivesWhatWasStoredAtOnceAndAfterTheFlushAndInTheNextProcess() throws {
         let content = bytes(100_000)
-        let fields = [HeaderField("Content-Type", "image/png"), HeaderField("X-Odd", "ü, \"a\""), HeaderField("X-Odd", "")]
+        let fields = [
+            HeaderField("Content-Type", "image/png"), HeaderField("X-Odd", "ü, \"a\""), HeaderField("X-Odd", ""),
+        ]
         let stored = response(
             fields, varying: [VaryingField(name: "accept", value: nil), VaryingField(name: "dpr", value: "2")])
         var cache = try open()
@@ -105,10 +107,11 @@ final class DiskTests: StoreTestCase {
         cache.put("k", bytes(10, seed: 2), response(at: 2, varying: english))
         cache.put("k", bytes(10, seed: 3), response(at: 3, varying: german))
         for _ in 0..<2 {
-            let newest = try XCTUnwrap(cache.wait("k") { entries in
-                XCTAssertEqual(entries.map(\.response.responseTime), [3, 2])
-                return .entry(0, withBody: true)
-            })
+            let newest = try XCTUnwrap(
+                cache.wait("k") { entries in
+                    XCTAssertEqual(entries.map(\.response.responseTime), [3, 2])
+                    return .entry(0, withBody: true)
+                })
             XCTAssertEqual(newest.bytes, bytes(10, seed: 3))
             try cache.flush()
         }
@@ -123,16 +126,19 @@ final class DiskTests: StoreTestCase {
         let beginning = response(at: 2, extent: .beginning(total: 30))
         cache.put("k", bytes(20), beginning, keeps: true)
         try cache.flush()
-        XCTAssertNil(cache.wait("k") { entries in
-            XCTAssertEqual(entries.map(\.response.extent), [.beginning(total: 30), .whole])
-            return .nothing
-        })
+        XCTAssertNil(
+            cache.wait("k") { entries in
+                XCTAssertEqual(entries.map(\.response.extent), [.beginning(total: 30), .whole])
+                return .nothing
+            })
         var statistics = try cache.statistics()
-        XCTAssertEqual([statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [2, 1, 30, 20])
+        XCTAssertEqual(
+            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [2, 1, 30, 20])
         cache.put("k", bytes(30), response(at: 3))
         try cache.flush()
         statistics = try cache.statistics()
-        XCTAssertEqual([statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [1, 0, 30, 0])
+        XCTAssertEqual(
+            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [1, 0, 30, 0])
         cache.close()
     }
 
@@ -268,7 +274,8 @@ final class DiskTests: StoreTestCase {
         let done = Condition(lock)
         cache.find("k", choose: { _ in .nothing }) { [cache] _ in
             let calls: [() throws -> Void] = [
-                { try cache.flush() }, { try cache.clear() }, { _ = try cache.query("k") }, { _ = try cache.statistics() },
+                { try cache.flush() }, { try cache.clear() }, { _ = try cache.query("k") },
+                { _ = try cache.statistics() },
                 { try cache.removeOlder(than: 1) }, { try cache.removeAndWait(key: "k") },
             ]
             lock.withLock {

@@ -4,8 +4,8 @@ import XCTest
 
 @testable import ImgdlCache
 
-/// DESIGN section 3: the child of a fork never touches the parent's database. Counted on by hand: this process does not fork,
-/// and what it has open stays so for its life.
+/// DESIGN section 3: the child of a fork never touches the parent's database. Counted on by hand: this process does not
+/// fork, and what it has open stays so for its life.
 final class ForkTests: StoreTestCase {
     func testAnInheritedCacheDoesNothingAndItsFolderIsNotOpenedAgain() throws {
         let cache = try open()

@@ -8,7 +8,8 @@ final class MemoryCacheTests: XCTestCase {
     func testGivesTheSlicesThatWereStored() throws {
         let cache = try Cache(CacheConfiguration(), clock: MonotonicClock()) { _ in XCTFail("no event is due") }
         let body = Body(expected: 5)
-        XCTAssertTrue("hello".utf8.withContiguousStorageIfAvailable { body.append(UnsafeRawBufferPointer($0)) } ?? false)
+        XCTAssertTrue(
+            "hello".utf8.withContiguousStorageIfAvailable { body.append(UnsafeRawBufferPointer($0)) } ?? false)
         let response = StoredResponse(status: 200, httpVersion: 11, fields: [], requestTime: 1, responseTime: 2)
         let writer = try XCTUnwrap(cache.write("http://a/", response))
         writer.append(body.slices(from: 0))
@@ -106,7 +107,8 @@ final class ImageTierTests: XCTestCase {
         let pixels = try PixelBuffer(width: width, height: 10, format: .rgba8)
         let header = ImageHeader(format: .png, width: width, height: 10, hasAlpha: true, isProgressive: false)
         return DecodedImage(
-            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: 10), isComplete: true)
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: width, height: 10),
+            isComplete: true)
     }
 
     func testTheSameImageForTheSameEntryAndOptionsUntilTheEntryGoes() throws {

@@ -92,7 +92,9 @@ final class SharingTests: StoreTestCase {
         let one = try open()
         one.put("k", bytes(100))
         try one.flush()
-        for name in Folder.names(in: path) where name.hasPrefix("index") { rename("\(path)/\(name)", "\(path)/old-\(name)") }
+        for name in Folder.names(in: path) where name.hasPrefix("index") {
+            rename("\(path)/\(name)", "\(path)/old-\(name)")
+        }
         let other = try open()
         other.put("l", bytes(100))
         try other.flush()

@@ -82,7 +82,7 @@ final class FaultMatrixTests: XCTestCase {
     }
 
     private func begin(
-        faults: Int = .max, isHeld: Bool = false, isSecure: Bool = false, timeout: UInt32 = 150
+        faults: Int = .max, isHeld: Bool = false, isSecure: Bool = false, timeout: UInt32 = 1_000
     ) throws {
         servers = try Self.cells.map {
             try FaultyServer($0, picture, authority: authority, faults: faults, isHeld: isHeld, isSecure: isSecure)
@@ -237,7 +237,7 @@ final class FaultMatrixTests: XCTestCase {
 
     /// The first attempt fails, the second finds a server that is well again. What will not pass is not tried again.
     func testRetried() throws {
-        try begin(faults: 1, timeout: 500)
+        try begin(faults: 1, timeout: 3_000)
         setSuspended(true)
         let downloads = servers.map { server in
             start(server) { request in

@@ -2,8 +2,8 @@ import Glibc
 import ImgdlCache
 import ImgdlCore
 
-/// imgdl-cache-bench [ENTRIES]: what a hit costs. CPU time of the whole process, so with every thread that takes part; medians
-/// of five rounds. `docs/performance.md` has the figures.
+/// imgdl-cache-bench [ENTRIES]: what a hit costs. CPU time of the whole process, so with every thread that takes part;
+/// medians of five rounds. `docs/performance.md` has the figures.
 @main
 enum CacheBench {
     static func main() {
@@ -21,7 +21,9 @@ enum CacheBench {
         configuration.directory = directory
         configuration.maximumBytes = 1 << 40
         configuration.maximumMemoryBytes = memory
-        guard let cache = try? Cache(configuration, clock: MonotonicClock(), events: { print($0.message) }) else { exit(1) }
+        guard let cache = try? Cache(configuration, clock: MonotonicClock(), events: { print($0.message) }) else {
+            exit(1)
+        }
         return cache
     }
 
@@ -80,7 +82,8 @@ enum CacheBench {
         let fields = [
             HeaderField("Content-Type", "image/jpeg"), HeaderField("Content-Length", "\(count)"),
             HeaderField("ETag", "\"6f3a-5d1e0c9b8a7f6\""), HeaderField("Cache-Control", "public, max-age=86400"),
-            HeaderField("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT"), HeaderField("Date", "Wed, 02 Sep 2026 10:00:00 GMT"),
+            HeaderField("Last-Modified", "Tue, 01 Sep 2026 10:00:00 GMT"),
+            HeaderField("Date", "Wed, 02 Sep 2026 10:00:00 GMT"),
             HeaderField("Server", "nginx"), HeaderField("Accept-Ranges", "bytes"), HeaderField("Vary", "Accept"),
         ]
         let response = StoredResponse(

@@ -18,8 +18,8 @@ struct Candidates {
     /// The newest first.
     private(set) var list: [Candidate] = []
 
-    /// `changes` and `uses` must be older than what `index` says: an entry may come into the index between the two looks,
-    /// and is then found in both.
+    /// `changes` and `uses` must be older than what `index` says: an entry may come into the index between the two
+    /// looks, and is then found in both.
     init(
         _ key: String, _ changes: PendingChanges, _ uses: [EntryID: Int64], _ index: Index?, usedSince: Int64?,
         damaged: (EntryID) -> Void
@@ -37,12 +37,15 @@ struct Candidates {
                 if let usedSince, usedTime < usedSince { continue }
                 list.append(
                     Candidate(
-                        entry: entry, place: .file(checksum: row.checksum), storedTime: row.storedTime, usedTime: usedTime))
+                        entry: entry, place: .file(checksum: row.checksum), storedTime: row.storedTime,
+                        usedTime: usedTime))
             }
         }
         if list.count > 1 {
             list.sort {
-                ($0.entry.response.responseTime, $0.entry.id.rawValue) > ($1.entry.response.responseTime, $1.entry.id.rawValue)
+                ($0.entry.response.responseTime, $0.entry.id.rawValue) > (
+                    $1.entry.response.responseTime, $1.entry.id.rawValue
+                )
             }
         }
     }

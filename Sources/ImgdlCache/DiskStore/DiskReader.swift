@@ -28,7 +28,8 @@ final class DiskReader {
             return lookup.completion(nil)
         }
         while true {
-            guard !candidates.list.isEmpty, case .entry(let position, let withBody) = lookup.choose(candidates.list.map(\.entry)),
+            guard !candidates.list.isEmpty,
+                case .entry(let position, let withBody) = lookup.choose(candidates.list.map(\.entry)),
                 candidates.list.indices.contains(position)
             else { return lookup.completion(nil) }
             let candidate = candidates.list[position]
@@ -70,7 +71,8 @@ final class DiskReader {
             case .whole(let slices): return .whole(slices)
             case .unreadable: return .unreadable
             case .missing, .damaged:
-                // Perhaps another process has just removed it: then there is nothing to be removed and nothing is counted.
+                // Perhaps another process has just removed it: then there is nothing to be removed and nothing is
+                // counted.
                 store.removeDamaged(id)
                 return .gone
             }
@@ -90,7 +92,9 @@ final class DiskReader {
         case .written(let checksum, let path):
             // It may be getting its last name now.
             for path in [path, store.folder.body(body.id)] {
-                if case .whole(let slices) = BodyFile.read(path, length: length, checksum: checksum) { return .whole(slices) }
+                if case .whole(let slices) = BodyFile.read(path, length: length, checksum: checksum) {
+                    return .whole(slices)
+                }
             }
             return .gone
         }

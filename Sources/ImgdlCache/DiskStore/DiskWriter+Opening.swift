@@ -19,7 +19,9 @@ extension DiskWriter {
         }
         do throws(DiskError) {
             try folder.make()
-            if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true { writerFolder = try WriterFolder.make(in: folder) }
+            if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
+                writerFolder = try WriterFolder.make(in: folder)
+            }
             if OpenIndexes.shared.isInherited(folder.index) {
                 throw DiskError("open \(folder.index), which was open when the process forked", EDEADLK)
             }

@@ -2,8 +2,8 @@ import CStore
 import Glibc
 import ImgdlCore
 
-/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then synced,
-/// then named, then told to the index in one short transaction.
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then
+/// synced, then named, then told to the index in one short transaction.
 final class DiskWriter {
     static let manyUses = 1_024
     /// How long uses wait for others.

@@ -1,9 +1,9 @@
 import Glibc
 import ImgdlCore
 
-/// Which indexes this process has open, and which its parent had when it forked. SQLite keeps the locks of a process in tables
-/// of its own, which fork() copies and the kernel's locks do not follow: a child that opened the same file would think that
-/// it has the parent's locks.
+/// Which indexes this process has open, and which its parent had when it forked. SQLite keeps the locks of a process in
+/// tables of its own, which fork() copies and the kernel's locks do not follow: a child that opened the same file would
+/// think that it has the parent's locks.
 final class OpenIndexes: @unchecked Sendable {
     static let shared = OpenIndexes()
 
@@ -42,7 +42,9 @@ final class OpenIndexes: @unchecked Sendable {
 
     private func end(_ claim: Claim) {
         lock.withLock {
-            if let position = files[claim.file]?.firstIndex(of: claim.generation) { files[claim.file]?.remove(at: position) }
+            if let position = files[claim.file]?.firstIndex(of: claim.generation) {
+                files[claim.file]?.remove(at: position)
+            }
             if files[claim.file]?.isEmpty ?? false { files[claim.file] = nil }
         }
     }

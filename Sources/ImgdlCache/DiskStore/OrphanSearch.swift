@@ -1,8 +1,9 @@
 import Glibc
 import ImgdlCore
 
-/// Removes what processes have left that were killed: the folders of their writers, and bodies that the index does not know.
-/// What a living process is writing is in its own folder, and what it is about to tell the index is under its lock.
+/// Removes what processes have left that were killed: the folders of their writers, and bodies that the index does not
+/// know. What a living process is writing is in its own folder, and what it is about to tell the index is under its
+/// lock.
 struct OrphanSearch {
     private let dead: [WriterFolder]
     private var nextShard = 0

@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// What has been changed and is not in the index yet, or not for good: look-ups of this process see the index through it.
-/// Each change has a number; `settle` forgets those that the index has.
+/// What has been changed and is not in the index yet, or not for good: look-ups of this process see the index through
+/// it. Each change has a number; `settle` forgets those that the index has.
 struct PendingChanges {
     private(set) var lastNumber: Int64 = 0
     private var added: [String: [DiskBody]] = [:]

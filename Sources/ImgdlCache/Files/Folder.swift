@@ -26,7 +26,8 @@ struct Folder: Sendable {
 
     /// nil: no name that `name` gives.
     static func id(of name: String) -> EntryID? {
-        guard name.utf8.count == 16, let number = UInt64(name, radix: 16), hexadecimal(number, digits: 16) == name else {
+        guard name.utf8.count == 16, let number = UInt64(name, radix: 16), hexadecimal(number, digits: 16) == name
+        else {
             return nil
         }
         return EntryID(rawValue: Int64(bitPattern: number))

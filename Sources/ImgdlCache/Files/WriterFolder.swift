@@ -1,8 +1,8 @@
 import Glibc
 import ImgdlCore
 
-/// A folder for the bodies that one cache is writing. Locked while that lives, so that others can tell it from what a process
-/// has left that was killed.
+/// A folder for the bodies that one cache is writing. Locked while that lives, so that others can tell it from what a
+/// process has left that was killed.
 final class WriterFolder {
     let path: String
     private let lock: FileLock

@@ -13,8 +13,8 @@ enum IndexProblem: Error {
 }
 
 extension Index {
-    /// Opens or makes it, and brings an older one to this version. `steps`: of the schema. Waits a second for others at most,
-    /// and afterwards a quarter of one.
+    /// Opens or makes it, and brings an older one to this version. `steps`: of the schema. Waits a second for others at
+    /// most, and afterwards a quarter of one.
     static func open(_ path: String, steps: [String]) throws(IndexProblem) -> Index {
         let database: Database
         let problem: IndexProblem?
@@ -59,7 +59,8 @@ extension Index {
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
         let mode = try database.prepare("PRAGMA journal_mode = WAL")
         guard try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) else {
-            throw DatabaseError(code: 14, message: "\(database.path): the file system has no shared memory for an index")
+            throw DatabaseError(
+                code: 14, message: "\(database.path): the file system has no shared memory for an index")
         }
         mode.reset()
         // Each transaction is on the disk for good; and the log does not stay as large as it once was.

@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// The index of all entries: SQLite in WAL mode. One connection, used by one thread; others, of this process and of others,
-/// read and write at the same time.
+/// The index of all entries: SQLite in WAL mode. One connection, used by one thread; others, of this process and of
+/// others, read and write at the same time.
 final class Index {
     struct Row {
         let entry: StoredEntry

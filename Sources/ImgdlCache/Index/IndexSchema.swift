@@ -6,8 +6,8 @@ enum IndexSchema {
 
     static var steps: [String] {
         [
-            // kind: 0 whole, 1 the beginning of a body, 2 a head alone. key_hash is XXH3 of the key. The totals are those of
-            // all processes, by kind, so that nobody counts a million rows.
+            // kind: 0 whole, 1 the beginning of a body, 2 a head alone. key_hash is XXH3 of the key. The totals are
+            // those of all processes, by kind, so that nobody counts a million rows.
             """
             CREATE TABLE entries (
                 id INTEGER PRIMARY KEY, key_hash INTEGER NOT NULL, key TEXT NOT NULL, kind INTEGER NOT NULL,

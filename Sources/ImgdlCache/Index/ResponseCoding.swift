@@ -1,7 +1,7 @@
 import ImgdlCore
 
-/// What belongs to a row of the index besides the response. A response is sealed together with it: a flipped bit anywhere
-/// in the row shows.
+/// What belongs to a row of the index besides the response. A response is sealed together with it: a flipped bit
+/// anywhere in the row shows.
 struct RowIdentity {
     var id: EntryID
     var key: String
@@ -9,8 +9,8 @@ struct RowIdentity {
     var checksum: Int64
 }
 
-/// A stored response as bytes: numbers in groups of seven bits, texts with their length before them, the checksum of all of
-/// it and of the row's other columns at the end.
+/// A stored response as bytes: numbers in groups of seven bits, texts with their length before them, the checksum of
+/// all of it and of the row's other columns at the end.
 enum ResponseCoding {
     /// Changes with the format; rows of another are not read.
     private static let format: UInt8 = 1
@@ -139,6 +139,7 @@ private struct ByteReader {
     mutating func text() -> String? {
         guard let count = number(), count >= 0, count <= bytes.count - position else { return nil }
         defer { position += Int(count) }
-        return String(decoding: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + Int(count))]), as: UTF8.self)
+        return String(
+            decoding: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + Int(count))]), as: UTF8.self)
     }
 }

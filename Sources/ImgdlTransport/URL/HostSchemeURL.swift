@@ -58,6 +58,10 @@ enum HostSchemeURL {
                 host = URLText.percentEncoded(bytes[..<end])
                 bytes = bytes[end...]
             }
+            // Brackets stand around an address alone (RFC 3986 section 3.2.2).
+            guard !host.utf8.contains(where: { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "]") }) else {
+                throw Self.invalid
+            }
             guard !bytes.isEmpty else { return }
             let digits = bytes.dropFirst()
             guard bytes.first == UInt8(ascii: ":"), digits.allSatisfy({ (0x30...0x39).contains($0) }) else {

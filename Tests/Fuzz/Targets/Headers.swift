@@ -1,3 +1,4 @@
+import CCodecs
 import ImgdlCore
 
 @testable import ImgdlCodecs
@@ -5,6 +6,9 @@ import ImgdlCore
 func fuzzEXIF(_ bytes: UnsafeRawBufferPointer) throws {
     let orientation = EXIFReader.orientation(of: bytes)
     try require((1...8).contains(orientation), "the orientation is \(orientation)")
+    guard let thumbnail = EXIFReader.thumbnail(in: bytes) else { return }
+    // Within the block: AddressSanitizer sees what is not.
+    try require(!thumbnail.isEmpty && thumbnail.reduce(0) { $0 ^ $1 } >= 0, "an empty thumbnail")
 }
 
 /// The size is the same whatever the pieces, and once it is known it stays.
@@ -34,4 +38,26 @@ func fuzzJPEG(_ bytes: UnsafeRawBufferPointer) throws {
     try require(text(walker) == text(whole), "in pieces \(text(walker)), as a whole \(text(whole))")
     try require(whole.wholeScanCount <= whole.scanCount, "more scans end than begin")
     try require(max(whole.scanStart, whole.scanEnd) <= bytes.count, "a scan behind the end")
+}
+
+/// An ICC profile, for pixels of every kind: what comes out has the alpha that went in.
+func fuzzColour(_ bytes: UnsafeRawBufferPointer) throws {
+    for samples in [CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_INKS] {
+        guard let profile = ProfileBytes(bytes),
+            let conversion = ColourConversion(profile, samples, isBGRA: bytes.count % 2 == 1)
+        else { continue }
+        var pixels = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+        if samples == CODEC_SAMPLES_INKS {
+            for inverted: Int32 in [0, 1] { codec_colour_inks(conversion.session, &pixels, 16, inverted) }
+            try require(stride(from: 3, to: 64, by: 4).allSatisfy { pixels[$0] == 255 }, "transparent inks")
+        } else {
+            var converted = [UInt8](repeating: 0, count: 64)
+            codec_colour_bytes(conversion.session, pixels, &converted, 16)
+            try require(stride(from: 3, to: 64, by: 4).allSatisfy { pixels[$0] == converted[$0] }, "another alpha")
+            let words = pixels.map { UInt16($0) &* 257 }
+            var convertedWords = [UInt16](repeating: 0, count: 64)
+            codec_colour_words(conversion.session, words, &convertedWords, 16)
+            try require(stride(from: 3, to: 64, by: 4).allSatisfy { words[$0] == convertedWords[$0] }, "another alpha")
+        }
+    }
 }

@@ -18,7 +18,7 @@ enum Memory {
     static var isSanitized: Bool { dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil }
 
     /// What is let go on other threads is gone a moment later. What the heap keeps for later does not count.
-    static func returns(to bound: Int, within deadline: Deadline = .after(.seconds(5))) -> Bool {
+    static func returns(to bound: Int, within deadline: Deadline = .patient) -> Bool {
         while resident > bound {
             if deadline.instant <= .now { return false }
             trimHeap()

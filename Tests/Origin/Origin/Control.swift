@@ -75,6 +75,6 @@ struct Control {
     }
 
     private func deadline(_ query: Query) -> Deadline {
-        .after(.milliseconds(query["deadline_ms"].flatMap { Int($0) } ?? 10_000))
+        .after(.milliseconds(query["deadline_ms"].flatMap { Int($0) } ?? 30_000))
     }
 }

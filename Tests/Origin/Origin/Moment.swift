@@ -32,7 +32,7 @@ package struct Deadline: Hashable, Sendable {
     package static let never = Deadline(instant: Moment(nanoseconds: .max))
     package static func after(_ length: Duration) -> Deadline { Deadline(instant: .now + length) }
     /// Long enough for a loaded machine, short enough for a test that has failed.
-    package static var patient: Deadline { .after(.seconds(10)) }
+    package static var patient: Deadline { .after(.seconds(30)) }
 }
 
 /// As in `Retry-After` and `Date`.

@@ -45,7 +45,7 @@ from .errors import (
     WaitTimeout,
 )
 from .hooks import LATER, Continuation, Hooks, Outgoing
-from .image import Body, Image, ImageInfo, Rectangle
+from .image import Body, ColourNotes, Image, ImageInfo, Rectangle
 from .metrics import Histogram, Metrics, Observation, Stats
 from .response import Hop, Response
 from .retry import Retry
@@ -67,6 +67,7 @@ __all__ = [
     "Cancelled",
     "Code",
     "Coder",
+    "ColourNotes",
     "Continuation",
     "DecodeOptions",
     "Decoder",

@@ -36,6 +36,8 @@ _CACHE_MODES = {
     "only": _native.IMGDL_CACHE_ONLY,
     "refresh": _native.IMGDL_CACHE_REFRESH,
 }
+_COLOURS = {"as_stored": _native.IMGDL_COLOUR_AS_STORED, "srgb": _native.IMGDL_COLOUR_SRGB}
+COLOUR_NAMES = {value: name for name, value in _COLOURS.items()}
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
 
 
@@ -221,6 +223,15 @@ def decode_options(
     max_frames: Optional[int] = None,
     format_hint: Optional[str] = None,
     coder: Optional[Coder] = None,
+    colour: Optional[str] = None,
+    max_side: Optional[int] = None,
+    max_scans: Optional[int] = None,
+    max_animation_pixels: Optional[int] = None,
+    max_metadata_bytes: Optional[int] = None,
+    max_memory_bytes: Optional[int] = None,
+    max_decode_ms: Optional[int] = None,
+    thumbnail_first: bool = False,
+    good_enough_scan: Optional[int] = None,
 ) -> Any:
     options = _native.imgdl_decode_options()
     _native.imgdl_decode_options_init(options, ctypes.sizeof(options))
@@ -260,6 +271,17 @@ def decode_options(
         if not isinstance(coder, Coder):
             raise TypeError(f"coder must be what register_coder gave, not {type(coder).__name__}")
         options.coder = coder._live()
+    if colour is not None:
+        options.colour = choice(colour, _COLOURS, "colour")
+    options.max_side = unsigned(max_side, "max_side")
+    options.max_scans = unsigned(max_scans, "max_scans")
+    options.max_animation_pixels = unsigned(max_animation_pixels, "max_animation_pixels", 64)
+    options.max_metadata_bytes = unsigned(max_metadata_bytes, "max_metadata_bytes", 64)
+    options.max_memory_bytes = unsigned(max_memory_bytes, "max_memory_bytes", 64)
+    options.max_decode_ms = unsigned(max_decode_ms, "max_decode_ms")
+    if thumbnail_first:
+        flags |= _native.IMGDL_DECODE_THUMBNAIL_FIRST
+    options.good_enough_scan = unsigned(good_enough_scan, "good_enough_scan")
     options.flags = flags
     return options
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional
 
 from . import _native, _process
 from ._callbacks import Registry, called_by_the_library, failure
+from ._options import COLOUR_NAMES
 from .errors import Code, check, error
 from .image import FORMATS, PIXEL_FORMATS, Image, ImageInfo
 
@@ -48,6 +49,15 @@ class DecodeOptions(NamedTuple):
     max_pixels: int
     max_frames: int
     format_hint: Optional[str]
+    colour: str = "as_stored"
+    max_side: Optional[int] = None
+    max_scans: int = _native.IMGDL_DEFAULT_MAX_SCANS
+    max_animation_pixels: Optional[int] = None
+    max_metadata_bytes: Optional[int] = None
+    max_memory_bytes: Optional[int] = None
+    max_decode_ms: Optional[int] = None
+    thumbnail_first: bool = False
+    good_enough_scan: Optional[int] = None
 
 
 def _options_from(native: Any) -> DecodeOptions:
@@ -70,6 +80,15 @@ def _options_from(native: Any) -> DecodeOptions:
         native.max_pixels or _native.IMGDL_DEFAULT_MAX_PIXELS,
         native.max_frames or _native.IMGDL_DEFAULT_MAX_FRAMES,
         FORMATS.get(native.format_hint),
+        COLOUR_NAMES.get(native.colour, "as_stored"),
+        native.max_side or None,
+        native.max_scans or _native.IMGDL_DEFAULT_MAX_SCANS,
+        native.max_animation_pixels or None,
+        native.max_metadata_bytes or None,
+        native.max_memory_bytes or None,
+        native.max_decode_ms or None,
+        has(_native.IMGDL_DECODE_THUMBNAIL_FIRST),
+        native.good_enough_scan or None,
     )
 
 

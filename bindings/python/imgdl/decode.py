@@ -8,6 +8,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from . import _native, _options
+from ._canvas import Canvas
 from .errors import Code, check, error, last_error
 from .image import Image, ImageInfo, info_from
 
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
         max_frames: Optional[int]
         format_hint: Optional[str]
         coder: Optional[Coder]
+        colour: Optional[str]
+        max_side: Optional[int]
+        max_scans: Optional[int]
+        max_animation_pixels: Optional[int]
+        max_metadata_bytes: Optional[int]
+        max_memory_bytes: Optional[int]
+        max_decode_ms: Optional[int]
+        thumbnail_first: bool
+        good_enough_scan: Optional[int]
 
 
 Buffer = Union[bytes, bytearray, memoryview]
@@ -57,11 +67,19 @@ def _finished(code: int, image: Any) -> Image:
 
 def decode(
     data: Buffer,
+    *,
+    into: Optional[Any] = None,
+    stride: Optional[int] = None,
     **options: Unpack[DecodeKeywords],
 ) -> Image:
     """Decodes a whole picture: JPEG, PNG, WebP or GIF, told by its content.
 
-    pixel_format        "rgba8" (the default), "rgba8_premultiplied", "bgra8" or "bgra8_premultiplied"
+    into                memory of yours for the pixels, such as a bytearray or an array of numpy: a buffer that can be
+                        written to. One of two or three dimensions has as many rows and bytes in a row as the picture.
+                        The image that comes back is there, too, and keeps it: do not write while you use both
+    stride              bytes from one row to the next in `into`, where its own shape does not tell them
+    pixel_format        "rgba8" (the default), "rgba8_premultiplied", "bgra8", "bgra8_premultiplied", "rgb8" (without
+                        alpha) or "rgba16" (16 bits, for sources that have them)
     ignore_orientation  leave the picture as stored, whatever its EXIF orientation says
     salvage             a cut or broken picture is still an error, but its `image` holds what could be had
     max_pixels          width × height in the file at most, 100 000 000 by default
@@ -74,14 +92,33 @@ def decode(
     max_frames          1000 by default
     format_hint         "jpeg", "png", "webp" or "gif", for data whose beginning does not tell
     coder               what `register_coder` gave: decode with this codec and no other
+    colour              "as_stored" (the default) or "srgb": by the file's ICC profile; see `Image.colour_notes`
+    max_side            of width and of height, as stored
+    max_scans           of a progressive JPEG, 500 by default
+    max_animation_pixels
+                        of all frames decoded; as many as max_pixels by default
+    max_metadata_bytes  EXIF and ICC profile that are held; by default what is longer than 16 MiB is passed over
+    max_memory_bytes    what decoding takes, estimated before anything is allocated
+    max_decode_ms       CPU time
+    thumbnail_first     the first partial image of a JPEG is the thumbnail in its EXIF, as large as the picture
+    good_enough_scan    of a progressive JPEG: see `Image.is_good_enough`
 
         thumbnail = imgdl.decode(data, size=(256, 256))
+        imgdl.decode(data, into=array, pixel_format="rgb8")
     """
     given = _options.decode_options(**options)
     pointer, length = _borrow(data)
     image = ctypes.c_void_p()
-    code = _native.imgdl_decode(pointer, length, given, image)
-    return _finished(code, image)
+    if into is None:
+        if stride is not None:
+            raise error(Code.INVALID_ARGUMENT, "stride is for `into`")
+        return _finished(_native.imgdl_decode(pointer, length, given, image), image)
+    with Canvas(into, stride).lent(given) as canvas:
+        code = _native.imgdl_decode(pointer, length, given, image)
+        canvas.check()
+        picture = _finished(code, image)
+        canvas.place(picture)
+        return picture
 
 
 class Decoder:

@@ -389,7 +389,8 @@ class Downloader:
         total_timeout     seconds from the start of the transfer to the last decode; none by default
         partial_interval  seconds between two partial images, 0.1 by default
         pixel_format, ignore_orientation, salvage, max_pixels, size, stretch, scale_down, all_frames, require_animation,
-        max_frames, format_hint, coder
+        max_frames, format_hint, coder, colour, max_side, max_scans, max_animation_pixels, max_metadata_bytes,
+        max_memory_bytes, max_decode_ms, thumbnail_first, good_enough_scan
                           as for `decode`
         scale_factor      for `Image.scale_factor`; as the URL's file name says (photo@2x.png) by default
         user, password    Basic or Digest, as the server asks; only ever for the URL's own origin

@@ -157,7 +157,7 @@ class ImageError(Error):
 
 
 class LimitError(Error):
-    """More body bytes, header bytes, pixels or frames than allowed."""
+    """More bytes, pixels, frames, scans, memory or time than allowed: the code tells of what."""
 
 
 _TYPES = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import operator
+import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 from . import _native
@@ -24,7 +26,30 @@ PIXEL_FORMATS = {
     _native.IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED: "rgba8_premultiplied",
     _native.IMGDL_PIXEL_FORMAT_BGRA8: "bgra8",
     _native.IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED: "bgra8_premultiplied",
+    _native.IMGDL_PIXEL_FORMAT_RGB8: "rgb8",
+    _native.IMGDL_PIXEL_FORMAT_RGBA16: "rgba16",
 }
+
+
+def bytes_per_pixel(pixel_format: str) -> int:
+    return {"rgb8": 3, "rgba16": 8}.get(pixel_format, 4)
+
+
+class ColourNotes(enum.IntFlag):
+    """What a file says about its colours, and what was done about it."""
+
+    ICC = _native.IMGDL_COLOUR_NOTE_ICC
+    """An ICC profile, whole: `Image.icc_profile`."""
+    SRGB = _native.IMGDL_COLOUR_NOTE_SRGB
+    """A PNG says that it is sRGB."""
+    GAMMA = _native.IMGDL_COLOUR_NOTE_GAMMA
+    """A PNG names its gamma."""
+    CHROMATICITIES = _native.IMGDL_COLOUR_NOTE_CHROMATICITIES
+    """A PNG names its primaries."""
+    CONVERTED = _native.IMGDL_COLOUR_NOTE_CONVERTED
+    """The pixels are not as stored but sRGB, by the profile."""
+    UNUSABLE_PROFILE = _native.IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE
+    """Broken, incomplete, or not for pixels of this kind: they are as stored."""
 
 
 class Rectangle(NamedTuple):
@@ -122,7 +147,8 @@ class Image:
     ) -> Image:
         """An image of pixels of yours, copied: what a codec gives.
 
-        pixels        height rows, stride bytes apart; 4 × width by default
+        pixels        height rows, stride bytes apart; width × the bytes of a pixel (3 for "rgb8", 8 for "rgba16",
+                      else 4) by default
 
             imgdl.Image.create(1, 1, b"\\xff\\0\\0\\xff").pixels
         """
@@ -132,9 +158,10 @@ class Image:
         for name, number in (("width", width), ("height", height)):
             if not 1 <= operator.index(number) < 1 << 32:
                 raise error(Code.INVALID_ARGUMENT, f"{name} is {number}: not between 1 and 2**32 - 1")
-        row = 4 * width if stride is None else operator.index(stride)
-        if not 4 * width <= row < 1 << 40:
-            raise error(Code.INVALID_ARGUMENT, f"stride is {row}: less than 4 × width, or too much")
+        least = bytes_per_pixel(pixel_format) * width
+        row = least if stride is None else operator.index(stride)
+        if not least <= row < 1 << 40:
+            raise error(Code.INVALID_ARGUMENT, f"stride is {row}: less than the {least} bytes of a row, or too much")
         view = memoryview(pixels)
         if view.nbytes < row * height:
             raise error(Code.INVALID_ARGUMENT, f"pixels has {view.nbytes} bytes: {row * height} are needed")
@@ -171,7 +198,8 @@ class Image:
 
     @property
     def pixel_format(self) -> str:
-        """How a pixel lies in memory: "rgba8", "rgba8_premultiplied", "bgra8" or "bgra8_premultiplied"."""
+        """How a pixel lies in memory: "rgba8", "rgba8_premultiplied", "bgra8", "bgra8_premultiplied", "rgb8" or
+        "rgba16"."""
         return PIXEL_FORMATS.get(_native.imgdl_image_pixel_format(self._handle), "unknown")
 
     @property
@@ -241,12 +269,29 @@ class Image:
         return Rectangle(native.x, native.y, native.width, native.height)
 
     @property
+    def is_good_enough(self) -> bool:
+        """Whether it can be shown for a while: whole, or at the scan that `good_enough_scan` names."""
+        return bool(_native.imgdl_image_is_good_enough(self._handle))
+
+    @property
+    def colour_notes(self) -> ColourNotes:
+        """What the file says about its colours, and what was done about it."""
+        return ColourNotes(_native.imgdl_image_colour_notes(self._handle))
+
+    @property
+    def icc_profile(self) -> Optional[bytes]:
+        """The ICC profile in the file, also when the pixels were converted by it; None if there is none. A copy."""
+        length = ctypes.c_size_t()
+        profile = _native.imgdl_image_icc_profile(self._handle, length)
+        return ctypes.string_at(profile, length.value) if profile else None
+
+    @property
     def pixels(self) -> bytes:
-        """4 bytes for each pixel as `pixel_format` says (R, G, B, straight alpha by default), first row first, no
-        padding. A copy, made once."""
+        """Pixel after pixel as `pixel_format` says (R, G, B, straight alpha in 4 bytes by default; 3 bytes of "rgb8",
+        8 of "rgba16"), first row first, no padding. A copy, made once."""
         pixels = self._pixels
         if pixels is None:
-            view, row, stride = self.view, 4 * self.width, self.stride
+            view, row, stride = self.view, self._row, self.stride
             if row == stride:
                 pixels = bytes(view)
             else:
@@ -256,20 +301,31 @@ class Image:
 
     @property
     def view(self) -> memoryview:
-        """The pixels themselves, read-only, not copied: `height` rows, `stride` bytes apart."""
+        """The pixels themselves, read-only, not copied: `height` rows, `stride` bytes apart; it ends with the last
+        pixel."""
         handle = self._handle
-        size = _native.imgdl_image_stride(handle) * _native.imgdl_image_height(handle)
+        # Memory that somebody else lent for it may end there.
+        size = _native.imgdl_image_stride(handle) * (_native.imgdl_image_height(handle) - 1) + self._row
         assert self._reference is not None
         return self._reference.view(_native.imgdl_image_pixels(handle), size)
 
     @property
+    def _row(self) -> int:
+        """Bytes of the pixels in a row."""
+        return bytes_per_pixel(self.pixel_format) * self.width
+
+    @property
     def __array_interface__(self) -> dict[str, Any]:
-        """For numpy.asarray(image): height × width × 4, read-only, not copied."""
+        """For numpy.asarray(image): height × width × 4 (3 of "rgb8"), read-only, not copied; of bytes, or with
+        "rgba16" of 16-bit numbers."""
+        pixel = bytes_per_pixel(self.pixel_format)
+        size = 2 if pixel == 8 else 1
+        order = "|" if size == 1 else "<" if sys.byteorder == "little" else ">"
         return {
             "version": 3,
-            "shape": (self.height, self.width, 4),
-            "typestr": "|u1",
-            "strides": (self.stride, 4, 1),
+            "shape": (self.height, self.width, pixel // size),
+            "typestr": f"{order}u{size}",
+            "strides": (self.stride, pixel, size),
             "data": self.view,
         }
 

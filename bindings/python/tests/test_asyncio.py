@@ -93,8 +93,13 @@ class AsyncioTests(OriginTests):
                     await task
                 # The end of the task is the end of the download.
                 self.assertEqual(downloader.current_count, 0)
+                # The origin has to see it before its time is over.
+                gate = self.origin.gate()
+                url = self.origin.picture("opaque.png", hold_head=1, gate=gate.name)
+                task = asyncio.ensure_future(downloader.get(url))
+                await self.reached(gate)
                 with self.assertRaises(asyncio.TimeoutError):
-                    await asyncio.wait_for(downloader.get(self.origin.picture("opaque.png", first_byte="never")), 0.05)
+                    await asyncio.wait_for(task, 0.01)
                 self.assertEqual(downloader.current_count, 0)
 
         self.run_loop(main())

@@ -1,9 +1,17 @@
+import gc
 import mmap
+import struct
+import sys
 import unittest
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 import imgdl
-from imgdl import Code
-from support import PICTURES, OriginTests, pictures, png
+from imgdl import Code, ColourNotes, _canvas
+from support import PICTURES, OriginTests, jpeg, linear_gray, pictures, png
 
 FORMATS = {"jpg": "jpeg", "png": "png", "webp": "webp", "gif": "gif"}
 FRAMES = {"animated.webp": 3, "animated.gif": 3, "animated.png": 2}
@@ -28,6 +36,8 @@ class DecodeTests(OriginTests):
             "bgra8": [50, 100, 200, 128],
             "rgba8_premultiplied": [100, 50, 25, 128],
             "bgra8_premultiplied": [25, 50, 100, 128],
+            "rgb8": [200, 100, 50],
+            "rgba16": list(struct.pack("=4H", *(257 * each for each in (200, 100, 50, 128)))),
         }
         for pixel_format, expected in pixels.items():
             with self.subTest(pixel_format):
@@ -130,6 +140,200 @@ class SizeTests(unittest.TestCase):
             decoder.feed(data)
             self.assertEqual(max(decoder.info.width, decoder.info.height), 10)
             self.assertEqual(max(decoder.finish().width, decoder.info.height), 10)
+
+
+class OutputTests(unittest.TestCase):
+    def test_sixteen_bits_stay(self):
+        words = [1, 2, 300, 65535, 40000, 3, 2, 1]
+        data = png(2, 1, [struct.pack(">8H", *words)], depth=16)
+        image = imgdl.decode(data, pixel_format="rgba16")
+        self.assertEqual((image.stride, image.pixel_format), (16, "rgba16"))
+        self.assertEqual(list(struct.unpack("=8H", image.pixels)), words)
+        described = image.__array_interface__
+        self.assertEqual((described["shape"], described["strides"]), ((1, 2, 4), (16, 8, 2)))
+        self.assertEqual(described["typestr"], "<u2" if sys.byteorder == "little" else ">u2")
+
+    def test_three_bytes_a_pixel(self):
+        image = imgdl.decode(png(2, 1, [[1, 2, 3, 255, 4, 5, 6, 0]]), pixel_format="rgb8")
+        self.assertEqual((image.stride, image.pixels), (6, bytes([1, 2, 3, 4, 5, 6])))
+        described = image.__array_interface__
+        self.assertEqual((described["shape"], described["strides"]), ((1, 2, 3), (6, 3, 1)))
+        image = imgdl.Image.create(2, 1, bytes(range(8)), "rgb8", stride=8)
+        self.assertEqual(image.pixels, bytes(range(6)))
+        with self.assertRaises(imgdl.InvalidArgument):
+            imgdl.Image.create(2, 1, bytes(99), "rgba16", stride=15)
+
+    def test_colours(self):
+        profile = linear_gray()
+        data = jpeg(24, 16, 128, icc=profile)
+        stored, converted = imgdl.decode(data), imgdl.decode(data, colour="srgb")
+        self.assertEqual(stored.pixels, bytes([128, 128, 128, 255]) * (24 * 16))
+        self.assertIs(stored.colour_notes, ColourNotes.ICC)
+        # Half of the light is three quarters of sRGB (IEC 61966-2-1).
+        self.assertLessEqual(max(abs(each - 188) for each in converted.pixels[:3]), 1)
+        self.assertEqual(converted.colour_notes, ColourNotes.ICC | ColourNotes.CONVERTED)
+        self.assertEqual((stored.icc_profile, converted.icc_profile), (profile, profile))
+        self.assertEqual(imgdl.decode(data, colour="as_stored").pixels, stored.pixels)
+        broken = imgdl.decode(jpeg(8, 8, 128, icc=b"no profile"), colour="srgb")
+        self.assertEqual(broken.colour_notes, ColourNotes.ICC | ColourNotes.UNUSABLE_PROFILE)
+        plain = imgdl.decode(png(1, 1, [[1, 2, 3, 4]]), colour="srgb")
+        self.assertEqual((plain.icc_profile, plain.colour_notes), (None, ColourNotes(0)))
+
+
+class LimitTests(unittest.TestCase):
+    def test_i41_i42_each_limit_has_its_code(self):
+        for name, options, code in (
+            ("baseline.jpg", {"max_side": 1199}, Code.SIZE_LIMIT),
+            ("progressive.jpg", {"max_scans": 1}, Code.SCAN_LIMIT),
+            ("animated.gif", {"all_frames": True, "max_animation_pixels": 35}, Code.ANIMATION_LIMIT),
+            ("oriented-6.jpg", {"max_metadata_bytes": 8}, Code.METADATA_LIMIT),
+            ("lossy.webp", {"max_memory_bytes": 1200 * 800}, Code.MEMORY_LIMIT),
+            # Whatever the machine, a picture of a megapixel takes more than a millisecond.
+            ("arithmetic.jpg", {"max_decode_ms": 1}, Code.DECODE_TIMEOUT),
+        ):
+            with self.subTest(name):
+                data = (pictures() / name).read_bytes()
+                with self.assertRaises(imgdl.LimitError) as caught:
+                    imgdl.decode(data, **options)
+                self.assertEqual(caught.exception.code, code)
+                more = {key: value if value is True else 1 << 31 for key, value in options.items()}
+                self.assertIs(imgdl.decode(data, **more).is_complete, True)
+
+    def test_what_came_before_the_limit_is_kept(self):
+        with self.assertRaises(imgdl.LimitError) as caught:
+            imgdl.decode((pictures() / "progressive.jpg").read_bytes(), max_scans=1, salvage=True)
+        self.assertEqual((caught.exception.image.width, caught.exception.image.is_complete), (1280, False))
+
+
+class EarlyTests(unittest.TestCase):
+    def test_r05_the_thumbnail_comes_first(self):
+        data = jpeg(48, 32, 200, thumbnail=jpeg(12, 8, 40))
+        # Behind the head of the scan, which has ten bytes.
+        start = data.rindex(b"\xff\xda") + 10
+        for first, options in ((40, {"thumbnail_first": True}), (None, {})):
+            with self.subTest(first), imgdl.Decoder(**options) as decoder:
+                decoder.feed(data[:start])
+                partial = decoder.partial()
+                if first is None:
+                    self.assertIsNone(partial)
+                else:
+                    self.assertEqual((partial.width, partial.height), (48, 32))
+                    self.assertEqual(partial.pixels[:4], bytes([first, first, first, 255]))
+                    self.assertIs(partial.is_good_enough, False)
+                decoder.feed(data[start:])
+                image = decoder.finish()
+                self.assertEqual(image.pixels[:4], bytes([200, 200, 200, 255]))
+                self.assertIs(image.is_good_enough, True)
+
+    def test_good_enough(self):
+        data = (pictures() / "progressive.jpg").read_bytes()
+        for scan in (2, 4):
+            seen = {}
+            with imgdl.Decoder(good_enough_scan=scan) as decoder:
+                for start in range(0, len(data), 2000):
+                    decoder.feed(data[start : start + 2000])
+                    partial = decoder.partial()
+                    if partial is not None:
+                        seen[partial.pass_] = partial.is_good_enough
+            self.assertGreater(max(seen), scan)
+            self.assertEqual(seen, {number: number >= scan for number in seen})
+
+
+class IntoTests(unittest.TestCase):
+    def setUp(self):
+        self.rows = [[1, 2, 3, 255, 4, 5, 6, 255], [7, 8, 9, 255, 10, 11, 12, 255]]
+        self.data = png(2, 2, self.rows)
+        self.pixels = b"".join(map(bytes, self.rows))
+
+    def assertNothingIsKept(self):
+        gc.collect()
+        self.assertEqual(len(_canvas._lent), 0)
+
+    def test_memory_of_ours(self):
+        memory = bytearray(16)
+        image = imgdl.decode(self.data, into=memory)
+        self.assertEqual((bytes(memory), image.pixels, bytes(image.view)), (self.pixels,) * 3)
+        memory[0] = 99
+        self.assertEqual(image.view[0], 99, "not copied")
+        with self.assertRaises(BufferError):
+            memory.append(1)
+        image.close()
+        memory.append(1)
+        self.assertNothingIsKept()
+
+    def test_rows_apart(self):
+        # The last row may end where its pixels do.
+        memory = bytearray(b"\x77" * (10 + 8))
+        with imgdl.decode(self.data, into=memory, stride=10) as image:
+            self.assertEqual((image.stride, image.pixels), (10, self.pixels))
+            self.assertEqual(len(image.view), 18)
+        self.assertEqual(bytes(memory), bytes(self.rows[0]) + b"\x77\x77" + bytes(self.rows[1]))
+        memory = bytearray(12)
+        view = memoryview(memory).cast("B", (2, 6))
+        imgdl.decode(self.data, into=view, pixel_format="rgb8").close()
+        self.assertEqual(memory, bytes([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]))
+        del view
+        self.assertNothingIsKept()
+
+    @unittest.skipIf(numpy is None, "numpy is not installed")
+    def test_a_part_of_an_array(self):
+        for name in PICTURES + ["animated.gif", "animated.png"]:
+            data = (pictures() / name).read_bytes()
+            for pixel_format in ("bgra8", "rgb8", "rgba16"):
+                with self.subTest(name, pixel_format=pixel_format):
+                    expected = numpy.asarray(imgdl.decode(data, pixel_format=pixel_format))
+                    height, width, channels = expected.shape
+                    atlas = numpy.full((height + 3, width + 5, channels), 7, expected.dtype)
+                    with imgdl.decode(data, into=atlas[2:-1, 5:], pixel_format=pixel_format) as image:
+                        self.assertEqual(image.stride, atlas.strides[0])
+                        self.assertTrue((numpy.asarray(image) == expected).all())
+                    self.assertTrue((atlas[2:-1, 5:] == expected).all())
+                    atlas[2:-1, 5:] = 7
+                    self.assertTrue((atlas == 7).all(), "written beside the picture")
+        self.assertNothingIsKept()
+
+    def test_the_frames_of_an_animation_have_memory_of_their_own(self):
+        memory = bytearray(4 * 3 * 4)
+        image = imgdl.decode((pictures() / "animated.gif").read_bytes(), into=memory, all_frames=True)
+        frames = image.frames
+        self.assertEqual([frame.pixels[0] for frame in frames], [10, 20, 30])
+        self.assertEqual(memory[0], 10)
+        image.close()
+        self.assertEqual([frame.pixels[-2] for frame in frames], [10, 20, 30])
+        del frames
+        self.assertNothingIsKept()
+
+    def test_a_broken_picture_gives_the_memory_back(self):
+        memory = bytearray(16)
+        for options in ({}, {"salvage": True}):
+            with self.assertRaises(imgdl.ImageError) as caught:
+                imgdl.decode(self.data[:-20], into=memory, **options)
+            del caught
+            self.assertNothingIsKept()
+        with self.assertRaises(imgdl.LimitError):
+            imgdl.decode(self.data, into=memory, max_side=1)
+        memory.clear()
+        self.assertNothingIsKept()
+
+    def test_what_is_no_place_for_the_picture(self):
+        for into, options, words in (
+            (b"0123456789abcdef", {}, "written"),
+            (bytearray(15), {}, "2 rows of 8 bytes, and into has 15"),
+            (bytearray(17), {"stride": 10}, "10 apart"),
+            (bytearray(17), {"stride": 7}, "7 apart"),
+            (memoryview(bytearray(64))[::2], {}, "contiguous"),
+            (memoryview(bytearray(16)).cast("B", (2, 8)), {"stride": 8}, "stride"),
+            (memoryview(bytearray(24)).cast("B", (3, 8)), {}, "3 rows of 8"),
+            (memoryview(bytearray(24)).cast("B", (2, 12)), {}, "2 rows of 12"),
+            (memoryview(bytearray(16)).cast("B", (2, 8))[::-1], {}, "backwards"),
+            (None, {"stride": 8}, "into"),
+        ):
+            with self.subTest(words), self.assertRaises(imgdl.InvalidArgument) as caught:
+                imgdl.decode(self.data, into=into, **options)
+            self.assertIn(words, str(caught.exception))
+        with self.assertRaises(TypeError):
+            imgdl.decode(self.data, into=7)
+        self.assertNothingIsKept()
 
 
 class FrameTests(unittest.TestCase):

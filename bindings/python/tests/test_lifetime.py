@@ -387,6 +387,7 @@ import imgdl, sys
 with imgdl.Downloader() as downloader:
     token = downloader.download(sys.argv[1])
     try:
+        print("waiting", flush=True)
         token.result()
     except KeyboardInterrupt:
         print("interrupted", token.done())
@@ -394,6 +395,8 @@ with imgdl.Downloader() as downloader:
         gate = self.origin.gate()
         process = self.python(program, self.origin.picture("opaque.png", hold_head=1, gate=gate.name))
         self.assertTrue(gate.is_reached())
+        # The origin may have been asked before `download` has returned.
+        self.assertEqual(process.stdout.readline(), "waiting\n")
         process.send_signal(signal.SIGINT)
         self.assertEnds(process, 0, "interrupted False\n")
 

@@ -383,6 +383,14 @@ class ArgumentTests(OriginTests):
                 ("scale_down", {"scale_down": -1}),
                 ("max_frames", {"max_frames": 0}),
                 ("format_hint", {"format_hint": "bmp"}),
+                ("colour", {"colour": "red"}),
+                ("max_side", {"max_side": 0}),
+                ("max_scans", {"max_scans": 1 << 32}),
+                ("max_animation_pixels", {"max_animation_pixels": -1}),
+                ("max_metadata_bytes", {"max_metadata_bytes": 0}),
+                ("max_memory_bytes", {"max_memory_bytes": 1 << 64}),
+                ("max_decode_ms", {"max_decode_ms": 0}),
+                ("good_enough_scan", {"good_enough_scan": 0}),
             ):
                 with self.subTest(options):
                     with self.assertRaises(imgdl.InvalidArgument) as caught:
@@ -394,7 +402,8 @@ class ArgumentTests(OriginTests):
                 {"accepted_types": "image/png"},
                 {"retries": "many"},
                 {"ca_file": 7},
-                {"colour": "red"},
+                {"into": bytearray(4)},
+                {"color": "red"},
             ):
                 with self.subTest(options), self.assertRaises(TypeError):
                     downloader.download(url, **options)

@@ -127,12 +127,20 @@ class CoderTests(OriginTests):
             asked = {"size": (5, None), "all_frames": True, "scale_down": 1000, "max_frames": 7, "format_hint": "png"}
             self.assertEqual(imgdl.decode(DATA, coder=coder, **asked).pixels, PIXELS)
             self.assertEqual(imgdl.decode(DATA, coder=coder).pixels, PIXELS)
+            limits = {"max_side": 9, "max_scans": 8, "max_animation_pixels": 700, "max_metadata_bytes": 6}
+            limits.update(max_memory_bytes=5000, max_decode_ms=4000, good_enough_scan=3)
+            self.assertEqual(
+                imgdl.decode(DATA, coder=coder, colour="srgb", thumbnail_first=True, **limits).pixels, PIXELS
+            )
             self.assertCode(Code.BAD_IMAGE_DATA, imgdl.decode, DATA)
-        first, second = options
+        first, second, third = options
+        self.assertEqual({name: getattr(third, name) for name in limits}, limits)
+        self.assertEqual((third.colour, third.thumbnail_first), ("srgb", True))
         self.assertEqual((first.size, first.scale_down, first.max_frames), ((5, None), 1000, 7))
         self.assertEqual((first.all_frames, first.stretch, first.format_hint), (True, False, "png"))
         self.assertEqual((second.size, second.scale_down, second.pixel_format), (None, None, "rgba8"))
         self.assertEqual((second.max_frames, second.max_pixels), (1000, 100_000_000))
+        self.assertEqual((second.colour, second.max_side, second.max_scans), ("as_stored", None, 500))
         self.assertCode(Code.INVALID_HANDLE, imgdl.decode, DATA, coder=coder)
 
     def test_what_a_codec_raises(self):

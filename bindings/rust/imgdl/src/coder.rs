@@ -9,7 +9,7 @@ use imgdl_sys as sys;
 
 use crate::convert::{check, lent_bytes};
 use crate::error::{Code, Result};
-use crate::format::{ImageInfo, PixelFormat};
+use crate::format::{Colour, ImageInfo, PixelFormat};
 use crate::guard::{self, contained};
 use crate::image::Image;
 
@@ -100,6 +100,20 @@ pub struct CoderOptions {
     pub ignores_orientation: bool,
     /// Whether every frame of an animation is wanted.
     pub all_frames: bool,
+    /// What is to become of colours.
+    pub colour: Colour,
+    /// Of width and of height, as stored; 0: `max_pixels` alone.
+    pub max_side: u32,
+    /// Of a progressive picture.
+    pub max_scans: u32,
+    /// Of all frames; 0: as many as `max_pixels`.
+    pub max_animation_pixels: u64,
+    /// EXIF and profile that are held; 0: what is too long is passed over.
+    pub max_metadata_bytes: u64,
+    /// 0: no limit.
+    pub max_memory_bytes: u64,
+    /// CPU time; 0: no limit.
+    pub max_decode_ms: u32,
 }
 
 impl CoderOptions {
@@ -112,6 +126,13 @@ impl CoderOptions {
             max_frames: raw.max_frames,
             ignores_orientation: raw.flags & sys::IMGDL_DECODE_IGNORE_ORIENTATION != 0,
             all_frames: raw.flags & sys::IMGDL_DECODE_ALL_FRAMES != 0,
+            colour: Colour::from_raw(raw.colour),
+            max_side: raw.max_side,
+            max_scans: raw.max_scans,
+            max_animation_pixels: raw.max_animation_pixels,
+            max_metadata_bytes: raw.max_metadata_bytes,
+            max_memory_bytes: raw.max_memory_bytes,
+            max_decode_ms: raw.max_decode_ms,
         }
     }
 }

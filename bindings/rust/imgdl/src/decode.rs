@@ -7,8 +7,9 @@ use imgdl_sys as sys;
 use crate::coder::RegisteredCoder;
 use crate::convert::{check, filled};
 use crate::error::{Code, Result};
-use crate::format::{Format, ImageInfo, PixelFormat};
+use crate::format::{Colour, Format, ImageInfo, PixelFormat};
 use crate::image::Image;
+use crate::memory::{Allocator, AllocatorTicket};
 
 /// How to decode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,6 +22,15 @@ pub struct DecodeOptions {
     max_frames: u32,
     format_hint: Option<Format>,
     coder: Option<CoderTicket>,
+    max_side: u32,
+    max_scans: u32,
+    max_animation_pixels: u64,
+    max_metadata_bytes: u64,
+    max_memory_bytes: u64,
+    max_decode_ms: u32,
+    colour: Option<Colour>,
+    allocator: Option<AllocatorTicket>,
+    good_enough_scan: u32,
 }
 
 /// "The pointer is a ticket that is looked up, never an address": when its coder is gone that is an error, never
@@ -108,6 +118,61 @@ impl DecodeOptions {
         DecodeOptions { coder: Some(CoderTicket(coder.raw())), ..self }
     }
 
+    /// Refuses pictures of which a side, as stored, has more pixels, [`Code::SIZE_LIMIT`]. 0: `max_pixels` alone.
+    pub fn max_side(self, max_side: u32) -> DecodeOptions {
+        DecodeOptions { max_side, ..self }
+    }
+
+    /// Refuses progressive JPEGs with more scans, [`Code::SCAN_LIMIT`]; what came before can be salvaged. 0 is the default
+    /// of 500.
+    pub fn max_scans(self, max_scans: u32) -> DecodeOptions {
+        DecodeOptions { max_scans, ..self }
+    }
+
+    /// Of all frames that are decoded, [`Code::ANIMATION_LIMIT`]. 0: as many as `max_pixels`.
+    pub fn max_animation_pixels(self, max_animation_pixels: u64) -> DecodeOptions {
+        DecodeOptions { max_animation_pixels, ..self }
+    }
+
+    /// EXIF and ICC profile that are held, [`Code::METADATA_LIMIT`]. 0: what is longer than 16 MiB is passed over, and no
+    /// error.
+    pub fn max_metadata_bytes(self, max_metadata_bytes: u64) -> DecodeOptions {
+        DecodeOptions { max_metadata_bytes, ..self }
+    }
+
+    /// Canvases and the codec's own memory for this picture, estimated before anything is allocated,
+    /// [`Code::MEMORY_LIMIT`]. 0: none of its own.
+    pub fn max_memory_bytes(self, max_memory_bytes: u64) -> DecodeOptions {
+        DecodeOptions { max_memory_bytes, ..self }
+    }
+
+    /// Milliseconds of CPU time, [`Code::DECODE_TIMEOUT`]. 0: none.
+    pub fn max_decode_ms(self, max_decode_ms: u32) -> DecodeOptions {
+        DecodeOptions { max_decode_ms, ..self }
+    }
+
+    /// What becomes of colours. [`Image::colour_notes`](crate::Image::colour_notes) tells what did.
+    pub fn colour(self, colour: Colour) -> DecodeOptions {
+        DecodeOptions { colour: Some(colour), ..self }
+    }
+
+    /// The first partial image of a JPEG is the thumbnail in its EXIF, where there is one, made as large as the picture.
+    pub fn thumbnail_first(self) -> DecodeOptions {
+        self.with(sys::IMGDL_DECODE_THUMBNAIL_FIRST)
+    }
+
+    /// The scan of a progressive JPEG at which a partial image [is good enough](crate::Image::is_good_enough). 0: the one
+    /// after which each component has all of its pixels in some precision.
+    pub fn good_enough_scan(self, good_enough_scan: u32) -> DecodeOptions {
+        DecodeOptions { good_enough_scan, ..self }
+    }
+
+    /// Decodes into memory of yours. Requests whose options are all the same, this one too, share canvases. See
+    /// [`decode_into`](crate::decode_into) for a slice.
+    pub fn allocator<A: Allocator>(self, allocator: &'static A) -> DecodeOptions {
+        DecodeOptions { allocator: Some(AllocatorTicket::new(allocator)), ..self }
+    }
+
     fn with(self, flags: sys::imgdl_decode_flags) -> DecodeOptions {
         DecodeOptions { flags: self.flags | flags, ..self }
     }
@@ -123,6 +188,17 @@ impl DecodeOptions {
         raw.max_frames = self.max_frames;
         raw.format_hint = self.format_hint.map_or(sys::IMGDL_FORMAT_UNKNOWN, Format::raw);
         raw.coder = self.coder.map_or(ptr::null_mut(), |coder| coder.0);
+        raw.max_side = self.max_side;
+        raw.max_scans = self.max_scans;
+        raw.max_animation_pixels = self.max_animation_pixels;
+        raw.max_metadata_bytes = self.max_metadata_bytes;
+        raw.max_memory_bytes = self.max_memory_bytes;
+        raw.max_decode_ms = self.max_decode_ms;
+        raw.colour = self.colour.map_or(sys::IMGDL_COLOUR_AS_STORED, Colour::raw);
+        raw.good_enough_scan = self.good_enough_scan;
+        if let Some(allocator) = self.allocator {
+            allocator.write(&mut raw);
+        }
         raw
     }
 }
@@ -227,7 +303,7 @@ impl Drop for Decoder {
 }
 
 /// A salvaged image goes with the error.
-fn decoded(status: sys::imgdl_status, image: *mut sys::imgdl_image) -> Result<Image> {
+pub(crate) fn decoded(status: sys::imgdl_status, image: *mut sys::imgdl_image) -> Result<Image> {
     let result = check(status);
     let image = Image::from_owned(image);
     match result {

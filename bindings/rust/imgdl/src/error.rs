@@ -109,17 +109,17 @@ codes! {
     PIXEL_LIMIT = IMGDL_ERROR_PIXEL_LIMIT;
     /// [`max_frames`](crate::DecodeOptions::max_frames).
     FRAME_LIMIT = IMGDL_ERROR_FRAME_LIMIT;
-    /// The C interface's `max_scans`.
+    /// [`max_scans`](crate::DecodeOptions::max_scans).
     SCAN_LIMIT = IMGDL_ERROR_SCAN_LIMIT;
-    /// The C interface's `max_side`.
+    /// [`max_side`](crate::DecodeOptions::max_side).
     SIZE_LIMIT = IMGDL_ERROR_SIZE_LIMIT;
-    /// The C interface's `max_animation_pixels`.
+    /// [`max_animation_pixels`](crate::DecodeOptions::max_animation_pixels).
     ANIMATION_LIMIT = IMGDL_ERROR_ANIMATION_LIMIT;
-    /// The C interface's `max_metadata_bytes`.
+    /// [`max_metadata_bytes`](crate::DecodeOptions::max_metadata_bytes).
     METADATA_LIMIT = IMGDL_ERROR_METADATA_LIMIT;
-    /// The C interface's `max_memory_bytes`.
+    /// [`max_memory_bytes`](crate::DecodeOptions::max_memory_bytes).
     MEMORY_LIMIT = IMGDL_ERROR_MEMORY_LIMIT;
-    /// The C interface's `max_decode_ms`.
+    /// [`max_decode_ms`](crate::DecodeOptions::max_decode_ms).
     DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
 }
 

@@ -56,15 +56,31 @@ pub enum PixelFormat {
     Bgra8,
     /// Blue, green, red, alpha; premultiplied.
     Bgra8Premultiplied,
+    /// Red, green, blue in three bytes; alpha is left out, and the colours are as if it were straight.
+    Rgb8,
+    /// Red, green, blue, alpha in two bytes each, as this machine has numbers; straight alpha. A PNG of 16 bits keeps
+    /// them unless it is scaled or animated; everything else comes times 257.
+    Rgba16,
 }
 
 impl PixelFormat {
+    /// 3, 4 or 8.
+    pub fn bytes_per_pixel(self) -> usize {
+        match self {
+            PixelFormat::Rgb8 => 3,
+            PixelFormat::Rgba16 => 8,
+            _ => 4,
+        }
+    }
+
     pub(crate) fn raw(self) -> sys::imgdl_pixel_format {
         match self {
             PixelFormat::Rgba8 => sys::IMGDL_PIXEL_FORMAT_RGBA8,
             PixelFormat::Rgba8Premultiplied => sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED,
             PixelFormat::Bgra8 => sys::IMGDL_PIXEL_FORMAT_BGRA8,
             PixelFormat::Bgra8Premultiplied => sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED,
+            PixelFormat::Rgb8 => sys::IMGDL_PIXEL_FORMAT_RGB8,
+            PixelFormat::Rgba16 => sys::IMGDL_PIXEL_FORMAT_RGBA16,
         }
     }
 
@@ -74,7 +90,68 @@ impl PixelFormat {
             sys::IMGDL_PIXEL_FORMAT_RGBA8_PREMULTIPLIED => PixelFormat::Rgba8Premultiplied,
             sys::IMGDL_PIXEL_FORMAT_BGRA8 => PixelFormat::Bgra8,
             sys::IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED => PixelFormat::Bgra8Premultiplied,
+            sys::IMGDL_PIXEL_FORMAT_RGB8 => PixelFormat::Rgb8,
+            sys::IMGDL_PIXEL_FORMAT_RGBA16 => PixelFormat::Rgba16,
             _ => PixelFormat::Rgba8,
+        }
+    }
+}
+
+/// What becomes of colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Colour {
+    /// Values as the file has them. The default.
+    AsStored,
+    /// By the file's ICC profile to sRGB (perceptual intent), CMYK too; alpha is not touched. Without a profile, or with
+    /// one that is of no use, as stored.
+    Srgb,
+}
+
+impl Colour {
+    pub(crate) fn raw(self) -> sys::imgdl_colour {
+        match self {
+            Colour::AsStored => sys::IMGDL_COLOUR_AS_STORED,
+            Colour::Srgb => sys::IMGDL_COLOUR_SRGB,
+        }
+    }
+
+    pub(crate) fn from_raw(raw: sys::imgdl_colour) -> Colour {
+        if raw == sys::IMGDL_COLOUR_SRGB {
+            Colour::Srgb
+        } else {
+            Colour::AsStored
+        }
+    }
+}
+
+/// What a file says about its colours, and what was done about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColourNotes {
+    /// It has an ICC profile, whole: [`Image::icc_profile`](crate::Image::icc_profile).
+    pub icc: bool,
+    /// A PNG says that it is sRGB.
+    pub srgb: bool,
+    /// A PNG names its gamma.
+    pub gamma: bool,
+    /// A PNG names its primaries.
+    pub chromaticities: bool,
+    /// The pixels are not as stored but sRGB, by the profile.
+    pub converted: bool,
+    /// The profile is broken, incomplete, or not for pixels of this kind: they are as stored.
+    pub unusable_profile: bool,
+}
+
+impl ColourNotes {
+    pub(crate) fn from_raw(raw: sys::imgdl_colour_notes) -> ColourNotes {
+        ColourNotes {
+            icc: raw & sys::IMGDL_COLOUR_NOTE_ICC != 0,
+            srgb: raw & sys::IMGDL_COLOUR_NOTE_SRGB != 0,
+            gamma: raw & sys::IMGDL_COLOUR_NOTE_GAMMA != 0,
+            chromaticities: raw & sys::IMGDL_COLOUR_NOTE_CHROMATICITIES != 0,
+            converted: raw & sys::IMGDL_COLOUR_NOTE_CONVERTED != 0,
+            unusable_profile: raw & sys::IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE != 0,
         }
     }
 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use imgdl_sys as sys;
 
-use crate::convert::check;
+use crate::convert::{check, lent_bytes};
 use crate::error::{Code, Error, Result};
-use crate::format::{Format, PixelFormat, Rectangle};
+use crate::format::{ColourNotes, Format, PixelFormat, Rectangle};
 use crate::parts::{Frames, Rows};
 
 /// A picture. Cloning it copies no pixel; it outlives the downloader or decoder that it came from.
@@ -55,7 +55,7 @@ impl Image {
     }
 
     /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes,
-    /// at least 4 × `width`.
+    /// at least `width` × [those of a pixel](PixelFormat::bytes_per_pixel).
     ///
     /// ```no_run
     /// use imgdl::{Image, PixelFormat};
@@ -192,6 +192,27 @@ impl Image {
         unsafe { sys::imgdl_image_pass(self.raw()) }
     }
 
+    /// Whether it can be shown for a while: it is whole, or at the scan that
+    /// [`DecodeOptions::good_enough_scan`](crate::DecodeOptions::good_enough_scan) names.
+    pub fn is_good_enough(&self) -> bool {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_is_good_enough(self.raw()) != 0 }
+    }
+
+    /// What the file says about its colours, and what was done about it.
+    pub fn colour_notes(&self) -> ColourNotes {
+        // SAFETY: a living handle.
+        ColourNotes::from_raw(unsafe { sys::imgdl_image_colour_notes(self.raw()) })
+    }
+
+    /// The ICC profile in the file, also when the pixels were converted by it.
+    pub fn icc_profile(&self) -> Option<&[u8]> {
+        let mut length = 0;
+        // SAFETY: a living handle; "Valid until the last reference to the image is released".
+        let profile = unsafe { lent_bytes(sys::imgdl_image_icc_profile(self.raw(), &mut length), length) };
+        Some(profile).filter(|profile| !profile.is_empty())
+    }
+
     /// The part that holds pixels: of a complete image, all of it.
     pub fn ready(&self) -> Rectangle {
         // SAFETY: a living handle.
@@ -224,19 +245,24 @@ impl Image {
     /// [ready](Image::ready) is transparent.
     pub fn to_vec(&self) -> Vec<u8> {
         let (ready, stride) = (self.ready(), self.stride());
+        let pixel = self.pixel_format().bytes_per_pixel();
         let mut canvas = vec![0; stride * self.height() as usize];
         for (index, row) in self.rows().enumerate() {
-            let start = (ready.y as usize + index) * stride + ready.x as usize * 4;
+            let start = (ready.y as usize + index) * stride + ready.x as usize * pixel;
             canvas[start..start + row.len()].copy_from_slice(row);
         }
         canvas
     }
 
+    pub(crate) fn start(&self) -> *const u8 {
+        // SAFETY: a living handle.
+        unsafe { sys::imgdl_image_pixels(self.raw()) }.cast()
+    }
+
     /// # Safety
     /// The range is inside of stride × height bytes and of what is ready.
     pub(crate) unsafe fn slice(&self, start: usize, length: usize) -> &[u8] {
-        // SAFETY: a living handle.
-        let pixels = unsafe { sys::imgdl_image_pixels(self.raw()) }.cast::<u8>();
+        let pixels = self.start();
         if pixels.is_null() || length == 0 {
             return &[];
         }

@@ -12,12 +12,14 @@ pub struct Rows<'a> {
     image: &'a Image,
     ready: Rectangle,
     stride: usize,
+    pixel: usize,
     next: u32,
 }
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(image: &'a Image) -> Rows<'a> {
-        Rows { image, ready: image.ready(), stride: image.stride(), next: 0 }
+        let pixel = image.pixel_format().bytes_per_pixel();
+        Rows { image, ready: image.ready(), stride: image.stride(), pixel, next: 0 }
     }
 }
 
@@ -30,8 +32,9 @@ impl<'a> Iterator for Rows<'a> {
         }
         let row = self.ready.y as usize + self.next as usize;
         self.next += 1;
+        let start = row * self.stride + self.ready.x as usize * self.pixel;
         // SAFETY: inside of `ready`: "Copy or upload this rectangle only".
-        Some(unsafe { self.image.slice(row * self.stride + self.ready.x as usize * 4, self.ready.width as usize * 4) })
+        Some(unsafe { self.image.slice(start, self.ready.width as usize * self.pixel) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
 
 /// A bound on failure: what succeeds does not wait for it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program of the tests: where the environment says, where make puts it, or where swift build does.
 fn program(variable: &str, name: &str) -> PathBuf {
@@ -51,6 +51,76 @@ pub fn pictures() -> PathBuf {
 
 pub fn picture(name: &str) -> Vec<u8> {
     fs::read(pictures().join(name)).unwrap()
+}
+
+/// A JPEG of one gray, nearly; with a profile, and with a JPEG as the thumbnail in its EXIF.
+pub fn jpeg(width: u16, height: u16, gray: u8, icc: Option<&[u8]>, thumbnail: Option<&[u8]>) -> Vec<u8> {
+    fn segment(file: &mut Vec<u8>, marker: u8, parts: &[&[u8]]) {
+        let content = parts.concat();
+        file.extend([0xFF, marker]);
+        file.extend((content.len() as u16 + 2).to_be_bytes());
+        file.extend(content);
+    }
+    let mut file = vec![0xFF, 0xD8];
+    if let Some(thumbnail) = thumbnail {
+        let mut exif = b"II*\0\x08\0\0\0\0\0\x0E\0\0\0\x02\0".to_vec();
+        for (tag, value) in [(0x201_u16, 44_u32), (0x202, thumbnail.len() as u32)] {
+            exif.extend(tag.to_le_bytes());
+            exif.extend(b"\x04\0\x01\0\0\0");
+            exif.extend(value.to_le_bytes());
+        }
+        segment(&mut file, 0xE1, &[b"Exif\0\0", &exif, &[0; 4], thumbnail]);
+    }
+    if let Some(icc) = icc {
+        segment(&mut file, 0xE2, &[b"ICC_PROFILE\0\x01\x01", icc]);
+    }
+    segment(&mut file, 0xDB, &[&[0], &[1; 64]]);
+    segment(&mut file, 0xC0, &[&[8], &height.to_be_bytes(), &width.to_be_bytes(), &[1, 1, 0x11, 0]]);
+    let difference = 8 * (i32::from(gray) - 128);
+    let size = 32 - difference.unsigned_abs().leading_zeros();
+    // Codes: 0 for no difference, 10 for one of that many bits; 0 for the end of a block.
+    let none = [0; 14];
+    segment(&mut file, 0xC4, &[&[0, 1, 1], &none, &[0, size.max(1) as u8]]);
+    segment(&mut file, 0xC4, &[&[0x10, 1, 0], &none, &[0]]);
+    segment(&mut file, 0xDA, &[&[1, 1, 0, 0, 63, 0]]);
+    let mut bits = String::from("00");
+    if difference != 0 {
+        let number = if difference > 0 { difference } else { difference + (1 << size) - 1 };
+        bits = format!("10{number:0width$b}0", width = size as usize);
+    }
+    let blocks = (usize::from(width) + 7) / 8 * ((usize::from(height) + 7) / 8);
+    bits.push_str(&"00".repeat(blocks - 1));
+    bits.push_str(&"1".repeat((8 - bits.len() % 8) % 8));
+    for start in (0..bits.len()).step_by(8) {
+        let byte = u8::from_str_radix(&bits[start..start + 8], 2).unwrap();
+        file.push(byte);
+        if byte == 0xFF {
+            file.push(0);
+        }
+    }
+    file.extend([0xFF, 0xD9]);
+    file
+}
+
+/// An ICC profile (ICC.1:2010) that says that pixels are proportional to light.
+pub fn linear_gray() -> Vec<u8> {
+    let white: Vec<u8> = [0xF6D6_u32, 0x10000, 0xD32D].iter().flat_map(|part| part.to_be_bytes()).collect();
+    let mut profile = b"\0\0\0\xC8lcms\x02\x40\0\0mntrGRAYXYZ ".to_vec();
+    profile.extend([0; 12]);
+    profile.extend(b"acsp");
+    profile.extend([0; 28]);
+    profile.extend(&white);
+    profile.extend([0; 48]);
+    for number in [2, u32::from_be_bytes(*b"wtpt"), 156, 20, u32::from_be_bytes(*b"kTRC"), 176, 12] {
+        profile.extend(number.to_be_bytes());
+    }
+    profile.extend(b"XYZ \0\0\0\0");
+    profile.extend(&white);
+    profile.extend(b"curv");
+    profile.extend([0; 8]);
+    let length = profile.len() as u32;
+    profile[..4].copy_from_slice(&length.to_be_bytes());
+    profile
 }
 
 /// Width and height, from the pictures' program.
