@@ -61,6 +61,7 @@ let package = Package(
             ]),
         .testTarget(
             name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+        .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
         .executableTarget(name: "imgdl-cache-crash", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
         .executableTarget(name: "imgdl-cache-bench", dependencies: ["ImgdlCache", "ImgdlCore"], path: "bench/cache"),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),

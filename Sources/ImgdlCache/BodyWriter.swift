@@ -5,7 +5,7 @@ import ImgdlCore
 final class BodyWriter: StoreWriter, @unchecked Sendable {
     private let cache: Cache
     private let key: String
-    private let id: EntryID
+    let id: EntryID
     private let body: DiskBody?
     /// nil: too long for the memory tier.
     private var kept: [BodySlice]?

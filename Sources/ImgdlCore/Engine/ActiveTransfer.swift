@@ -1,6 +1,14 @@
 /// What the engine holds of a transfer that has left the queue: its bytes, its decoders, and what they gave.
 final class ActiveTransfer {
     let request: TransferRequest
+    /// With the cache, of the hop that runs; nil where the cache has no part in it.
+    var exchange: CacheExchange?
+    /// Pictures of the stored response that is played: no decoder is needed.
+    var pictures: [DecodeOptions: DecodedImage] = [:]
+    /// The bytes before those that the server sends.
+    var kept: [BodySlice]?
+    /// Something of this attempt went to the network.
+    var isSent = false
     /// What this attempt's first hop is sent, when a hook has changed it.
     var outgoing: OutgoingRequest?
     /// That led to the hop that runs; nil for the first.
@@ -39,6 +47,10 @@ final class ActiveTransfer {
 
     /// Another attempt begins with nothing of the last one but a credential that was asked for.
     func reset() {
+        exchange?.breakOff(self)
+        exchange = nil
+        kept = nil
+        isSent = false
         outgoing = nil
         startHop(request.url, redirect: nil)
         hops = []
@@ -60,6 +72,7 @@ final class ActiveTransfer {
         self.url = url
         self.redirect = redirect
         preview = []
+        pictures = [:]
     }
 
     func addVariants(upTo index: Int) {
@@ -87,6 +100,20 @@ final class ActiveTransfer {
         received += Int64(bytes.count)
         return body?.append(bytes) ?? false
     }
+
+    /// Bytes that are in memory already: shared, before all others.
+    func adopt(_ slices: [BodySlice]) {
+        let whole = body ?? Body(expected: expected)
+        body = whole
+        whole.adopt(slices)
+        received = Int64(whole.count)
+    }
+
+    /// Bytes that nobody needs.
+    func skip(_ count: Int64) { received = count }
+
+    /// Whether the body is these bytes.
+    func holds(_ slices: [BodySlice]) -> Bool { (body ?? Body(expected: 0)).equals(slices) }
 
     func appendPreview(_ bytes: UnsafeRawBufferPointer) {
         preview += bytes.prefix(BodyDisposition.previewBytes - preview.count)

@@ -87,7 +87,7 @@ package final class Downloader: @unchecked Sendable {
         engineLoop = EngineLoop(loop, mailbox)
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
         session = Session(transport)
-        engine.attach(transport)
+        engine.attach(transport, CacheSettings(configuration))
         clock = ports.clock
         self.ports = ports
         current = Settings(limits: configuration.limits)
@@ -191,7 +191,7 @@ package final class Downloader: @unchecked Sendable {
         cancelBatches()
         do throws(Failure) {
             try lock.withLock { () throws(Failure) in
-                try mailbox.reconfigure(transport, configuration.limits)
+                try mailbox.reconfigure(transport, configuration.limits, CacheSettings(configuration))
                 session = Session(transport)
                 current.limits = configuration.limits
                 requestDefaults = configuration.defaults

@@ -3,6 +3,7 @@ extension Engine {
     func decode(_ id: TransferID, _ variant: Int, _ step: DecodeStep) {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
         transfer.addVariants(upTo: variant)
+        if let image = transfer.pictures[options] { return prompt(.pictured(id, variant: variant, image)) }
         let session =
             transfer.variants[variant].session
             ?? DecodeSession(
@@ -28,8 +29,19 @@ extension Engine {
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
         if case .failed = report.verdict { transfer.variants[report.variant].image = report.image }
+        if report.verdict == .finished, let image = report.image {
+            keepPicture(image, report.transfer, report.variant, transfer)
+        }
         downloads.decodeStepped(
             report.transfer, variant: report.variant, report.verdict, hasHeader: report.header != nil,
             hasPartial: report.verdict == .fed && report.image != nil, now)
+    }
+
+    /// It was decoded before, for a response that is stored.
+    func pictured(_ id: TransferID, _ variant: Int, _ image: DecodedImage) {
+        guard let transfer = transfer(id), downloads.request(id) != nil else { return }
+        transfer.variants[variant].header = image.header
+        transfer.variants[variant].image = image
+        downloads.decodeStepped(id, variant: variant, .finished, hasHeader: true, hasPartial: false, clock.now())
     }
 }

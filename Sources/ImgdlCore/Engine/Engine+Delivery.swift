@@ -1,9 +1,9 @@
 /// What the rules want a subscriber told, with the values that it is told.
 extension Engine {
     func emit(_ subscriber: SubscriberID, _ notice: Notice) {
-        guard let subscription = subscriptions[SlotTable<Subscription>.slot(subscriber)],
-            let transfer = transfer(subscription.transferID)
-        else { return }
+        guard let subscription = subscription(subscriber), let transfer = transfer(subscription.transferID) else {
+            return
+        }
         switch notice {
         case .started: subscription.post(.started)
         case .response:
@@ -17,10 +17,15 @@ extension Engine {
         }
     }
 
-    func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
+    /// nil: one of the rules' own, whom nobody tells anything.
+    private func subscription(_ subscriber: SubscriberID) -> Subscription? {
         let slot = SlotTable<Subscription>.slot(subscriber)
-        guard let subscription = subscriptions[slot] else { return }
-        subscriptions[slot] = nil
+        return slot < subscriptions.count ? subscriptions[slot] : nil
+    }
+
+    func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
+        guard let subscription = subscription(subscriber) else { return }
+        subscriptions[SlotTable<Subscription>.slot(subscriber)] = nil
         let transfer = transfer(subscription.transferID)
         var result: DownloadResult
         switch outcome {

@@ -22,7 +22,7 @@ extension Engine {
                 pending.give(.body(.refused(Failure(.outOfMemory, "no memory for the body in one piece"))))
             }
         }
-        if let reply = pending.takePrompt() { promptReplies.append((id, question.number, reply)) }
+        if let reply = pending.takePrompt() { prompt(.answered(id, question.number, reply)) }
     }
 
     func answered(_ id: TransferID, _ number: UInt32, _ reply: HookReply, _ now: Instant) {

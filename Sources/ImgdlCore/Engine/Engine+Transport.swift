@@ -4,17 +4,25 @@ extension Engine: TransportEvents {
 
     func start(_ id: TransferID) {
         guard let transfer = open(id) else { return }
+        transfer.exchange = nil
         transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
-        observeStart(id)
+        if !transfer.isSent { observeStart(id) }
+        transfer.isSent = true
         transport?.start(id, transportRequest(id, transfer))
     }
 
     func follow(_ id: TransferID, _ redirect: Redirect) {
         guard let transfer = transfer(id) else { return }
+        transfer.exchange = nil
+        advance(id, transfer, redirect)
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// To the next hop.
+    func advance(_ id: TransferID, _ transfer: ActiveTransfer, _ redirect: Redirect) {
         measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
         transfer.startHop(redirect.url, redirect: redirect)
-        transport?.start(id, transportRequest(id, transfer))
     }
 
     func authenticate(_ id: TransferID, _ credential: Credential) {
@@ -22,11 +30,12 @@ extension Engine: TransportEvents {
         transfer.authentication = (transfer.url, credential)
         transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
+        transfer.exchange?.begin(clock.wallTime())
         transport?.start(id, transportRequest(id, transfer))
     }
 
     /// Of the hop that begins.
-    private func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+    func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
         let request = transfer.request
         var next = TransportRequest(
             url: request.url, method: request.method, fields: request.fields, body: request.body,
@@ -45,6 +54,7 @@ extension Engine: TransportEvents {
         if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
             next.credential = credential
         }
+        next.fields += transfer.exchange?.added ?? []
         return next
     }
 
@@ -60,11 +70,17 @@ extension Engine: TransportEvents {
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
         measurement(id)?.update { $0.answer(head.httpVersion) }
+        invalidate(id, head, transfer)
+        guard let head = receiveForCache(id, head, transfer) else {
+            performActions()
+            return downloads.disposition(id)
+        }
         receive(head, of: transfer)
         _ = downloads.headReceived(
             id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
         // A hook may answer at once: only then is it known what becomes of the body.
         performActions()
+        playKept(id, transfer)
         return downloads.disposition(id)
     }
 
@@ -86,11 +102,12 @@ extension Engine: TransportEvents {
         }
         if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
+            transfer.exchange?.write(transfer)
             measurement(id)?.setBodyBytes(Int(transfer.received))
             downloads.bodyReceived(id, body.count, clock.now())
         } else {
             transport?.cancel(id)
-            downloads.failed(id, Failure(.outOfMemory, "no memory for the body"), clock.now())
+            return failed(id, Failure(.outOfMemory, "no memory for the body"))
         }
         performActions()
     }
@@ -98,6 +115,10 @@ extension Engine: TransportEvents {
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         performCommands()
         measureExchange(id, times)
+        if let transfer = transfer(id), downloads.request(id) != nil {
+            if let failure = resumedWrongly(transfer) { return failed(id, failure) }
+            endBody(id, transfer)
+        }
         downloads.finished(id, clock.now())
         performActions()
     }
@@ -105,11 +126,16 @@ extension Engine: TransportEvents {
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
         performCommands()
         measureExchange(id, times)
+        failed(id, failure)
+    }
+
+    private func failed(_ id: TransferID, _ failure: Failure) {
+        if let transfer = transfer(id), downloads.request(id) != nil { transfer.exchange?.end(isWhole: false, transfer) }
         downloads.failed(id, failure, clock.now())
         performActions()
     }
 
-    private func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
+    func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
         guard RedirectRules.isRedirect(head.status), let reference = head.fields.first(named: "Location"),
             let transport
         else { return nil }

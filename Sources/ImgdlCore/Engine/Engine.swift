@@ -14,8 +14,9 @@ final class Engine {
     /// By slot of the rules' numbers.
     var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
-    /// Answers that hooks gave inside the call that asked them: looked at when the actions before them are done.
-    var promptReplies: [(id: TransferID, number: UInt32, reply: HookReply)] = []
+    var store: (any Store)?
+    /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
+    private var prompts: [Prompt] = []
     /// Of those that wait, too.
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
@@ -43,7 +44,16 @@ final class Engine {
     }
 
     /// Before `run`.
-    func attach(_ transport: any Transport) { self.transport = transport }
+    func attach(_ transport: any Transport, _ cache: CacheSettings) {
+        self.transport = transport
+        use(cache)
+    }
+
+    private func use(_ cache: CacheSettings) {
+        store = cache.store
+        downloads.hasStore = cache.store != nil
+        downloads.finishesNearlyDone = cache.finishesNearlyDone
+    }
 
     /// Ends the thread as it stands, without a word to anybody: the process exits. Threads: any.
     func stop() {
@@ -73,7 +83,12 @@ final class Engine {
                 downloads.deadlineReached(now)
                 performActions()
             }
-            if isShuttingDown, downloads.subscriberCount == 0 { break }
+            if isShuttingDown, downloads.hasOnlyInternal {
+                // What goes on for the cache's sake holds nobody up.
+                downloads.cancelAll(clock.now())
+                performActions()
+                break
+            }
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
             loop.wait(until: deadline, now: now)
         }
@@ -119,7 +134,8 @@ final class Engine {
         case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
         case .enterForeground: downloads.enterForeground(now)
         case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
-        case .reconfigure(let transport, let limits): reconfigure(transport, limits, now)
+        case .reconfigure(let transport, let limits, let cache): reconfigure(transport, limits, cache, now)
+        case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, now)
         case .memoryReleased: takeReleasedMemory()
         case .decodeStepped(let report): decodeStepped(report, now)
         case .answered(let id, let number, let reply): answered(id, number, reply, now)
@@ -139,14 +155,26 @@ final class Engine {
 
     func performActions() {
         performTakenActions()
-        while !promptReplies.isEmpty {
-            let (id, number, reply) = promptReplies.removeFirst()
-            answered(id, number, reply, clock.now())
+        while !prompts.isEmpty {
+            switch prompts.removeFirst() {
+            case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
+            case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
+            case .pictured(let id, let variant, let image): pictured(id, variant, image)
+            }
             performTakenActions()
         }
     }
 
-    private func performTakenActions() {
+    /// What has been answered inside the call.
+    enum Prompt {
+        case answered(TransferID, UInt32, HookReply)
+        case found(TransferID, UInt32, CacheChoice, FoundEntry?)
+        case pictured(TransferID, variant: Int, DecodedImage)
+    }
+
+    func prompt(_ prompt: Prompt) { prompts.append(prompt) }
+
+    func performTakenActions() {
         let actions = downloads.takeActions()
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
@@ -163,9 +191,10 @@ final class Engine {
     }
 
     /// The old transport ends with all that it carried; the next starts are the new one's.
-    private func reconfigure(_ new: any Transport, _ limits: Limits, _ now: Instant) {
+    private func reconfigure(_ new: any Transport, _ limits: Limits, _ cache: CacheSettings, _ now: Instant) {
         downloads.reconfigure(limits, now)
         performActions()
+        use(cache)
         transport?.close()
         transport = new
     }
@@ -178,11 +207,19 @@ final class Engine {
         case .ask(let id, let question): ask(id, question)
         case .setPriority(let id, let priority): transport?.setPriority(id, priority)
         case .setPaused(let id, let isPaused): transport?.setPaused(id, isPaused)
+        case .consult(let id, let consultation): consult(id, consultation)
+        case .send(let id): send(id)
+        case .store(let id): store(id)
         case .restart(let id): transfer(id)?.reset()
-        case .stop(let id): transport?.cancel(id)
+        case .stop(let id):
+            transport?.cancel(id)
+            if let transfer = transfer(id) { transfer.exchange?.breakOff(transfer) }
         case .forget(let id):
             // One that never left the queue has none.
-            if transfer(id) != nil { active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil }
+            if let transfer = transfer(id) {
+                transfer.exchange?.breakOff(transfer)
+                 active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
+            }
             measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
         case .reserve(let id, let variant, let bytes):
             transfer(id)?.addVariants(upTo: variant)

@@ -15,7 +15,9 @@ enum Command {
     case enterForeground
     case invalidate(cancelling: Bool)
     /// Cancel everything and go on with this.
-    case reconfigure(any Transport, Limits)
+    case reconfigure(any Transport, Limits, CacheSettings)
+    /// The store has been looked into.
+    case found(TransferID, UInt32, CacheChoice, FoundEntry?)
     case decodeStepped(DecodeReport)
     case memoryReleased
     case answered(TransferID, UInt32, HookReply)
@@ -73,11 +75,11 @@ final class Mailbox: @unchecked Sendable {
     }
 
     /// Takes requests again, which go to this transport. Throws `shutDown`.
-    func reconfigure(_ transport: any Transport, _ limits: Limits) throws(Failure) {
+    func reconfigure(_ transport: any Transport, _ limits: Limits, _ cache: CacheSettings) throws(Failure) {
         try lock.withLock { () throws(Failure) in
             try checkIntake()
             intake = .open
-            append(.reconfigure(transport, limits))
+            append(.reconfigure(transport, limits, cache))
         }
     }
 

@@ -6,6 +6,7 @@ package final class Body {
     private static let smallest = 16 << 10
     fileprivate static let largest = 1 << 20
 
+    private var adopted: [BodySlice] = []
     private var segments: [BodySegment] = []
     package private(set) var count = 0
     private let expected: Int64
@@ -31,26 +32,33 @@ package final class Body {
         return true
     }
 
+    /// Takes what is in memory already for its beginning, shared; before anything is appended.
+    package func adopt(_ slices: [BodySlice]) {
+        adopted += slices
+        for slice in slices { count += slice.count }
+    }
+
     /// What came after the first `offset` bytes.
     package func slices(from offset: Int) -> [BodySlice] {
         var slices: [BodySlice] = []
         var start = 0
-        for segment in segments {
-            let end = start + segment.count
-            if end > offset {
-                let from = max(0, offset - start)
-                slices.append(BodySlice(segment: segment, range: from..<segment.count))
-            }
+        func add(_ slice: BodySlice) {
+            let end = start + slice.count
+            if end > offset { slices.append(start < offset ? slice.part(offset - start..<slice.count) : slice) }
             start = end
         }
+        for slice in adopted { add(slice) }
+        for segment in segments { add(BodySlice(segment: segment, range: 0..<segment.count)) }
         return slices
     }
 
-    /// All of it in one piece: the one segment of a small body, or a copy. nil when there is no memory.
+    /// All of it in one piece: that of a small body, or a copy. nil when there is no memory.
     package func contiguous() -> BodySlice? {
-        if segments.count == 1 { return BodySlice(segment: segments[0], range: 0..<segments[0].count) }
+        if adopted.count == 1, segments.isEmpty { return adopted[0] }
+        if adopted.isEmpty, segments.count == 1 { return BodySlice(segment: segments[0], range: 0..<segments[0].count) }
         guard let whole = BodySegment(capacity: max(count, 1)) else { return nil }
         for slice in slices(from: 0) { slice.withBytes { _ = whole.append($0) } }
+        adopted = []
         segments = [whole]
         return BodySlice(segment: whole, range: 0..<whole.count)
     }
@@ -113,6 +121,12 @@ package struct BodySlice: Sendable {
     }
 
     package var count: Int { range.count }
+
+    /// Bytes `within` of it.
+    package func part(_ within: Range<Int>) -> BodySlice {
+        BodySlice(segment: segment, range: range.lowerBound + within.lowerBound..<range.lowerBound + within.upperBound)
+    }
+
     /// Valid while the slice lives.
     package var start: UnsafeRawPointer { UnsafeRawPointer(segment.bytes + range.lowerBound) }
 
@@ -120,5 +134,25 @@ package struct BodySlice: Sendable {
         _ body: (UnsafeRawBufferPointer) throws(Problem) -> Result
     ) throws(Problem) -> Result {
         try body(UnsafeRawBufferPointer(start: start, count: range.count))
+    }
+}
+
+extension Body {
+    /// Whether it consists of these bytes, however they are cut.
+    package func equals(_ other: [BodySlice]) -> Bool {
+        guard other.reduce(0, { $0 + $1.count }) == count else { return false }
+        var rest = other[...]
+        for own in slices(from: 0) {
+            var own = own
+            while own.count > 0 {
+                guard let first = rest.first else { return false }
+                let common = min(own.count, first.count)
+                if memcmp(own.start, first.start, common) != 0 { return false }
+                own = own.part(common..<own.count)
+                rest = rest.dropFirst()
+                if common < first.count { rest = [first.part(common..<first.count)] + rest }
+            }
+        }
+        return true
     }
 }

@@ -14,3 +14,14 @@ package struct DownloaderConfiguration: Sendable {
 
     package init(userAgent: String) { self.userAgent = userAgent }
 }
+
+/// What of it is about the cache.
+struct CacheSettings {
+    let store: (any Store)?
+    let finishesNearlyDone: Bool
+
+    init(_ configuration: DownloaderConfiguration) {
+        store = configuration.store
+        finishesNearlyDone = configuration.finishesNearlyDone
+    }
+}

@@ -34,8 +34,10 @@ package struct ResponseHead: Equatable, Sendable {
         let length = replacement.fields.first(named: "Content-Length").flatMap { text in
             text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
         }
-        return ResponseHead(
+        var replaced = ResponseHead(
             status: replacement.status, httpVersion: httpVersion, fields: replacement.fields, contentLength: length,
             isEncoded: isEncoded)
+        replaced.outcome = outcome
+        return replaced
     }
 }

@@ -72,6 +72,8 @@ package struct FoundEntry: Sendable {
 
 /// One body being stored. Threads: one after the other; nothing waits. One of the last three, once.
 package protocol StoreWriter: AnyObject, Sendable {
+    /// What the entry will be known by once it is finished.
+    var id: EntryID { get }
     /// The next bytes: shared, not copied.
     func append(_ slices: [BodySlice])
     /// It is whole. `response`: as at the beginning, with the length.

@@ -10,6 +10,12 @@ package enum Action: Equatable {
     /// The server wants a credential, and a hook has given one: let go of what came of the body, and send the hop's
     /// request again with it.
     case authenticate(TransferID, Credential)
+    /// Look into the cache; answered with `consulted`, soon or later.
+    case consult(TransferID, Consultation)
+    /// What was consulted about last has to go to the server: send its request, or send it again.
+    case send(TransferID)
+    /// The response is wanted, or is a redirect that is followed: it may be stored.
+    case store(TransferID)
     /// Ask the host's hook; answered with `answered`, inside the call or later.
     case ask(TransferID, Question)
     /// Have the transport go on with less or more hurry than the others: of one that runs.

@@ -36,8 +36,9 @@ extension Downloads {
             waiting.setContinuesInBackground(SlotTable<Transfer>.slot(id), continues)
             updateClocks(id, now)
         case .resting: updateClocks(id, now)
-        case .asking, .connecting, .receiving:
-            guard background != nil, !continues, !transfers[id].pauses.contains(.background) else { return }
+        case .asking, .consulting, .connecting, .receiving:
+            // What came from the cache needs no place, and is soon over.
+            guard background != nil, !continues, transfers[id].place >= 0 else { return }
             releasePlace(id)
             pause(id, .background, now)
             parked.append(id)
@@ -52,7 +53,7 @@ extension Downloads {
     }
 
     private mutating func updateClocksOfRetried(_ now: Instant) {
-        for key in transfers.keys where transfers[key].isWaiting && transfers[key].retries > 0 {
+        for key in transfers.keys where transfers[key].isWaiting && transfers[key].hasStarted {
             updateClocks(TransferID(rawValue: key), now)
         }
     }
@@ -123,7 +124,7 @@ extension Downloads {
 
     /// The transport can be told something of it: it has begun, and its end has not come.
     func hasExchange(_ id: TransferID) -> Bool {
-        transfers[id].isAtTransport && transfers[id].heldEnd == nil
+        transfers[id].isAtTransport && transfers[id].heldEnd == nil && !transfers[id].cache.isPlaying
     }
 
     /// The transport has nothing more of it to pause.

@@ -36,12 +36,16 @@ extension Downloads {
 
     /// It has its place: its request is sent, or a hook asked for it.
     mutating func begin(_ id: TransferID, _ now: Instant) {
+        if transfers[id].cache.isConsulted { return dispatch(id, now) }
+        if transfers[id].cache.hasBegun { return consult(id, .again) }
         guard transfers[id].asks(.modifyRequest) else { return send(id, now) }
         transfers[id].phase = .asking
         ask(id, .request)
     }
 
     private mutating func send(_ id: TransferID, _ now: Instant) {
+        if consults(id) { return consult(id, .first) }
+        transfers[id].isObserved = true
         actions.append(.start(id))
         connect(id, now)
     }
@@ -52,6 +56,9 @@ extension Downloads {
         transfers[id].isAtTransport = true
         transfers[id].hasHead = false
         transfers[id].drained = 0
+        transfers[id].cache.isPlaying = false
+        transfers[id].cache.asksAgain = false
+        transfers[id].cache.isStoring = false
         // A new exchange knows nothing of the old one's pause.
         if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
         touch(id, now)
@@ -104,7 +111,9 @@ extension Downloads {
         _ id: TransferID, _ head: ResponseHead, _ retryAfter: Int64?, challenge: Bool, _ now: Instant
     ) -> Bool {
         let kind: Question.Kind
-        if challenge, head.status == 401, !transfers[id].wasChallenged, transfers[id].asks(.authenticate) {
+        // What is stored has nobody to give a credential to.
+        let isChallenge = challenge && head.status == 401 && !transfers[id].cache.isPlaying
+        if isChallenge, !transfers[id].wasChallenged, transfers[id].asks(.authenticate) {
             transfers[id].wasChallenged = true
             kind = .challenge
         } else if transfers[id].asks(.modifyResponse) {

@@ -28,14 +28,16 @@ extension Downloads {
         guard !isExpiring else { return }
         relieve(now)
         resumeParked(now)
+        consultNext()
         while mayStart,
             let (slot, place) = waiting.popFirst(
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)
         {
             let id = TransferID(rawValue: transfers.key(of: slot))
             occupy(id, place)
-            transfers[id].isObserved = true
+            if !consults(id) { transfers[id].isObserved = true }
             begin(id, now)
+            transfers[id].isUnderWay = true
             forEachSubscriber(id) { $0.start($1, now) }
         }
     }

@@ -9,7 +9,7 @@ extension Downloads {
         let waiting = subscribers[subscriber]
         let id = waiting.transfer
         let policy = waiting.options.retry
-        return waiting.retries < policy.count && !transfers[id].isRefused
+        return waiting.retries < policy.count && !transfers[id].isRefused && !transfers[id].cache.isPlaying
             && RetryRules.isTransient(waiting.doom ?? failure)
             && RetryRules.isIdempotent(transfers[id].firstMethod)
             && transfers[id].retryAfter ?? 0 <= policy.maximum

@@ -103,6 +103,7 @@ extension Downloads {
     mutating func end(_ subscriber: SubscriberID, _ outcome: Outcome, _ now: Instant) {
         guard let ended = subscribers.remove(subscriber) else { return }
         let id = ended.transfer
+        if ended.isInternal { internalCount -= 1 }
         var outcome = outcome
         if case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
             failure.status = transfers[id].status
@@ -132,6 +133,7 @@ extension Downloads {
 
     /// The final head is there, as the server sent it or a hook has made it.
     mutating func observeAnswer(_ id: TransferID) {
+        guard transfers[id].isObserved else { return }
         actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
     }
 
@@ -147,7 +149,8 @@ extension Downloads {
         switch transfers[id].phase {
         case .waiting:
             waiting.remove(SlotTable<Transfer>.slot(id))
-        case .asking, .connecting, .receiving:
+        case .asking, .consulting, .connecting, .receiving:
+            uncountConsultation(id)
             releasePlace(id)
             if hasExchange(id) { actions.append(.stop(id)) }
         case .resting:

@@ -3,6 +3,7 @@ extension Downloads {
     package mutating func connected(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .connecting else { return }
         transfers[id].phase = .receiving
+        transfers[id].sent = now
         touch(id, now)
     }
 
@@ -22,14 +23,18 @@ extension Downloads {
         guard isAtTransport(id) else { return .discard }
         transfers[id].phase = .receiving
         transfers[id].status = head.status
+        transfers[id].outcome = head.outcome
         transfers[id].httpVersion = head.httpVersion
+        transfers[id].answered = now
         switch redirect(id, head.status, location) {
         case .none:
             if !asksAbout(id, head, retryAfter, challenge: true, now) {
                 observeAnswer(id)
                 judge(id, head, retryAfter, now)
             }
-        case .follow(let redirect): transfers[id].redirect = redirect
+        case .follow(let redirect):
+            transfers[id].redirect = redirect
+            if transfers[id].cache.isExchanging { actions.append(.store(id)) }
         case .refuse(let failure):
             observeAnswer(id)
             condemn(id, failure)
@@ -82,7 +87,8 @@ extension Downloads {
         transfers[id].phase = .transforming
         observeStop(id, nil)
         forEachSubscriber(id) { $0.emitProgress($1) }
-        completed(id, now)
+        if transfers[id].cache.isUnchanged { endUnchanged(id, now) }
+        if transfers.contains(id) { completed(id, now) }
         startWaiting(now)
     }
 
@@ -98,6 +104,7 @@ extension Downloads {
     /// It has its place and nothing at the transport any more: it is tried again, or ends once decoders have salvaged
     /// what there is.
     mutating func fail(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        if standsIn(id, failure, now) { return }
         if retry(id, failure, now) { return startWaiting(now) }
         unshare(id)
         leaveTransport(id, now)
@@ -154,7 +161,7 @@ extension Downloads {
             actions.append(.authenticate(id, credential))
             connect(id, now)
         } else {
-            return false
+            return turnsToCache(id, now)
         }
         return true
     }
@@ -163,6 +170,8 @@ extension Downloads {
         transfers[id].laterHops.append(redirect.url)
         transfers[id].method = redirect.method
         transfers[id].sendsBody = redirect.sendsBody
+        if consults(id) { return consult(id, .redirect(redirect)) }
+        transfers[id].cache.isExchanging = false
         actions.append(.follow(id, redirect))
         connect(id, now)
     }
@@ -183,6 +192,7 @@ extension Downloads {
             if let refusal { doom = doom ?? refusal } else { isAccepted = true }
         }
         if let doom, !isAccepted { return refuse(id, doom) }
+        if transfers[id].cache.isExchanging { actions.append(.store(id)) }
         // Whoever joins a good response is asked what it accepts; an error page is not shared any further.
         if !ResponseRules.isSuccess(head.status) { unshare(id) }
         forEachSubscriber(id) { $0.emit($1, .response, needs: .response) }
@@ -203,9 +213,26 @@ extension Downloads {
     /// Why this subscriber does not take the response that is there.
     func refusal(_ subscriber: SubscriberID) -> Failure? {
         let id = subscribers[subscriber].transfer
-        return ResponseRules.refusal(
+        let refusal = ResponseRules.refusal(
             status: transfers[id].status, mediaType: transfers[id].mediaType, subscribers[subscriber].options,
             request: transfers[id].request)
+        if let refusal { return refusal }
+        let isKnown = transfers[id].outcome.isCached || transfers[id].cache.isUnchanged
+        return isKnown && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil
+    }
+
+    private func unchanged(_ id: TransferID) -> Failure {
+        Failure(.notModified, "not modified since it was stored", status: transfers[id].status)
+    }
+
+    /// What came is what was stored: some want to hear only if it is not (features O3).
+    private mutating func endUnchanged(_ id: TransferID, _ now: Instant) {
+        let failure = unchanged(id)
+        forEachSubscriber(id) { downloads, subscriber in
+            if downloads.subscribers[subscriber].options.ignoresCached {
+                downloads.end(subscriber, .failure(failure), now)
+            }
+        }
     }
 
     /// Nobody takes it. The response is told to those alone who do not wait for a better one. The body of such a response
@@ -225,7 +252,7 @@ extension Downloads {
     }
 
     /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
-    private mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
+    mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
         let received = transfers[id].received
         transfers[id].bodyLimit = .max
         forEachSubscriber(id) { downloads, subscriber in

@@ -12,7 +12,8 @@
 ///      │ └───────────────────┴─── last subscriber leaves ┴──▶ gone
 ///      └──── resting ◀──── a failure that may pass
 ///
-/// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding.
+/// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding; where there is a cache,
+/// `consulting` comes before waiting or connecting (Downloads+Caching).
 package struct Downloads {
     package internal(set) var limits: Limits
     package internal(set) var isSuspended = false
@@ -28,6 +29,16 @@ package struct Downloads {
     var backgroundStays: UInt32 = 0
     /// Transfers that wait for their next attempt.
     var restingCount = 0
+    /// Transfers without a place that the cache is consulted about.
+    var consultingCount = 0
+    /// Of those, the ones whose question is out, and the others, oldest first.
+    var askedCount = 0
+    var consultationLine: [(id: TransferID, consultation: Consultation)] = []
+    /// Subscribers of the rules' own.
+    var internalCount = 0
+    /// There is a cache.
+    package var hasStore = false
+    package var finishesNearlyDone = false
     /// Transfers that stand still in the background or for want of memory.
     package internal(set) var pausedCount = 0
     /// Paused in the background, without a place.
@@ -104,12 +115,13 @@ package struct Downloads {
         let id = TransferID(rawValue: transfers.insert(Transfer(request)))
         if transfers[id].isShareable { joinable[request] = id }
         let subscriber = join(id, options)
-        enqueue(id, now)
+        if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
         return (subscriber, id)
     }
 
     package mutating func cancel(_ subscriber: SubscriberID, _ now: Instant) {
+        finishesWithout(subscriber, now)
         end(subscriber, .failure(Failure(.cancelled, "cancelled")), now)
         startWaiting(now)
     }
@@ -146,7 +158,7 @@ package struct Downloads {
 
     /// Transfers that have ended at the network and are not over.
     package var decodingCount: Int {
-        transfers.count - waiting.count - running.count - parked.count - restingCount
+        transfers.count - waiting.count - running.count - parked.count - restingCount - consultingCount
     }
 
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }

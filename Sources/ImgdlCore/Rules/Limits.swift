@@ -27,6 +27,9 @@ package struct Limits: Equatable, Sendable {
     /// The part of the whole that must come between two PROGRESS events, 0 to 1 (features C3).
     package var progressInterval = 0.0
 
+    /// Transfers without a place that the cache is asked about at a time: so many bodies are on their way from it.
+    package var maximumConsulting = 64
+
     package init() {}
 
     /// Whether so many bytes are enough for another PROGRESS; always where the whole is unknown.

@@ -8,6 +8,8 @@ package struct Statistics: Equatable, Sendable {
     /// Requests that joined a transfer.
     package private(set) var shared: UInt64 = 0
     package private(set) var transfers: UInt64 = 0
+    /// Answered from the cache without the network; not among the transfers.
+    package private(set) var cached: UInt64 = 0
     package private(set) var retries: UInt64 = 0
     package private(set) var redirects: UInt64 = 0
     /// Made, not used again.
@@ -38,6 +40,8 @@ package struct Statistics: Equatable, Sendable {
     package mutating func start(isRetry: Bool) {
         if isRetry { retries += 1 } else { transfers += 1 }
     }
+
+    package mutating func answerFromCache() { cached += 1 }
 
     package mutating func follow() { redirects += 1 }
 

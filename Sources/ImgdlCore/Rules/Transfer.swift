@@ -4,6 +4,8 @@ struct Transfer {
         case waiting
         /// It has its place, and nothing is at the transport: a hook is asked what to send.
         case asking
+        /// The cache is asked what it has, with a place or without one.
+        case consulting
         /// At the transport, no connection yet.
         case connecting
         /// The request is out, or the body comes.
@@ -18,6 +20,13 @@ struct Transfer {
 
     let request: TransferRequest
     var phase = Phase.waiting
+    var cache = CacheUse()
+    /// This attempt's subscribers have been told that it has started.
+    var isUnderWay = false {
+        didSet { if isUnderWay { hasStarted = true } }
+    }
+    /// So have those of this attempt or an earlier one.
+    private(set) var hasStarted = false
     /// It has been started, and not told as stopped.
     var isObserved = false
     /// The ends of the list of its subscribers; 0 for none.
@@ -72,6 +81,11 @@ struct Transfer {
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 
+    /// When the connection of the hop stood, and when its answer came.
+    var sent: Instant?
+    var answered: Instant?
+    /// Where the last response is from.
+    var outcome = CacheOutcome.network
     /// Of the last response, ten times the number.
     var httpVersion: Int32 = 0
     /// Of the last response, a redirect's too; 0 before the first.
@@ -105,10 +119,12 @@ struct Transfer {
     }
 
     /// In or before the queue: nobody has been told that this attempt has started.
-    var isWaiting: Bool { phase == .waiting || phase == .resting }
+    var isWaiting: Bool { phase == .waiting || phase == .resting || phase == .consulting && !isUnderWay }
 
     /// What is left of the body is read only to use the connection again.
-    var isDraining: Bool { redirect != nil || doom != nil || credential != nil }
+    var isDraining: Bool {
+        redirect != nil || doom != nil || credential != nil || cache.takesOver || cache.asksAgain
+    }
 
     var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && failure == nil }
 
@@ -123,6 +139,9 @@ struct Transfer {
     /// Only safe methods are shared: two POSTs are two.
     var isShareable: Bool { request.method == "GET" || request.method == "HEAD" }
 
+    /// What the hop asks changes nothing at the server, and may be stored.
+    var isSafe: Bool { method == "GET" || method == "HEAD" }
+
     /// How many bytes the server says will come; the length that answers a HEAD is not that of a body.
     var announcedBody: Int64? { expected < 0 || method == "HEAD" ? nil : expected }
 
@@ -134,7 +153,7 @@ struct Transfer {
         case .receiving where isDraining:
             return lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, idleTimeout))
         case .receiving: return lastActivity.advanced(byMilliseconds: idleTimeout)
-        case .waiting, .asking, .transforming, .decoding, .resting: return nil
+        case .waiting, .asking, .consulting, .transforming, .decoding, .resting: return nil
         }
     }
 
@@ -148,6 +167,11 @@ struct Transfer {
         laterHops = []
         reminder = nil
         hasHead = false
+        outcome = .network
+        cache.reset()
+        isUnderWay = false
+        sent = nil
+        answered = nil
         expected = -1
         mediaType = ""
         doom = nil
@@ -214,6 +238,8 @@ struct Subscriber {
     let variant: Int?
     var previous: SubscriberID
     var next: SubscriberID = 0
+    /// Nobody's: it keeps a transfer going for the cache's sake, and is told nothing.
+    var isInternal = false
     var clock = TotalClock.off
     /// Its transfer has left the queue once.
     var hasStarted = false

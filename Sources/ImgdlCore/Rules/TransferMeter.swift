@@ -2,6 +2,8 @@
 package struct TransferMeter {
     private var started: Instant?
     private var ended: Instant?
+    /// From the cache, before anything went to the network.
+    private var answered: Instant?
     /// Parts of the last attempt, sums over its hops.
     private var attempt = Metrics()
     private var bytesReceived: Int64 = 0
@@ -19,6 +21,12 @@ package struct TransferMeter {
         if started == nil { started = now } else { retries += 1 }
         ended = nil
         attempt = Metrics()
+    }
+
+    /// The cache has answered.
+    package mutating func answerFromCache(_ now: Instant, _ httpVersion: Int32) {
+        attempt.httpVersion = httpVersion
+        if answered == nil { answered = now }
     }
 
     package mutating func follow() { redirects += 1 }
@@ -70,7 +78,7 @@ package struct TransferMeter {
     package func metrics(submitted: Instant, isShared: Bool, decode: DecodeOptions?, _ now: Instant) -> Metrics {
         var metrics = metrics(now)
         metrics.total = now.nanoseconds - submitted.nanoseconds
-        metrics.queue = max(0, (started ?? now).nanoseconds - submitted.nanoseconds)
+        metrics.queue = max(0, (started ?? answered ?? now).nanoseconds - submitted.nanoseconds)
         metrics.decode = decode.map { decodeDuration($0) } ?? 0
         metrics.isShared = isShared
         return metrics

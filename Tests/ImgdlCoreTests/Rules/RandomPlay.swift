@@ -28,12 +28,16 @@ struct RandomPlay {
         limits.earlyDecodeBytes = [1, 50, 1_000].randomElement(using: &random)!
         limits.failureLifetime = [0, 0, 2_000].randomElement(using: &random)!
         limits.progressInterval = [0, 0, 0.3].randomElement(using: &random)!
+        limits.maximumConsulting = [1, 3, 64].randomElement(using: &random)!
         limits.drainBytes = [50, 1_000].randomElement(using: &random)!
         let kinds = UInt8.random(in: 1..<32, using: &random)
         hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
         paths = Int.random(in: 1...8, using: &random)
         downloads = Downloads(limits, seed: seed)
         witness = Witness(limits)
+        downloads.hasStore = random.oneIn(2)
+        downloads.finishesNearlyDone = random.oneIn(2)
+        witness.hasStore = downloads.hasStore
     }
 
     mutating func run(steps: Int) throws {
@@ -63,6 +67,7 @@ struct RandomPlay {
                 try report(id)
             }
             if let id = witness.asked.randomElement(using: &random) { try answer(id) }
+            if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
             if !witness.resting.isEmpty, witness.running.isEmpty { try pass() }
             try stepDecoder()
             try releaseMemory()
@@ -79,8 +84,9 @@ struct RandomPlay {
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
         case 85..<87: try releaseMemory()
-        case 87..<91: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
-        case 91..<97: try pass()
+        case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
+        case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
+        case 93..<97: try pass()
         default: try reportStale()
         }
     }
@@ -106,15 +112,18 @@ struct RandomPlay {
         options.validation.statuses = [nil, nil, [200...200, 404...404], [300...599]].randomElement(using: &random)!
         options.validation.contentTypes = [nil, nil, ["image/*"]].randomElement(using: &random)!
         options.retriesFailed = random.oneIn(4)
+        options.ignoresCached = random.oneIn(5)
         let path = Int.random(in: 0..<paths, using: &random)
         let request = TransferRequest(
             url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",
-            followsRedirects: !random.oneIn(8), hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
+            followsRedirects: !random.oneIn(8),
+            cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
+            hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let (subscriber, id) = downloads.submit(request, options, witness.now)
         if let joined = witness.transfers[id] {
             if !joined.mayBeJoined || request.method == "POST" {
-                throw Witness.Violation(text: "joined what cannot be joined")
+                throw Witness.Violation(text: "joined what cannot be joined: \(name(id))")
             }
         } else {
             if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined {
@@ -218,8 +227,12 @@ struct RandomPlay {
     /// What may come next of a transfer.
     private mutating func report(_ id: TransferID) throws {
         let transfer = witness.transfers[id]!
-        if transfer.question != nil {
+        if transfer.consultation != nil {
+            try answerConsultation(id)
+        } else if transfer.question != nil {
             try reportWhileAsked(id)
+        } else if transfer.isExchanging, !transfer.hasHead, !transfer.isDraining, random.oneIn(8) {
+            try answerForCache(id)
         } else if random.oneIn(12) {
             ended(id, failed: true)
             downloads.failed(id, .lost, witness.now)
@@ -236,6 +249,10 @@ struct RandomPlay {
         } else if !transfer.hasHead, !transfer.isDraining {
             try head(id)
         } else if random.oneIn(4) {
+            if transfer.isExchanging, random.oneIn(3) {
+                witness.transfers[id]!.isUnchanged = true
+                downloads.isUnchanged(id)
+            }
             ended(id, failed: false)
             downloads.finished(id, witness.now)
             try settle("\(name(id)) is finished")
@@ -280,6 +297,92 @@ struct RandomPlay {
         heldFailures[id] = failed
         witness.transfers[id]!.failed = false
         try settle("\(name(id)) ends while a hook is asked, failed \(failed)")
+    }
+
+    // MARK: The cache
+
+    private mutating func answerConsultation(_ id: TransferID) throws {
+        guard let consultation = witness.transfers[id]!.consultation else { return }
+        let before = downloads.actions.count
+        downloads.consulted(id, consultation.number &- 1, .play, witness.now)
+        guard downloads.actions.count == before else { throw Witness.Violation(text: "took an answer of long ago") }
+        witness.transfers[id]!.consultation = nil
+        let isReplacement = [.answer, .standIn].contains(consultation.kind)
+        switch Int.random(in: 0..<(isReplacement ? 4 : 10), using: &random) {
+        case 0..<3: try play(id, consultation)
+        case 4 where !witness.transfers[id]!.isPlaced && consultation.kind != .again:
+            comeBack(id)
+            downloads.consulted(id, consultation.number, .later, witness.now)
+            try settle("\(name(id)) is to be consulted about later")
+        case 5:
+            ended(id, failed: true)
+            let failure = Failure(.notCached, "nothing is stored")
+            downloads.consulted(id, consultation.number, .unavailable(failure), witness.now)
+            try settle("\(name(id)) is not cached")
+        default:
+            let span = ([nil, 0, 100, 5_000] as [Int64?]).randomElement(using: &random)!
+            let until = isReplacement ? nil : span.map { witness.now.advanced(byMilliseconds: $0) }
+            if !witness.transfers[id]!.isPlaced { comeBack(id) }
+            witness.transfers[id]!.isForwarded = true
+            witness.transfers[id]!.fallbackUntil = until
+            downloads.consulted(id, consultation.number, .forward(fallbackUntil: until), witness.now)
+            try settle("\(name(id)) goes to the server")
+        }
+    }
+
+    private mutating func comeBack(_ id: TransferID) {
+        witness.transfers[id]!.transport = .waiting
+        witness.transfers[id]!.waitsSince = witness.now
+        witness.transfers[id]!.front = witness.transfers[id]!.isUnderWay ? downloads.priority(id) : nil
+    }
+
+    /// A stored response, all at once.
+    private mutating func play(_ id: TransferID, _ consultation: Consultation) throws {
+        witness.transfers[id]!.transport = .receiving
+        witness.transfers[id]!.isPlaying = true
+        witness.transfers[id]!.isPlaced = false
+        witness.transfers[id]!.hasStarted = true
+        witness.transfers[id]!.isUnderWay = true
+        for subscriber in witness.liveSubscribers where witness.subscribers[subscriber]!.transfer == id {
+            let start = witness.subscribers[subscriber]!.clockStart
+            witness.subscribers[subscriber]!.clockStart = start ?? witness.now
+        }
+        downloads.consulted(id, consultation.number, .play, witness.now)
+        try settle("\(name(id)) is stored")
+        try head(id, [.hit, .validated, .stale].randomElement(using: &random)!)
+        guard downloads.request(id) != nil else { return }
+        if downloads.disposition(id) == .receive {
+            let count = Int.random(in: 1...300, using: &random)
+            probe(id)
+            witness.transfers[id]!.received += Int64(count)
+            downloads.bodyReceived(id, count, witness.now)
+            try settle("\(name(id)) has \(count) stored")
+        }
+        guard downloads.request(id) != nil else { return }
+        if downloads.transfers[id].question != nil {
+            witness.transfers[id]!.hasHeldEnd = true
+            heldFailures[id] = false
+        } else {
+            ended(id, failed: false)
+        }
+        downloads.finished(id, witness.now)
+        try settle("\(name(id)) has been played")
+    }
+
+    /// A 304, or an answer that is of no use.
+    private mutating func answerForCache(_ id: TransferID) throws {
+        witness.transfers[id]!.transport = .receiving
+        witness.transfers[id]!.isDraining = true
+        witness.transfers[id]!.since = witness.now
+        if random.oneIn(2) {
+            witness.transfers[id]!.takesOver = true
+            downloads.storedTakesOver(id, witness.now)
+            try settle("\(name(id)): what is stored takes over")
+        } else {
+            witness.transfers[id]!.asksAgain = true
+            downloads.asksAgain(id, witness.now)
+            try settle("\(name(id)) asks again")
+        }
     }
 
     // MARK: Hooks
@@ -353,7 +456,7 @@ struct RandomPlay {
             witness.transfers[id]!.isClosed = isRefused && transfer.credential == nil
         case .transforming, .decoding:
             witness.transfers[id]!.isClosed = !ResponseRules.isSuccess(witness.transfers[id]!.lastStatus)
-        case .waiting, .asking, .connecting, .receiving, .resting: break
+        case .waiting, .asking, .consulting, .connecting, .receiving, .resting: break
         }
     }
 
@@ -362,7 +465,7 @@ struct RandomPlay {
         if failed { witness.transfers[id]!.failed = true } else { witness.transfers[id]!.finished = true }
     }
 
-    private mutating func head(_ id: TransferID) throws {
+    private mutating func head(_ id: TransferID, _ outcome: CacheOutcome = .network) throws {
         let location: Result<ParsedURL, Failure>? =
             switch Int.random(in: 0..<8, using: &random) {
             case 0: nil
@@ -370,8 +473,10 @@ struct RandomPlay {
             case 2: .success(testURL("http://a.example/down"))
             default: .success(testURL("https://b.example/\(Int.random(in: 0..<20, using: &random))"))
             }
-        let (head, retryAfter) = randomHead()
+        var (head, retryAfter) = randomHead()
+        head.outcome = outcome
         let status = head.status
+        witness.transfers[id]!.outcome = outcome
         witness.transfers[id]!.mediaType = head.mediaType
         witness.transfers[id]!.retryAfter = retryAfter
         witness.transfers[id]!.transport = .receiving
@@ -392,7 +497,8 @@ struct RandomPlay {
             let isRefused = !ResponseRules.isSuccess(status)
             witness.transfers[id]!.isClosed = isRefused || witness.transfers[id]!.isDraining
         }
-        try settle("\(name(id)) answers \(status): \(disposition)")
+        if disposition == .receive, random.oneIn(2), witness.transfers[id]!.isExchanging { downloads.stores(id) }
+        try settle("\(name(id)) answers \(status) from \(outcome): \(disposition)")
     }
 
     private mutating func randomHead() -> (ResponseHead, retryAfter: Int64?) {
@@ -420,6 +526,9 @@ struct RandomPlay {
         downloads.finished(id, witness.now)
         downloads.failed(id, .lost, witness.now)
         downloads.answered(id, witness.transfers[id]!.lastQuestion, .unchanged, witness.now)
+        downloads.consulted(id, witness.transfers[id]!.lastConsultation, .play, witness.now)
+        downloads.storedTakesOver(id, witness.now)
+        downloads.asksAgain(id, witness.now)
         downloads.decodeStepped(id, variant: 0, .finished, hasHeader: true, hasPartial: true, witness.now)
         guard downloads.actions.isEmpty else { throw Witness.Violation(text: "acts for what is over") }
         try settle("reports of \(name(id)), which is over")
@@ -465,11 +574,27 @@ struct RandomPlay {
 
     private mutating func settle(_ event: String, afterDeadlines: Bool = false) throws {
         transcript.append(event)
+        acceptInternal()
+        witness.placed = witness.placedNow(downloads)
+        witness.lined = Set(
+            witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted })
         for action in downloads.takeActions() {
             transcript.append("    \(describe(action))")
             try witness.see(action)
         }
+        for id in witness.liveTransfers { witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted }
         try witness.check(downloads, afterDeadlines: afterDeadlines)
+    }
+
+    /// Subscribers of the rules' own.
+    private mutating func acceptInternal() {
+        for subscriber in downloads.subscribers.keys {
+            guard let new = downloads.subscribers.get(subscriber), new.isInternal,
+                witness.subscribers[subscriber] == nil
+            else { continue }
+            let record = Witness.SubscriberRecord(options: new.options, transfer: new.transfer, priority: .low)
+            witness.accept(subscriber, record, downloads.transfers[new.transfer].request)
+        }
     }
 
     // MARK: Names
@@ -483,6 +608,9 @@ struct RandomPlay {
         case .follow(let id, let redirect): "follow \(name(id)) \(redirect.method) \(redirect.url.canonical)"
         case .authenticate(let id, _): "authenticate \(name(id))"
         case .ask(let id, let question): "ask \(name(id)) \(question)"
+        case .consult(let id, let consultation): "consult \(name(id)) \(consultation.kind) \(consultation.number)"
+        case .send(let id): "send \(name(id))"
+        case .store(let id): "store \(name(id))"
         case .setPaused(let id, let isPaused): "\(isPaused ? "pause" : "resume") \(name(id))"
         case .restart(let id): "restart \(name(id))"
         case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"

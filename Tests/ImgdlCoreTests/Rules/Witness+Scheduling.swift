@@ -49,7 +49,8 @@ extension Witness {
         let continuing = isInBackground ? continuing : []
         for id in liveTransfers {
             let pauses = downloads.transfers[id].pauses
-            try require(isRunning(id) || pauses.isEmpty, "paused though it does not run")
+            let isAskedAboutStored = transfers[id]!.isPlaying && pauses == .question
+            try require(isRunning(id) || pauses.isEmpty || isAskedAboutStored, "paused though it does not run")
             let isTold = transfers[id]!.isPaused == !pauses.isEmpty
             try require(!isAtTransport(id) || isTold, "the transport was not told")
             let isAskedThere = isAtTransport(id) && transfers[id]!.question != nil

@@ -27,6 +27,8 @@ struct Witness {
         case waiting, connecting, receiving, ended
         /// In its place, with nothing at the transport: a hook is asked.
         case asking
+        /// The cache is asked.
+        case consulting
         /// Between two attempts.
         case resting
     }
@@ -36,8 +38,25 @@ struct Witness {
         var isForgotten = false
         /// Its observer has been told that it has stopped.
         var isObservedStopped = false
-        /// It has left the queue once.
+        /// It has left the queue once, or was answered from the cache.
         var hasStarted = false
+        /// So it has in this attempt.
+        var isUnderWay = false
+        /// An observer is told of its start.
+        var wasSent = false
+        /// It has a place, or had to give it up in the background.
+        var isPlaced = false
+        var consultation: Consultation?
+        var lastConsultation: UInt32 = 0
+        /// The answer to it, until it is sent.
+        var isForwarded = false
+        var isExchanging = false
+        var isPlaying = false
+        var takesOver = false
+        var asksAgain = false
+        var fallbackUntil: Instant?
+        var outcome = CacheOutcome.network
+        var isUnchanged = false
         var hasHead = false
         var isDraining = false
         var request: TransferRequest
@@ -73,7 +92,9 @@ struct Witness {
         var isClosed = false
         /// When it rested there was another transfer of the same bytes, and that one may have been joined instead.
         var mayBeAlone = false
-        var mayBeJoined: Bool { !isForgotten && !failed && !isClosed }
+        /// It waits to be consulted about: whatever its last exchange came to is over.
+        var isLined = false
+        var mayBeJoined: Bool { !isForgotten && (!failed || isLined) && !isClosed }
         var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
     }
 
@@ -95,10 +116,15 @@ struct Witness {
     }
 
     var limits: Limits
+    var hasStore = false
     var isSuspended = false
     var isInBackground = false
     var isGraceOver = false
     var starts: [Start] = []
+    /// Of the rules: transfers with a place, or without one in the background.
+    var placed: Set<TransferID> = []
+    /// Of the rules: those without one that the cache is asked about, or will be.
+    var lined: Set<TransferID> = []
     var startsSinceAged = 0
     var charges: [Charge] = []
     var reservedNow: [Charge] = []
@@ -113,11 +139,14 @@ struct Witness {
     private(set) var liveTransfers: [TransferID] = []
     var running: [TransferID] { liveTransfers.filter { isRunning($0) } }
     func isRunning(_ id: TransferID) -> Bool {
-        [.asking, .connecting, .receiving].contains(transfers[id]?.transport)
+        guard let transfer = transfers[id], transfer.isPlaced, !transfer.isPlaying else { return false }
+        return [.asking, .consulting, .connecting, .receiving].contains(transfer.transport)
     }
     func isAtTransport(_ id: TransferID) -> Bool {
-        [.connecting, .receiving].contains(transfers[id]!.transport) && !transfers[id]!.hasHeldEnd
+        let transfer = transfers[id]!
+        return [.connecting, .receiving].contains(transfer.transport) && !transfer.hasHeldEnd && !transfer.isPlaying
     }
+    var consulting: [TransferID] { liveTransfers.filter { transfers[$0]!.consultation != nil } }
     /// Those of whom a hook is asked something.
     var asked: [TransferID] { liveTransfers.filter { transfers[$0]!.question != nil } }
     var resting: [TransferID] { liveTransfers.filter { transfers[$0]!.transport == .resting } }
@@ -140,7 +169,9 @@ struct Witness {
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
-        if ![.waiting, .resting].contains(transfers[record.transfer]!.transport) {
+        let transfer = transfers[record.transfer]!
+        let isOnlyConsulting = transfer.transport == .consulting && !transfer.isUnderWay
+        if ![.waiting, .resting].contains(transfer.transport), !isOnlyConsulting {
             subscribers[subscriber]!.clockStart = now
             subscribers[subscriber]!.joined = now
         }
@@ -161,7 +192,27 @@ struct Witness {
             } else {
                 try leaveQueue(id)
             }
+            try require(transfers[id]!.request.cacheMode == .off || !hasStore(id), "sent without a look into the cache")
+            transfers[id]!.wasSent = true
             connect(id)
+        case .consult(let id, let consultation): try see(id, consultation)
+        case .send(let id):
+            try live(id)
+            let transfer = transfers[id]!
+            if transfer.asksAgain {
+                try require(transfer.transport == .ended, "sent again before its end")
+            } else {
+                try require(transfer.isForwarded && transfer.consultation == nil, "sent before the cache has answered")
+                if transfer.transport == .waiting { try leaveQueue(id) }
+            }
+            transfers[id]!.wasSent = true
+            transfers[id]!.isForwarded = false
+            connect(id)
+            transfers[id]!.isExchanging = true
+        case .store(let id):
+            try live(id)
+            let transfer = transfers[id]!
+            try require(transfer.isExchanging && !transfer.isPlaying, "stores what is stored")
         case .follow(let id, _):
             try live(id)
             let transfer = transfers[id]!
@@ -172,7 +223,9 @@ struct Witness {
             try live(id)
             try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
             transfers[id]!.received = 0
+            let isExchanging = transfers[id]!.isExchanging
             connect(id)
+            transfers[id]!.isExchanging = isExchanging
         case .ask(let id, let question): try see(id, question)
         case .setPaused(let id, let isPaused):
             try live(id)
@@ -198,8 +251,9 @@ struct Witness {
         case .forget(let id):
             try live(id)
             try require(!isAtTransport(id), "forgotten at the transport")
+            let isHooked = transfers[id]!.request.hooks?.kinds.contains(.modifyRequest) ?? false
             try require(
-                transfers[id]!.isObservedStopped == transfers[id]!.hasStarted, "an observer is told of no end")
+                transfers[id]!.isObservedStopped == transfers[id]!.wasSent || isHooked, "an observer is told of no end")
             try require(!liveSubscribers.contains { subscribers[$0]!.transfer == id }, "forgotten with a subscriber")
             transfers[id]!.isForgotten = true
             liveTransfers.removeAll { $0 == id }
@@ -232,6 +286,7 @@ struct Witness {
             guard case .stopped(let failure) = milestone else { break }
             try require(subscribers == count, "observed after the end of a subscriber")
             try require(transfers[id]!.hasStarted, "an observer is told of one that never left the queue")
+            try require(transfers[id]!.wasSent || transfers[id]!.request.hooks != nil, "observed what was not sent")
             try require(!transfers[id]!.isObservedStopped, "stopped a second time")
             let isWell = transfers[id]!.finished && !transfers[id]!.failed
             try require(failure != nil || isWell, "well for the observer, though it failed")
@@ -245,9 +300,11 @@ struct Witness {
         if let rest = transfers[id]!.rest { try require(rest.contains(now), "did not wait as it was told to") }
         transfers[id]!.rest = nil
         transfers[id]!.hasStarted = true
+        transfers[id]!.isUnderWay = true
+        transfers[id]!.isPlaced = true
         let isWoken = transfers[id]!.transport == .resting
         if isWoken { transfers[id]!.waitsSince = now }
-        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting || $0 == id }
+        let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
         starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack))
         transfers[id]!.front = nil
@@ -259,6 +316,11 @@ struct Witness {
     /// A request goes to the transport.
     private mutating func connect(_ id: TransferID) {
         transfers[id]!.transport = .connecting
+        transfers[id]!.isExchanging = false
+        transfers[id]!.isPlaying = false
+        transfers[id]!.takesOver = false
+        transfers[id]!.asksAgain = false
+        transfers[id]!.outcome = .network
         transfers[id]!.isPaused = false
         transfers[id]!.hasHead = false
         transfers[id]!.isDraining = false
@@ -315,6 +377,8 @@ struct Witness {
         var fresh = TransferRecord(request: transfer.request)
         fresh.transport = .resting
         fresh.hasStarted = true
+        fresh.wasSent = transfer.wasSent
+        fresh.lastConsultation = transfer.lastConsultation
         (fresh.pausedAt, fresh.heldSince) = (transfer.pausedAt, transfer.heldSince)
         fresh.lastQuestion = transfer.lastQuestion
         fresh.lastStatus = transfer.lastStatus
@@ -327,6 +391,53 @@ struct Witness {
         fresh.wakes = now.advanced(byMilliseconds: max(after, shortest))
         transfers[id] = fresh
         abandonCharges(id)
+    }
+
+    func placedNow(_ downloads: Downloads) -> Set<TransferID> {
+        Set(
+            downloads.running + downloads.parked.filter {
+                downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
+            })
+    }
+
+    func hasStore(_ id: TransferID) -> Bool {
+        let request = transfers[id]!.request
+        return hasStore && ["GET", "HEAD"].contains(request.method) && request.hooks == nil
+    }
+
+    private mutating func see(_ id: TransferID, _ consultation: Consultation) throws {
+        try live(id)
+        let transfer = transfers[id]!
+        try require(transfer.request.cacheMode != .off, "consulted for who wants no cache")
+        try require(transfer.consultation == nil && consultation.number > transfer.lastConsultation, "consulted twice")
+        try require(transfer.question == nil, "consulted before the hook has answered")
+        let isPlaced = placed.contains(id)
+        switch consultation.kind {
+        case .first:
+            if isPlaced, transfer.transport != .asking { try leaveQueue(id) }
+            try require(isPlaced || transfer.transport == .waiting && !transfer.isUnderWay, "consulted out of turn")
+        case .again: try leaveQueue(id)
+        case .redirect:
+            try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
+        case .answer: try require(transfer.transport == .ended && transfer.takesOver && !isPlaced, "nothing takes over")
+        case .standIn:
+            // Others may have been consulted about first.
+            let isStale = transfer.fallbackUntil.map { $0 >= now || transfer.isLined } ?? false
+            let hasFailed = transfer.transport == .ended && transfer.failed
+            try require(hasFailed && isStale && !isPlaced, "stands in for nothing")
+        }
+        transfers[id]!.consultation = consultation
+        transfers[id]!.lastConsultation = consultation.number
+        transfers[id]!.transport = .consulting
+        transfers[id]!.isPlaced = isPlaced
+        transfers[id]!.isExchanging = false
+        transfers[id]!.isPlaying = false
+        transfers[id]!.takesOver = false
+        transfers[id]!.fallbackUntil = nil
+        transfers[id]!.hasHead = false
+        transfers[id]!.isDraining = false
+        transfers[id]!.finished = false
+        transfers[id]!.failed = false
     }
 
     private mutating func abandonCharges(_ id: TransferID) {
@@ -391,6 +502,8 @@ struct Witness {
                 status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options, request: transfer.request)
             try require(refusal == nil, "success of a response it does not take")
             try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
+            let isKnown = transfer.outcome.isCached || transfer.isUnchanged
+            try require(!isKnown || !subscriber.options.ignoresCached, "success, though nothing has changed")
             try require(transfer.received <= subscriber.options.maximumBodyBytes, "more than it takes")
             if let variant { try require(transfer.endedVariants.contains(variant), "a picture that is not there") }
             if subscriber.options.events.contains(.progress) {
@@ -407,6 +520,9 @@ struct Witness {
                 let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
                 try require(isExpired, "expired in the foreground, or without having asked for the background")
             case .bodyLimit: break
+            case .notModified:
+                let isKnown = transfer.outcome.isCached || transfer.isUnchanged
+                try require(isKnown && subscriber.options.ignoresCached, "not modified, though nobody has said so")
             case .connectTimeout, .idleTimeout:
                 try require(ownDeadline(subscriber, transfer, failure.code) <= now, "its own timeout came too early")
             default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
@@ -447,13 +563,20 @@ struct Witness {
         let parked = running.filter { transfers[$0]!.heldSince != nil }
         try require(downloads.runningCount == placed.count, "running not counted right")
         try require(downloads.restingCount == resting.count, "resting not counted right")
-        let waiting = live.filter { transfers[$0]!.transport == .waiting }
+        // Some of those wait for others to be consulted about first.
+        let consulting = live.filter { downloads.transfers[$0].cache.isCounted }
+        let waiting = live.filter { transfers[$0]!.transport == .waiting && !downloads.transfers[$0].cache.isCounted }
         try require(downloads.waitingCount == waiting.count, "waiting not counted right")
-        let decoding = live.count - waiting.count - running.count - resting.count
+        let asked = consulting.count { transfers[$0]!.consultation != nil }
+        try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
+        let isHeldUp = asked < consulting.count && asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
+        try require(!isHeldUp, "somebody waits to be consulted about for nothing")
+        try require(downloads.consultingCount == consulting.count, "consultations not counted right")
+        let decoding = live.count - waiting.count - running.count - resting.count - consulting.count
         try require(downloads.decodingCount == decoding, "decoding not counted right")
         let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
         try require(downloads.pausedCount == still, "paused not counted right")
-        let isNothingInWork = decoding == 0 && placed.isEmpty
+        let isNothingInWork = decoding == 0 && placed.isEmpty && consulting.isEmpty
         let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
@@ -478,7 +601,8 @@ struct Witness {
     /// nil while it is paused or a hook is asked: the clocks stand still.
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
-        guard transfer.pausedAt == nil, transfer.question == nil, transfer.transport != .asking else { return nil }
+        guard transfer.pausedAt == nil, transfer.question == nil, ![.asking, .consulting].contains(transfer.transport)
+        else { return nil }
         let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
         if transfer.isDraining {
             let idle = own.map { $0.options.idleTimeout(limits) }.min() ?? limits.idleTimeout

@@ -1,0 +1,198 @@
+/// What is known of one exchange of a transfer with the cache: what was decided, what the decision is about, and the
+/// body on its way into the store. The engine's thread alone.
+final class CacheExchange {
+    enum Plan {
+        /// Nothing that is stored is of use. `stores`: the answer may be kept.
+        case fetch(stores: Bool)
+        case validate(StoredEntry, StaleUse)
+        /// With the bytes that are kept.
+        case resume(StoredEntry, [BodySlice])
+    }
+
+    /// What takes the place of the server's answer.
+    struct Replacement {
+        let entry: StoredEntry
+        let outcome: CacheOutcome
+    }
+
+    private enum End {
+        case whole
+        case broken
+    }
+
+    let key: String
+    let request: CacheRequest
+    /// What is stored under the key, where the answer may say something about it: a HEAD's.
+    var known: [StoredEntry] = []
+    var plan = Plan.fetch(stores: false)
+    /// Fields that go to the server besides the request's.
+    var added: [HeaderField] = []
+    var replacement: Replacement?
+    /// Seconds since 1970.
+    var requestTime: Int64 = 0
+    var responseTime: Int64 = 0
+    /// As the server sent it, or made whole of a part of it.
+    var head: ResponseHead?
+    /// What the transfer plays, or what has become of what it received.
+    var entry: StoredEntry?
+    /// The body that was stored when the exchange began, for who wants to hear only of a change.
+    var snapshot: [BodySlice]?
+    var snapshotCharge: MemoryCharge?
+
+    private var writer: (any StoreWriter)?
+    private var stored: StoredResponse?
+    private var written = 0
+    private var end: End?
+
+    init(key: String, request: CacheRequest) {
+        self.key = key
+        self.request = request
+    }
+
+    deinit { writer?.abandon() }
+
+    /// Where the server is to be asked without regard to what is stored.
+    func forget() {
+        plan = .fetch(stores: true)
+        added = []
+        replacement = nil
+    }
+
+    /// The request is sent, or sent again.
+    func begin(_ wallTime: Int64) {
+        requestTime = wallTime
+        head = nil
+        end = nil
+        written = 0
+    }
+
+    // MARK: Storing
+
+    /// Begins to store the response; true when its body is wanted.
+    func beginWriting(_ store: any Store, isRedirect: Bool) -> Bool {
+        guard writer == nil, entry == nil, request.method == "GET", let head else { return false }
+        if case .fetch(stores: false) = plan { return false }
+        guard
+            var response = CacheRules.stored(
+                request, head, requestTime: requestTime, responseTime: responseTime)
+        else { return false }
+        let writer = store.write(key, response)
+        guard isRedirect else {
+            self.writer = writer
+            stored = response
+            return writer != nil
+        }
+        // Whoever follows it has no use for its body, and nobody waits for it.
+        response.extent = .headAlone
+        response.bodyLength = 0
+        writer?.finish(response)
+        return false
+    }
+
+    /// What has come of the body since the last time.
+    func write(_ transfer: ActiveTransfer) {
+        guard let writer, let body = transfer.body, body.count > written else { return }
+        writer.append(body.slices(from: written))
+        written = body.count
+    }
+
+    /// The transport has ended; where it is not known yet whether the response is wanted, `settle` follows.
+    func end(isWhole: Bool, _ transfer: ActiveTransfer) {
+        end = isWhole ? .whole : .broken
+        settle(transfer)
+    }
+
+    /// Nothing more comes: what there is is stored, or kept to be resumed.
+    func breakOff(_ transfer: ActiveTransfer) {
+        if end == nil { end = .broken }
+        settle(transfer)
+    }
+
+    func settle(_ transfer: ActiveTransfer) {
+        guard let end, let writer, var response = stored else { return }
+        write(transfer)
+        self.writer = nil
+        switch end {
+        case .whole:
+            response.bodyLength = Int64(written)
+            response.extent = .whole
+            writer.finish(response)
+            entry = StoredEntry(id: writer.id, response: response)
+        case .broken:
+            let beginning = head.flatMap {
+                ResumeRules.beginning(
+                    request, $0, received: Int64(written), requestTime: requestTime, responseTime: responseTime)
+            }
+            if let beginning { writer.keep(beginning) } else { writer.abandon() }
+        }
+    }
+}
+
+/// What one look into the store came to, whatever thread it was on.
+final class CacheChoice: @unchecked Sendable {
+    private let request: CacheRequest
+    private let wallTime: Int64
+    /// Somebody has a use for the body.
+    let needsBody: Bool
+    /// Somebody wants to compare the body that is stored with what comes.
+    let compares: Bool
+    /// Nothing large is held for what waits.
+    private let isQueued: Bool
+    private(set) var decision = CacheDecision.forward(adding: [], stores: true)
+    private(set) var entries: [StoredEntry] = []
+    /// It was looked for what the decision does not need.
+    private(set) var isSnapshot = false
+    private var wasAsked = false
+
+    init(_ request: CacheRequest, wallTime: Int64, needsBody: Bool, compares: Bool, isQueued: Bool) {
+        self.request = request
+        self.wallTime = wallTime
+        self.needsBody = needsBody
+        self.compares = compares
+        self.isQueued = isQueued
+    }
+
+    /// What was said of a part of the store does not hold for the whole.
+    func startOver() { wasAsked = false }
+
+    /// A store that has nothing under the key may not have asked.
+    func chooseIfNotAsked() { if !wasAsked { _ = choose([]) } }
+
+    /// The whole store's.
+    func choose(_ entries: [StoredEntry]) -> StoreChoice {
+        wasAsked = true
+        self.entries = entries
+        decision = CacheRules.decide(request, entries.map(\.response), wallTime: wallTime)
+        isSnapshot = false
+        switch decision {
+        case .forward, .unavailable:
+            let whole = entries.firstIndex { $0.response.extent == .whole }
+            return compares ? whole.map { snapshot($0) } ?? .nothing : .nothing
+        case .answer(let index, _, _, _): return .entry(index, withBody: needsBody)
+        case .answerPart(let index, _, _, let range): return .entry(index, withBody: needsBody && range != nil)
+        case .validate(let index, _, _): return compares ? snapshot(index) : .entry(index, withBody: false)
+        case .resume(let index, _): return .entry(index, withBody: !isQueued)
+        }
+    }
+
+    /// Of what is in memory: it can only answer.
+    func chooseInMemory(_ entries: borrowing [StoredEntry]) -> StoreChoice {
+        let choice = choose(copy entries)
+        switch decision {
+        case .answer, .answerPart: return choice
+        case .forward, .validate, .resume, .unavailable: return .nothing
+        }
+    }
+
+    private func snapshot(_ index: Int) -> StoreChoice {
+        isSnapshot = true
+        return .entry(index, withBody: !isQueued)
+    }
+
+    /// What the decision needs was not read, since there was no place to go on with it.
+    var isTooLarge: Bool {
+        guard isQueued else { return false }
+        if case .resume = decision { return true }
+        return isSnapshot
+    }
+}

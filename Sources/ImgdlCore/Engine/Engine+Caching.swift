@@ -1,0 +1,422 @@
+/// The cache on the way of a request and of what is answered (DESIGN section 6). The rules decide when it is consulted
+/// and what follows (Downloads+Caching), the rules of caching what may be used (CacheRules, ResumeRules).
+///
+/// What is answered without the network is no transfer on it: no observer is told, and the statistics count it apart.
+extension Engine {
+    // MARK: Consulting
+
+    func consult(_ id: TransferID, _ consultation: Consultation) {
+        guard let transfer = open(id) else { return }
+        switch consultation.kind {
+        case .first: transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        case .redirect(let redirect): advance(id, transfer, redirect)
+        case .again: break
+        case .answer, .standIn: return findReplacement(id, consultation, transfer)
+        }
+        lookUp(id, consultation.number, transfer)
+    }
+
+    private func lookUp(_ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer) {
+        transfer.exchange = nil
+        let request = cacheRequest(id, transfer)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, request: request)
+        transfer.exchange = exchange
+        let choice = CacheChoice(
+            request, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
+            compares: downloads.comparesWithStored(id), isQueued: !downloads.isRunning(id))
+        guard let store else { return prompt(.found(id, number, choice, nil)) }
+        if findPictures(id, number, transfer, exchange, store) { return }
+        if let found = store.findInMemory(exchange.key, choice.chooseInMemory) {
+            return prompt(.found(id, number, choice, found))
+        }
+        choice.startOver()
+        store.find(exchange.key, choose: { choice.choose($0) }) { [mailbox] in
+            mailbox.post(.found(id, number, choice, $0))
+        }
+    }
+
+    private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
+        let outgoing = transportRequest(id, transfer)
+        let unknown = (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"])
+        return CacheRequest(
+            method: outgoing.method, fields: outgoing.fields, mode: transfer.request.cacheMode,
+            followsRedirects: transfer.request.followsRedirects,
+            unknownFields: unknown, credential: outgoing.credential)
+    }
+
+    /// Where everybody wants pictures that are kept, nothing is read at all.
+    private func findPictures(
+        _ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer, _ exchange: CacheExchange, _ store: any Store
+    ) -> Bool {
+        guard let images = store.images, let wanted = downloads.wantedPictures(id) else { return false }
+        let choice = CacheChoice(
+            exchange.request, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
+        let entries = images.entries(exchange.key)
+        guard !entries.isEmpty, case .entry(let index, _) = choice.chooseInMemory(entries),
+            case .answer = choice.decision, takePictures(wanted, of: entries[index].id, images, transfer)
+        else { return false }
+        prompt(.found(id, number, choice, FoundEntry(entry: entries[index], body: [], isFromMemory: true)))
+        return true
+    }
+
+    private func takePictures(
+        _ wanted: [DecodeOptions], of id: EntryID, _ images: any ImageStore, _ transfer: ActiveTransfer
+    ) -> Bool {
+        transfer.pictures = [:]
+        for options in wanted {
+            guard let image = images.image(id, options) else {
+                transfer.pictures = [:]
+                return false
+            }
+            transfer.pictures[options] = image
+        }
+        return true
+    }
+
+    /// The store has been looked into. `found`: what the choice was about, with the body where one was asked for.
+    func found(_ id: TransferID, _ number: UInt32, _ choice: CacheChoice, _ found: FoundEntry?, _ now: Instant) {
+        guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange
+        else { return }
+        if let replacement = exchange.replacement {
+            return replace(id, number, transfer, exchange, replacement, found, now)
+        }
+        // Somebody has come meanwhile who wants more.
+        let wantsMore = downloads.needsStoredBody(id) && !choice.needsBody && transfer.pictures.isEmpty
+        if wantsMore || downloads.comparesWithStored(id) && !choice.compares && transfer.pictures.isEmpty {
+            return lookUp(id, number, transfer)
+        }
+        choice.chooseIfNotAsked()
+        if choice.isTooLarge, found != nil { return downloads.consulted(id, number, .later, now) }
+        if choice.isSnapshot, let found {
+            exchange.snapshot = found.body
+            exchange.snapshotCharge = charge(found.entry.response.bodyLength)
+        }
+        if transfer.request.method == "HEAD" { exchange.known = choice.entries }
+        var fallbackUntil: Instant?
+        switch (choice.decision, found) {
+        case (.answer(_, let head, let outcome, let revalidated), let found?):
+            exchange.entry = found.entry
+            store?.use(found.entry.id)
+            store?.count(storeOutcome(outcome, found, transfer))
+            play(id, number, head, outcome, found.body, length: length(found.entry, id))
+            if revalidated != nil { revalidate(transfer, now) }
+            return
+        case (.answerPart(_, let head, let outcome, let range), let found?):
+            store?.use(found.entry.id)
+            store?.count(storeOutcome(outcome, found, transfer))
+            return play(id, number, head, outcome, range.map { found.body.part($0) } ?? [])
+        case (.validate(_, let adding, let stale), let found?):
+            exchange.plan = .validate(found.entry, stale)
+            exchange.added = adding
+            fallbackUntil = end(of: stale, now)
+        case (.resume(_, let adding), let found?):
+            exchange.plan = .resume(found.entry, found.body)
+            exchange.added = adding
+        case (.forward(let adding, let stores), _):
+            exchange.plan = .fetch(stores: stores)
+            exchange.added = adding
+            store?.count(.miss)
+        case (.unavailable, _): return unavailable(id, number, now)
+        case (_, nil):
+            // It was there a moment ago.
+            if transfer.request.cacheMode == .only { return unavailable(id, number, now) }
+            exchange.plan = .fetch(stores: true)
+            store?.count(.miss)
+        }
+        downloads.consulted(id, number, .forward(fallbackUntil: fallbackUntil), now)
+    }
+
+    private func unavailable(_ id: TransferID, _ number: UInt32, _ now: Instant) {
+        store?.count(.miss)
+        let failure = Failure(.notCached, "nothing that is stored may be used, and nothing is asked of the server")
+        downloads.consulted(id, number, .unavailable(failure), now)
+    }
+
+    private func storeOutcome(
+        _ outcome: CacheOutcome, _ found: FoundEntry, _ transfer: ActiveTransfer
+    ) -> StoreOutcome {
+        switch outcome {
+        case .stale: .stale
+        case .validated: .validated
+        case .network, .hit, .resumed:
+            !transfer.pictures.isEmpty ? .imageHit : found.isFromMemory ? .memoryHit : .hit
+        }
+    }
+
+    /// So long it may stand in for a server that cannot be reached; nil: not at all.
+    private func end(of stale: StaleUse, _ now: Instant) -> Instant? {
+        switch stale {
+        case .never: return nil
+        case .whenUnreachable: return Instant(nanoseconds: .max)
+        case .onError(let until):
+            let (seconds, overflow) = until.subtractingReportingOverflow(clock.wallTime())
+            if overflow { return until > 0 ? Instant(nanoseconds: .max) : nil }
+            let (milliseconds, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
+            return seconds < 0 ? nil : now.advanced(byMilliseconds: isFar ? .max : milliseconds)
+        }
+    }
+
+    private func charge(_ bytes: Int64) -> MemoryCharge {
+        downloads.holdMemory(bytes)
+        return MemoryCharge(bytes, ledger)
+    }
+
+    // MARK: What is stored
+
+    /// Reports a stored response to the rules as if it were received: at once, and without a place.
+    private func play(
+        _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ outcome: CacheOutcome, _ body: [BodySlice],
+        length: Int64 = 0
+    ) {
+        guard let transfer = transfer(id) else { return }
+        var head = head
+        head.outcome = outcome
+        measurement(id)?.update { $0.answerFromCache(clock.now(), head.httpVersion) }
+        downloads.consulted(id, number, .play, clock.now())
+        receive(head, of: transfer)
+        _ = downloads.headReceived(
+            id, head, location: location(head, transfer.url), retryAfter: nil, clock.now())
+        if !transfer.isSent, !downloads.isRedirecting(id) { statistics.update { $0.answerFromCache() } }
+        performTakenActions()
+        guard downloads.request(id) != nil else { return }
+        if downloads.disposition(id) == .receive {
+            if !body.isEmpty { adopt(body, id, transfer) } else { skip(length, id, transfer) }
+        }
+        downloads.finished(id, clock.now())
+    }
+
+    /// Nobody has a use for the bytes, but for their number.
+    private func skip(_ count: Int64, _ id: TransferID, _ transfer: ActiveTransfer) {
+        guard count > 0 else { return }
+        transfer.skip(count)
+        measurement(id)?.setBodyBytes(Int(count))
+        downloads.bodySkipped(id, count, clock.now())
+        performTakenActions()
+    }
+
+    /// Bytes that are there already count like received ones.
+    private func adopt(_ slices: [BodySlice], _ id: TransferID, _ transfer: ActiveTransfer) {
+        for slice in slices {
+            if let size = slice.withBytes({ transfer.probe($0, codec) }) { downloads.probed(id, size) }
+        }
+        transfer.adopt(slices)
+        measurement(id)?.setBodyBytes(Int(transfer.received))
+        downloads.bodyReceived(id, Int(transfer.received), clock.now())
+        performTakenActions()
+    }
+
+    /// What the server's answer led to, or what stands in for it: its body is read now, and not before it is needed.
+    private func findReplacement(_ id: TransferID, _ consultation: Consultation, _ transfer: ActiveTransfer) {
+        guard let exchange = transfer.exchange, let store else { return giveUpReplacement(id, consultation.number) }
+        if consultation.kind == .standIn, case .validate(let entry, _) = exchange.plan {
+            exchange.replacement = CacheExchange.Replacement(entry: entry, outcome: .stale)
+        }
+        guard let replacement = exchange.replacement else { return giveUpReplacement(id, consultation.number) }
+        let number = consultation.number
+        let choice = CacheChoice(exchange.request, wallTime: 0, needsBody: false, compares: false, isQueued: true)
+        let entry = replacement.entry
+        let hasPictures = store.images.flatMap { images in
+            downloads.wantedPictures(id).map { takePictures($0, of: entry.id, images, transfer) }
+        }
+        guard downloads.needsStoredBody(id), hasPictures != true else {
+            return prompt(.found(id, number, choice, FoundEntry(entry: entry, body: [], isFromMemory: true)))
+        }
+        let choose: @Sendable ([StoredEntry]) -> StoreChoice = { entries in
+            entries.firstIndex { $0.id == entry.id }.map { .entry($0, withBody: true) } ?? .nothing
+        }
+        if let found = store.findInMemory(exchange.key, { choose(copy $0) }) {
+            return prompt(.found(id, number, choice, found))
+        }
+        store.find(exchange.key, choose: choose) { [mailbox] in mailbox.post(.found(id, number, choice, $0)) }
+    }
+
+    private func giveUpReplacement(_ id: TransferID, _ number: UInt32) {
+        let request = CacheRequest(method: "GET", fields: [], mode: .use)
+        let choice = CacheChoice(request, wallTime: 0, needsBody: false, compares: false, isQueued: false)
+        prompt(.found(id, number, choice, nil))
+    }
+
+    private func replace(
+        _ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
+        _ replacement: CacheExchange.Replacement, _ found: FoundEntry?, _ now: Instant
+    ) {
+        guard let found else {
+            // It is gone: the server is asked once more, without a condition.
+            exchange.forget()
+            return downloads.consulted(id, number, .forward(fallbackUntil: nil), now)
+        }
+        exchange.entry = replacement.entry
+        store?.use(replacement.entry.id)
+        store?.count(storeOutcome(replacement.outcome, found, transfer))
+        let head = CacheRules.head(
+            of: replacement.entry.response, outcome: replacement.outcome, wallTime: clock.wallTime())
+        play(id, number, head, replacement.outcome, found.body, length: length(found.entry, id))
+    }
+
+    /// Of a body that is not read.
+    private func length(_ entry: StoredEntry, _ id: TransferID) -> Int64 {
+        downloads.isBodiless(id) ? 0 : entry.response.bodyLength
+    }
+
+    /// RFC 5861 section 3: what was stale is validated while nobody waits for it.
+    private func revalidate(_ transfer: ActiveTransfer, _ now: Instant) {
+        guard let exchange = transfer.exchange else { return }
+        let request = TransferRequest(
+            url: transfer.url, method: exchange.request.method, fields: exchange.request.fields,
+            followsRedirects: false, credential: transfer.request.credential, usesCookies: transfer.request.usesCookies,
+            tls: transfer.request.tls, cacheMode: .refresh)
+        guard let id = downloads.revalidate(request, now) else { return }
+        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
+        while measurements.count <= slot { measurements.append(nil) }
+        measurements[slot] = TransferMeasurement()
+    }
+
+    // MARK: The server's answers
+
+    /// What was consulted about goes to the server.
+    func send(_ id: TransferID) {
+        guard let transfer = transfer(id) else { return }
+        if !transfer.isSent { observeStart(id) }
+        transfer.isSent = true
+        transfer.exchange?.begin(clock.wallTime())
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// A head that is not the answer, or not as it came: nil where it is as if there were no cache.
+    func receiveForCache(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) -> ResponseHead? {
+        guard let exchange = transfer.exchange, let store else { return head }
+        exchange.responseTime = clock.wallTime()
+        exchange.head = head
+        freshen(head, transfer)
+        switch exchange.plan {
+        case .fetch: break
+        case .validate(let entry, let stale):
+            if head.status == 304 {
+                validated(id, entry, head, exchange, store)
+                return nil
+            }
+            let mayUse = CacheRules.mayUse(
+                entry.response, stale: stale, insteadOf: head.status, wallTime: clock.wallTime())
+            if mayUse {
+                exchange.replacement = CacheExchange.Replacement(entry: entry, outcome: .stale)
+                downloads.storedTakesOver(id, clock.now())
+                return nil
+            }
+        case .resume(let entry, let kept):
+            switch ResumeRules.answer(to: entry.response, head) {
+            case .continues(var whole):
+                whole.outcome = .resumed
+                exchange.head = whole
+                transfer.kept = kept
+                store.count(.resumed)
+                return whole
+            case .whole: break
+            case .refetch:
+                store.remove(entry.id)
+                exchange.forget()
+                downloads.asksAgain(id, clock.now())
+                return nil
+            }
+        }
+        return head
+    }
+
+    private func validated(
+        _ id: TransferID, _ entry: StoredEntry, _ head: ResponseHead, _ exchange: CacheExchange, _ store: any Store
+    ) {
+        let updated = CacheRules.validated(
+            entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+        guard let updated else {
+            // Not about what is stored: it says nothing.
+            exchange.forget()
+            return downloads.asksAgain(id, clock.now())
+        }
+        store.update(entry.id, updated)
+        exchange.replacement = CacheExchange.Replacement(
+            entry: StoredEntry(id: entry.id, response: updated), outcome: .validated)
+        downloads.storedTakesOver(id, clock.now())
+    }
+
+    /// The bytes that are kept come before those that the server sends.
+    func playKept(_ id: TransferID, _ transfer: ActiveTransfer) {
+        guard let kept = transfer.kept.take(), downloads.disposition(id) == .receive else { return }
+        adopt(kept, id, transfer)
+        transfer.exchange?.write(transfer)
+    }
+
+    /// The rules want the response stored.
+    func store(_ id: TransferID) {
+        guard let transfer = transfer(id), let exchange = transfer.exchange, let store else { return }
+        if exchange.beginWriting(store, isRedirect: downloads.isRedirecting(id)) { downloads.stores(id) }
+        exchange.write(transfer)
+        exchange.settle(transfer)
+    }
+
+    /// A HEAD's answer says whether what is stored is still good (RFC 9111 section 4.3.5).
+    private func freshen(_ head: ResponseHead, _ transfer: ActiveTransfer) {
+        guard let exchange = transfer.exchange, exchange.request.method == "HEAD", head.status == 200 else { return }
+        for entry in exchange.known {
+            let updated = CacheRules.validated(
+                entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
+            if let updated { store?.update(entry.id, updated) }
+        }
+    }
+
+    /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), whatever the
+    /// request's mode.
+    func invalidate(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) {
+        guard let store, let transport, let references = CacheRules.invalidates(
+            method: transfer.redirect?.method ?? transfer.outgoing?.method ?? transfer.request.method, head)
+        else { return }
+        store.remove(key: transfer.url.cacheKey)
+        for reference in references {
+            guard let url = try? transport.resolveReference(reference, against: transfer.url),
+                url.isSameOrigin(as: transfer.url)
+            else { continue }
+            store.remove(key: url.cacheKey)
+        }
+    }
+
+    /// Before the end of a body that is wanted is told: it is stored, and compared with what was.
+    func endBody(_ id: TransferID, _ transfer: ActiveTransfer) {
+        guard let exchange = transfer.exchange, downloads.disposition(id) == .receive else { return }
+        exchange.end(isWhole: true, transfer)
+        if let snapshot = exchange.snapshot, downloads.comparesWithStored(id), transfer.holds(snapshot) {
+            downloads.isUnchanged(id)
+        }
+    }
+
+    /// Of a body that was resumed: what came is not what was announced.
+    func resumedWrongly(_ transfer: ActiveTransfer) -> Failure? {
+        guard case .resume = transfer.exchange?.plan, transfer.response?.head.outcome == .resumed,
+            transfer.expected >= 0, transfer.received != transfer.expected
+        else { return nil }
+        return transfer.received < transfer.expected
+            ? Failure(.truncated, "the rest of the body ends after \(transfer.received) of \(transfer.expected) bytes")
+            : Failure(.protocolError, "the server sent more than the rest of the body")
+    }
+
+    /// The picture may be handed out again.
+    func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
+        guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,
+            let entry = exchange.entry, entry.response.extent == .whole, let options = downloads.decodeOptions(id, variant: variant),
+            transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
+        else { return }
+        images.keep(image, options, of: entry, key: exchange.key)
+    }
+}
+
+extension [BodySlice] {
+    /// These bytes of all of them.
+    func part(_ range: Range<Int64>) -> [BodySlice] {
+        var parts: [BodySlice] = []
+        var start: Int64 = 0
+        for slice in self {
+            let end = start + Int64(slice.count)
+            let (from, to) = (Swift.max(range.lowerBound, start), Swift.min(range.upperBound, end))
+            if from < to { parts.append(slice.part(Int(from - start)..<Int(to - start))) }
+            start = end
+        }
+        return parts
+    }
+}

@@ -1,0 +1,289 @@
+/// The HTTP cache on a transfer's way. It is consulted before the transfer waits for a place, since what is stored
+/// needs none; where the transfer may not start now, or a hook has its say about the request first, when its turn has
+/// come. Each hop and each attempt is consulted about. While the answer is out the transfer's own clocks stand still;
+/// cancelling does not wait for it.
+///
+///     consulting ──play──▶ receiving, without a place      takesOver: what the server answers leads to what is stored
+///         │  ▲─────────────────────┐                       asksAgain: … is of no use, so it is asked otherwise
+///         └──forward──▶ (waiting) ──▶ connecting
+extension Downloads {
+    /// Whether this consultation still waits for its answer.
+    package func isConsulting(_ id: TransferID, _ number: UInt32) -> Bool {
+        transfers.contains(id) && transfers[id].phase == .consulting && transfers[id].cache.number == number
+    }
+
+    /// Whether the cache has a say in the exchange that begins. Schemes other than HTTP's know no cache.
+    func consults(_ id: TransferID) -> Bool {
+        let transfer = transfers[id]
+        switch transfer.request.cacheMode {
+        case .off: return false
+        case .only: break
+        case .use, .reload, .refresh: if !hasStore || !transfer.isSafe { return false }
+        }
+        return transfer.hops.last.map { $0.scheme == "http" || $0.scheme == "https" } ?? false
+    }
+
+    /// Whether it is consulted before the transfer waits.
+    func consultsEarly(_ id: TransferID) -> Bool {
+        guard consults(id), !isSuspended, !transfers[id].asks(.modifyRequest) else { return false }
+        return background == nil || background?.isOver == false && transfers[id].continuesInBackground
+    }
+
+    mutating func consult(_ id: TransferID, _ kind: Consultation.Kind) {
+        transfers[id].phase = .consulting
+        transfers[id].cache.number &+= 1
+        transfers[id].cache.fallbackUntil = nil
+        transfers[id].cache.hasBegun = true
+        let consultation = Consultation(kind, number: transfers[id].cache.number)
+        guard !holdsPlace(id) else { return actions.append(.consult(id, consultation)) }
+        transfers[id].cache.isCounted = true
+        consultingCount += 1
+        if mayConsult, consultationLine.isEmpty {
+            ask(id, consultation)
+        } else {
+            consultationLine.append((id, consultation))
+        }
+    }
+
+    /// What the cache gives takes memory; one at least comes in any case.
+    private var mayConsult: Bool { askedCount < (memory.isFull ? 1 : limits.maximumConsulting) }
+
+    private mutating func ask(_ id: TransferID, _ consultation: Consultation) {
+        transfers[id].cache.isAsked = true
+        askedCount += 1
+        actions.append(.consult(id, consultation))
+    }
+
+    /// Those whose turn has come to be consulted about.
+    mutating func consultNext() {
+        guard !consultationLine.isEmpty, mayConsult else { return }
+        var taken = 0
+        while mayConsult, taken < consultationLine.count {
+            let (id, consultation) = consultationLine[taken]
+            taken += 1
+            if isConsulting(id, consultation.number) { ask(id, consultation) }
+        }
+        consultationLine.removeFirst(taken)
+    }
+
+    /// Answers of transfers that are over, and to consultations of long ago, are ignored.
+    package mutating func consulted(_ id: TransferID, _ number: UInt32, _ answer: CacheAnswer, _ now: Instant) {
+        guard isConsulting(id, number) else { return }
+        uncountConsultation(id)
+        switch answer {
+        case .forward(let fallbackUntil):
+            transfers[id].cache.fallbackUntil = fallbackUntil
+            transfers[id].cache.isConsulted = true
+            if holdsPlace(id) { dispatch(id, now) } else { comeBack(id, now) }
+        case .later: comeBack(id, now)
+        case .play: play(id, now)
+        case .unavailable(let failure): fail(id, failure, now)
+        }
+        startWaiting(now)
+    }
+
+    /// Whether it holds nobody up that waits: it has left the queue.
+    package func isRunning(_ id: TransferID) -> Bool { transfers.contains(id) && holdsPlace(id) }
+
+    /// Whether the response that is there is a redirect that will be followed.
+    package func isRedirecting(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].redirect != nil }
+
+    package func isBodiless(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].method == "HEAD" }
+
+    /// So long is the body of a stored response that nobody needs.
+    package mutating func bodySkipped(_ id: TransferID, _ count: Int64, _ now: Instant) {
+        guard transfers.contains(id), transfers[id].cache.isPlaying else { return }
+        transfers[id].received = count
+        if count > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
+    }
+
+    /// It has a place, or gave one up in the background.
+    private func holdsPlace(_ id: TransferID) -> Bool {
+        transfers[id].place >= 0 || transfers[id].pauses.contains(.background)
+    }
+
+    mutating func uncountConsultation(_ id: TransferID) {
+        guard transfers[id].cache.isCounted else { return }
+        transfers[id].cache.isCounted = false
+        consultingCount -= 1
+        guard transfers[id].cache.isAsked else { return }
+        transfers[id].cache.isAsked = false
+        askedCount -= 1
+    }
+
+    /// To the queue; one that is under way goes first, as if it had never left its place.
+    private mutating func comeBack(_ id: TransferID, _ now: Instant) {
+        enqueue(id, atFront: transfers[id].isUnderWay, now)
+        updateClocks(id, now)
+    }
+
+    /// What it was consulted about goes to the server.
+    mutating func dispatch(_ id: TransferID, _ now: Instant) {
+        transfers[id].cache.isConsulted = false
+        transfers[id].isObserved = true
+        actions.append(.send(id))
+        connect(id, now)
+        transfers[id].cache.isExchanging = true
+    }
+
+    private mutating func play(_ id: TransferID, _ now: Instant) {
+        leaveTransport(id, now)
+        transfers[id].phase = .receiving
+        transfers[id].isAtTransport = true
+        transfers[id].hasHead = false
+        transfers[id].drained = 0
+        transfers[id].cache.isPlaying = true
+        transfers[id].cache.isExchanging = false
+        transfers[id].isUnderWay = true
+        forEachSubscriber(id) { $0.start($1, now) }
+    }
+
+    // MARK: The server's answers
+
+    /// In place of `headReceived`: the answer leads to what is stored, which is consulted about once the rest is
+    /// drained.
+    package mutating func storedTakesOver(_ id: TransferID, _ now: Instant) {
+        drainForCache(id, now) { $0.takesOver = true }
+    }
+
+    /// In place of `headReceived`: the answer is of no use. The server is asked again once the rest is drained; no
+    /// retry is used.
+    package mutating func asksAgain(_ id: TransferID, _ now: Instant) {
+        drainForCache(id, now) { $0.asksAgain = true }
+    }
+
+    private mutating func drainForCache(_ id: TransferID, _ now: Instant, _ change: (inout CacheUse) -> Void) {
+        guard transfers.contains(id), transfers[id].isAtTransport else { return }
+        transfers[id].phase = .receiving
+        change(&transfers[id].cache)
+        touch(id, now)
+    }
+
+    /// The server's answer is over that was drained for the cache's sake.
+    mutating func turnsToCache(_ id: TransferID, _ now: Instant) -> Bool {
+        if transfers[id].cache.takesOver {
+            consultInsteadOfServer(id, .answer, now)
+            return true
+        }
+        guard transfers[id].cache.asksAgain else { return false }
+        dispatch(id, now)
+        return true
+    }
+
+    /// The server cannot be reached, or not in time, and what is stored may do.
+    mutating func standsIn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
+        guard let until = transfers[id].cache.fallbackUntil, now <= until, !transfers[id].hasHead,
+            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code),
+            !contains(id, { $0.mayRetry($1, failure) })
+        else { return false }
+        forEachSubscriber(id) { $0.subscribers[$1].doom = nil }
+        consultInsteadOfServer(id, .standIn, now)
+        return true
+    }
+
+    private mutating func consultInsteadOfServer(_ id: TransferID, _ kind: Consultation.Kind, _ now: Instant) {
+        leaveTransport(id, now)
+        transfers[id].cache.takesOver = false
+        transfers[id].cache.isExchanging = false
+        transfers[id].cache.fallbackUntil = nil
+        consult(id, kind)
+        startWaiting(now)
+    }
+
+    /// The body that comes goes into the store, too.
+    package mutating func stores(_ id: TransferID) {
+        if transfers.contains(id) { transfers[id].cache.isStoring = true }
+    }
+
+    /// Before `finished`: the bytes are those that were stored when the transfer began (features O3).
+    package mutating func isUnchanged(_ id: TransferID) {
+        if transfers.contains(id) { transfers[id].cache.isUnchanged = true }
+    }
+
+    /// Whether anybody has a use for the body of a stored response.
+    package func needsStoredBody(_ id: TransferID) -> Bool {
+        guard transfers.contains(id), transfers[id].method != "HEAD" else { return false }
+        if transfers[id].request.hooks != nil { return true }
+        return contains(id) { !$0.subscribers[$1].isInternal && !$0.subscribers[$1].options.ignoresCached }
+    }
+
+    /// Whether anybody wants to hear only of a change.
+    package func comparesWithStored(_ id: TransferID) -> Bool {
+        transfers.contains(id) && contains(id) { $0.subscribers[$1].options.ignoresCached }
+    }
+
+    /// How its subscribers decode, where none of them wants more than a picture; nil: somebody does.
+    package func wantedPictures(_ id: TransferID) -> [DecodeOptions]? {
+        guard transfers.contains(id), transfers[id].request.hooks == nil, transfers[id].method == "GET" else {
+            return nil
+        }
+        var wanted: Set<Int> = []
+        var next = transfers[id].firstSubscriber
+        while next != 0 {
+            let subscriber = subscribers[next]
+            guard let variant = subscriber.variant, !subscriber.options.wantsBody else { return nil }
+            wanted.insert(variant)
+            next = subscriber.next
+        }
+        return wanted.map { transfers[id].variants[$0].options }
+    }
+
+    private func contains(_ id: TransferID, _ isOne: (borrowing Downloads, SubscriberID) -> Bool) -> Bool {
+        var next = transfers[id].firstSubscriber
+        while next != 0 {
+            if isOne(self, next) { return true }
+            next = subscribers[next].next
+        }
+        return false
+    }
+
+    // MARK: Transfers of nobody's
+
+    /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
+    /// told.
+    package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
+        guard joinable[request] == nil else { return nil }
+        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
+        joinable[request] = id
+        joinInternally(id)
+        if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
+        startWaiting(now)
+        return id
+    }
+
+    /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33).
+    mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
+        guard finishesNearlyDone, let id = subscribers.get(subscriber)?.transfer else { return }
+        let transfer = transfers[id]
+        guard transfer.subscriberCount == 1, transfer.cache.isStoring, transfer.phase == .receiving,
+            transfer.place >= 0, !transfer.isDraining, let sent = transfer.sent, let answered = transfer.answered,
+            ResumeRules.isNearlyDone(
+                received: transfer.received, expected: transfer.expected,
+                bodyNanoseconds: now.nanoseconds - answered.nanoseconds,
+                firstByteNanoseconds: answered.nanoseconds - sent.nanoseconds)
+        else { return }
+        joinInternally(id)
+    }
+
+    private mutating func joinInternally(_ id: TransferID) {
+        var options = SubscriberOptions()
+        options.priority = .low
+        options.decode = nil
+        options.acceptsAnyStatus = true
+        subscribers[join(id, options)].isInternal = true
+        internalCount += 1
+    }
+
+    /// Nobody is left but those.
+    package var hasOnlyInternal: Bool { subscribers.count == internalCount }
+}
+
+extension CacheUse {
+    /// Failures that say the server cannot be reached.
+    static func isUnreachable(_ code: ErrorCode) -> Bool {
+        switch code {
+        case .resolveFailed, .connectFailed, .connectionLost, .connectTimeout, .idleTimeout, .proxyFailed: true
+        default: false
+        }
+    }
+}

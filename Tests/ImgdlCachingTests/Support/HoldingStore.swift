@@ -1,0 +1,109 @@
+import ImgdlCache
+
+@testable import ImgdlCore
+
+/// A cache that can be made to wait with its answers.
+final class HoldingStore: Store, @unchecked Sendable {
+    let cache: Cache
+    private let lock = Lock()
+    private let changed: Condition
+    private var isHolding = false
+    private var held: [() -> Void] = []
+    private var finds = 0
+
+    init(_ cache: Cache) {
+        self.cache = cache
+        changed = Condition(lock)
+    }
+
+    /// Look-ups of the whole store are not answered until `release`; nothing is found in memory meanwhile.
+    func hold() { lock.withLock { isHolding = true } }
+
+    func release() {
+        let waiting = lock.withLock { () -> [() -> Void] in
+            isHolding = false
+            defer { held = [] }
+            return held
+        }
+        for answer in waiting { answer() }
+    }
+
+    /// Look-ups so far, of whatever kind.
+    var findCount: Int { lock.withLock { finds } }
+
+    func waitUntilHeld(_ count: Int) -> Bool {
+        let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
+        return lock.withLock {
+            while held.count < count { if !changed.wait(until: limit) { return false } }
+            return true
+        }
+    }
+
+    func findInMemory(_ key: String, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
+        let isHolding = lock.withLock { () -> Bool in
+            if !self.isHolding { finds += 1 }
+            return self.isHolding
+        }
+        return isHolding ? nil : cache.findInMemory(key, choose)
+    }
+
+    func find(
+        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice,
+        completion: @escaping @Sendable (FoundEntry?) -> Void
+    ) {
+        let isHeld = lock.withLock { () -> Bool in
+            guard isHolding else { return false }
+            finds += 1
+            held.append { [cache] in cache.find(key, choose: choose, completion: completion) }
+            changed.broadcast()
+            return true
+        }
+        if !isHeld { cache.find(key, choose: choose, completion: completion) }
+    }
+
+    func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)? { cache.write(key, response) }
+    func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
+    func use(_ id: EntryID) { cache.use(id) }
+    func remove(_ id: EntryID) { cache.remove(id) }
+    func remove(key: String) { cache.remove(key: key) }
+    func count(_ outcome: StoreOutcome) { cache.count(outcome) }
+    var images: (any ImageStore)? { cache.images }
+}
+
+/// Decoders that make a picture of one pixel of any bytes, and count themselves.
+final class CountingCodec: ImageCodec, @unchecked Sendable {
+    private let lock = Lock()
+    private var made = 0
+
+    var decoderCount: Int { lock.withLock { made } }
+
+    func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder {
+        lock.withLock { made += 1 }
+        return PixelDecoder(options)
+    }
+
+    func makeProbe() -> (any ImageProbe)? { nil }
+}
+
+private final class PixelDecoder: ImageDecoder {
+    private let options: DecodeOptions
+    private(set) var header: ImageHeader?
+    private(set) var count = 0
+
+    init(_ options: DecodeOptions) { self.options = options }
+
+    func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        count += bytes.count
+        header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: false, isProgressive: false)
+    }
+
+    func finish() throws(Failure) -> DecodedImage {
+        guard let header else { throw Failure(.truncated, "no bytes") }
+        let pixels = try PixelBuffer(width: 1, height: 1, format: options.pixelFormat)
+        let whole = PixelRectangle(x: 0, y: 0, width: 1, height: 1)
+        return DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true)
+    }
+
+    func partialImage() -> DecodedImage? { nil }
+    func salvagedImage() -> DecodedImage? { nil }
+}

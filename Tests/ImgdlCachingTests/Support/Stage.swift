@@ -1,0 +1,160 @@
+import ImgdlCache
+import XCTest
+
+@testable import ImgdlCore
+
+/// A downloader with a real cache, a transport that the test speaks for, and a clock that stands still until it is
+/// moved.
+class CachingTestCase: XCTestCase {
+    let clock = StandingClock()
+    let network = Network()
+    let codec = CountingCodec()
+    var store: HoldingStore!
+    var downloader: Downloader!
+    private var directory: String?
+
+    override func setUpWithError() throws {
+        continueAfterFailure = false
+        try open { _ in }
+    }
+
+    override func tearDownWithError() throws {
+        downloader.destroy()
+        store.cache.close()
+        if let directory { try FileManager.default.removeItem(atPath: directory) }
+    }
+
+    /// With another cache, or settings of its own.
+    func open(onDisk: Bool = false, _ change: (inout DownloaderConfiguration) -> Void) throws {
+        downloader?.destroy()
+        if store == nil || onDisk {
+            var cache = CacheConfiguration()
+            cache.maximumMemoryBytes = onDisk ? 0 : 32 << 20
+            cache.maximumImageBytes = 32 << 20
+            if onDisk {
+                directory = NSTemporaryDirectory() + "imgdl-caching-\(UUID().uuidString)"
+                cache.directory = directory
+            }
+            store?.cache.close()
+            store = HoldingStore(try Cache(cache, clock: clock) { _ in })
+        }
+        var configuration = DownloaderConfiguration(userAgent: "test")
+        configuration.store = store
+        configuration.defaults.cacheMode = .use
+        change(&configuration)
+        let ports = DownloaderPorts(codec: codec, clock: clock) { [network] (_, loop, events) throws(Failure) in
+            network.open(loop, events)
+        }
+        downloader = try Downloader(configuration, ports: ports, executor: nil)
+    }
+
+    // MARK: Requests
+
+    func start(
+        _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
+        hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
+        credential: Credential? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in }
+    ) throws -> Heard {
+        let request = TransferRequest(
+            url: testURL("https://a.example" + path), method: method, fields: fields,
+            followsRedirects: followsRedirects, credential: credential, usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
+        var options = SubscriberOptions()
+        options.decode = nil
+        options.wantsBody = true
+        options.events = .all
+        change(&options)
+        let heard = Heard()
+        try downloader.download(request, options, executor: InlineExecutor.shared, sink: heard) {
+            heard.subscription = $0
+        }
+        return heard
+    }
+
+    @discardableResult
+    func end(_ heard: Heard, file: StaticString = #filePath, line: UInt = #line) throws -> DownloadResult {
+        return try XCTUnwrap(heard.wait(), "no end; heard \(heard.log)", file: file, line: line)
+    }
+
+    /// Asks and waits.
+    func get(
+        _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
+        hooks: (any Hooks)? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in },
+        file: StaticString = #filePath, line: UInt = #line
+    ) throws -> DownloadResult {
+        let heard = try start(path, mode, method: method, fields: fields, hooks: hooks, change)
+        return try end(heard, file: file, line: line)
+    }
+}
+
+extension DownloadResult {
+    var outcome: CacheOutcome? { response?.head.outcome }
+    var bytes: [UInt8]? { body.map { $0.withBytes { [UInt8]($0) } } }
+    func field(_ name: String) -> String? { response?.head.fields.first(named: name) }
+}
+
+func testURL(_ text: String) -> ParsedURL {
+    let scheme = String(text.prefix { $0 != ":" })
+    let host = String(text.dropFirst(scheme.count + 3).prefix { $0 != "/" })
+    return ParsedURL(
+        canonical: text, scheme: scheme, host: host, port: scheme == "https" ? 443 : 80, user: nil, password: nil,
+        redacted: text)
+}
+
+/// Everything one request was told.
+final class Heard: EventSink, @unchecked Sendable {
+    private let lock = Lock()
+    private var events: [String] = []
+    private var terminal: DownloadResult?
+    var subscription: Subscription!
+    private let changed: Condition
+
+    init() { changed = Condition(lock) }
+
+    /// Until the end.
+    func wait() -> DownloadResult? {
+        let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
+        return lock.withLock {
+            while terminal == nil { if !changed.wait(until: limit) { return nil } }
+            return terminal
+        }
+    }
+
+    func deliver(_ event: DownloadEvent) {
+        lock.withLock {
+            switch event {
+            case .started: events.append("started")
+            case .response(let response, _): events.append("response \(response.head.status)")
+            case .header: events.append("header")
+            case .progress(let progress): events.append("progress \(progress.received)/\(progress.expected)")
+            case .partial: events.append("partial")
+            case .terminal(let result):
+                events.append("terminal \(result.code)")
+                terminal = result
+                changed.broadcast()
+            }
+        }
+    }
+
+    func close() {}
+
+    var result: DownloadResult? { lock.withLock { terminal } }
+    var log: [String] { lock.withLock { events } }
+}
+
+final class StandingClock: Clock, @unchecked Sendable {
+    private let lock = Lock()
+    private var instant = Instant(nanoseconds: 1_000_000_000)
+    private var seconds: Int64 = 1_800_000_000
+
+    func now() -> Instant { lock.withLock { instant } }
+    func wallTime() -> Int64 { lock.withLock { seconds } }
+
+    func pass(seconds passed: Int64) {
+        lock.withLock {
+            seconds += passed
+            instant.nanoseconds += passed * 1_000_000_000
+        }
+    }
+
+    func pass(milliseconds passed: Int64) { lock.withLock { instant.nanoseconds += passed * 1_000_000 } }
+}

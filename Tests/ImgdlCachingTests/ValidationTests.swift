@@ -1,0 +1,280 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// What is stale (RFC 9111 section 4.3, RFC 5861), and what others make of what is stored.
+final class ValidationTests: CachingTestCase {
+    private let bytes = [UInt8]((0..<2500).map { UInt8(truncatingIfNeeded: $0 * 7) })
+
+    /// 304 for the tag it was told, else the body.
+    private func serve(_ tag: String, _ fields: [(String, String)], _ body: [UInt8]? = nil) {
+        let body = body ?? bytes
+        network.answers { request in
+            let fields = [("ETag", tag)] + fields
+            return request.fields.first(named: "If-None-Match") == tag ? Reply(304, fields) : Reply(200, fields, body)
+        }
+    }
+
+    func testAStaleResponseThatIsStillGoodIsPlayed() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60"), ("X-Round", "1")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        serve("\"1\"", [("Cache-Control", "max-age=60"), ("X-Round", "2")])
+        let heard = try start("/a")
+        let result = try end(heard)
+        XCTAssertEqual(result.outcome, .validated)
+        XCTAssertEqual(result.bytes, bytes)
+        XCTAssertEqual(result.response?.head.status, 200)
+        XCTAssertEqual(result.field("X-Round"), "2")
+        XCTAssertEqual(heard.log.filter { !$0.hasPrefix("progress") }, ["started", "response 200", "terminal ok"])
+        clock.pass(seconds: 59)
+        let fresh = try get("/a")
+        XCTAssertEqual(fresh.outcome, .hit)
+        XCTAssertEqual(fresh.field("X-Round"), "2")
+        XCTAssertEqual(network.count, 2)
+    }
+
+    func testAStaleResponseThatHasChangedIsReplaced() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        serve("\"2\"", [("Cache-Control", "max-age=60")], [1, 2])
+        let result = try get("/a")
+        XCTAssertEqual(result.outcome, .network)
+        XCTAssertEqual(result.bytes, [1, 2])
+        XCTAssertEqual(try get("/a").bytes, [1, 2])
+        XCTAssertEqual(network.count, 2)
+    }
+
+    /// The entry goes while the server is asked: it is asked again without a condition, and no retry is used.
+    func testWhatIsGoneWhenItsTimeComesIsAskedForAgain() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        network.answers { _ in nil }
+        let heard = try start("/a")
+        let exchange = try network.exchange(1)
+        store.remove(key: "https://a.example/a")
+        exchange.answer(Reply(304, [("ETag", "\"1\"")]))
+        let second = try network.exchange(2)
+        XCTAssertNil(second.field("If-None-Match"))
+        second.answer(Reply(200, [], [5]))
+        XCTAssertEqual(try end(heard).bytes, [5])
+        XCTAssertEqual(heard.result?.metrics.retries, 0)
+    }
+
+    /// Section 4.3.4: a 304 about something else says nothing.
+    func testA304OfAnotherResponseIsAskedAgain() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        network.answers { request in
+            let isConditional = request.fields.first(named: "If-None-Match") != nil
+            return isConditional ? Reply(304, [("ETag", "\"other\"")]) : Reply(200, [], [5])
+        }
+        XCTAssertEqual(try get("/a").bytes, [5])
+        XCTAssertEqual(network.count, 3)
+    }
+
+    /// The condition is sent again with the credential.
+    func testAChallengeDoesNotLoseTheCondition() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        let hooks = TestHooks([.authenticate])
+        hooks.credential = { _ in .replaced(Credential(user: "u", password: "p")) }
+        _ = try get("/a", hooks: hooks)
+        clock.pass(seconds: 61)
+        network.answers { request in request.credential == nil ? Reply(401) : Reply(304, [("ETag", "\"1\"")]) }
+        let result = try get("/a", hooks: hooks)
+        XCTAssertEqual(result.outcome, .validated)
+        XCTAssertEqual(result.bytes, bytes)
+        XCTAssertEqual(network.last.fields.first(named: "If-None-Match"), "\"1\"")
+    }
+
+    /// Features B18: the caller's own condition is the caller's.
+    func testTheCallersConditionIsAnsweredWithNotModified() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60"), ("X-Kept", "1")])
+        let condition = [HeaderField("If-None-Match", "\"1\"")]
+        let fromServer = try get("/a", fields: condition)
+        XCTAssertEqual(fromServer.code, .notModified)
+        _ = try get("/a")
+        let fromCache = try get("/a", fields: condition)
+        XCTAssertEqual(fromCache.code, .notModified)
+        XCTAssertEqual(fromCache.field("X-Kept"), "1")
+        XCTAssertEqual(fromCache.response?.head.status, 304)
+        XCTAssertEqual(network.count, 2)
+        clock.pass(seconds: 61)
+        XCTAssertEqual(try get("/a", fields: condition).code, .notModified)
+        XCTAssertEqual(network.count, 3)
+    }
+
+    func testARangeOfWhatIsStored() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        let part = try get("/a", fields: [HeaderField("Range", "bytes=10-1999")])
+        XCTAssertEqual(part.response?.head.status, 206)
+        XCTAssertEqual(part.bytes, Array(bytes[10...1999]))
+        XCTAssertEqual(network.count, 1)
+    }
+
+    // MARK: RFC 5861
+
+    func testStaleWhileRevalidateAnswersAtOnceAndValidatesOnce() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in nil }
+        for _ in 0..<3 {
+            let result = try get("/a")
+            XCTAssertEqual(result.outcome, .stale)
+            XCTAssertEqual(result.bytes, bytes)
+        }
+        let background = try network.exchange(1)
+        XCTAssertEqual(background.request.priority, .low)
+        XCTAssertEqual(background.field("If-None-Match"), "\"1\"")
+        XCTAssertEqual(network.count, 2, "one at a time")
+        background.answer(Reply(304, [("ETag", "\"1\""), ("Cache-Control", "max-age=60")]))
+        // What comes later to the engine comes after it.
+        network.answers { _ in Reply(200, [], [1]) }
+        _ = try get("/other")
+        XCTAssertEqual(try get("/a").outcome, .hit)
+        XCTAssertEqual(network.count, 3)
+    }
+
+    func testABackgroundTransferHoldsUpNoShutdown() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-while-revalidate=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in nil }
+        _ = try get("/a")
+        _ = try network.exchange(1)
+        let isOver = expectation(description: "shut down")
+        downloader.shutDown(cancelling: false) { isOver.fulfill() }
+        wait(for: [isOver], timeout: 20)
+        XCTAssertEqual(network.cancelled, 1)
+    }
+
+    func testStaleIfError() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-if-error=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in Reply(503, [], [1, 2, 3]) }
+        let instead = try get("/a")
+        XCTAssertEqual(instead.outcome, .stale)
+        XCTAssertEqual(instead.bytes, bytes)
+        network.answers { _ in .failed(.connectFailed) }
+        XCTAssertEqual(try get("/a").outcome, .stale)
+        clock.pass(seconds: 1000)
+        XCTAssertEqual(try get("/a").code, .connectFailed)
+        network.answers { _ in Reply(503) }
+        XCTAssertEqual(try get("/a").code, .invalidStatus)
+        XCTAssertEqual(network.count, 5)
+    }
+
+    /// A connection that comes to nothing in time is none.
+    func testStaleIfTheServerDoesNotAnswerInTime() throws {
+        try open { $0.limits.connectTimeout = 1 }
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-if-error=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in nil }
+        let heard = try start("/a")
+        _ = try network.exchange(1)
+        clock.pass(milliseconds: 2_000)
+        downloader.setMaximumConcurrent(7)
+        XCTAssertEqual(try end(heard).outcome, .stale)
+    }
+
+    func testRetriesComeBeforeWhatIsStale() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60, stale-if-error=600")])
+        _ = try get("/a")
+        clock.pass(seconds: 100)
+        network.answers { _ in .failed(.connectionLost) }
+        let result = try get("/a") {
+            $0.retry.count = 2
+            $0.retry.base = 0
+        }
+        XCTAssertEqual(result.outcome, .stale)
+        XCTAssertEqual(network.count, 4)
+    }
+
+    // MARK: IgnoreCachedResponse (features O3)
+
+    func testWhatHasNotChangedIsNotModified() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        func look(_ mode: CacheMode = .use) throws -> ErrorCode {
+            try get("/a", mode) {
+                $0.ignoresCached = true
+                $0.decode = DecodeOptions()
+                $0.events = []
+            }.code
+        }
+        XCTAssertEqual(try look(), .notModified, "a hit")
+        clock.pass(seconds: 61)
+        XCTAssertEqual(try look(), .notModified, "a 304")
+        network.answers { [bytes] _ in Reply(200, [("ETag", "\"2\""), ("Cache-Control", "max-age=60")], bytes) }
+        XCTAssertEqual(try look(.reload), .notModified, "the same bytes")
+        clock.pass(seconds: 61)
+        XCTAssertEqual(try look(), .notModified, "the same bytes after a condition")
+        XCTAssertEqual(codec.decoderCount, 0, "nothing is decoded")
+        network.answers { _ in Reply(200, [("Cache-Control", "max-age=60")], [1, 2, 3]) }
+        XCTAssertEqual(try look(.reload), .ok)
+        let changed = [UInt8](repeating: 9, count: 3)
+        network.answers { _ in Reply(200, [("Cache-Control", "max-age=60")], changed) }
+        XCTAssertEqual(try look(.reload), .ok, "as long, and different")
+        XCTAssertEqual(try get("/a").bytes, changed)
+    }
+
+    func testOthersOfTheSameTransferGetWhatHasNotChanged() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        store.hold()
+        let ignoring = try start("/a") { $0.ignoresCached = true }
+        XCTAssertTrue(store.waitUntilHeld(1))
+        let other = try start("/a")
+        // The engine has heard of it before the answer comes.
+        downloader.setMaximumConcurrent(7)
+        let marker = try start("/marker")
+        XCTAssertTrue(store.waitUntilHeld(2))
+        store.release()
+        XCTAssertEqual(try end(ignoring).code, .notModified)
+        XCTAssertEqual(try end(other).code, .ok)
+        XCTAssertTrue(other.result?.bytes == bytes)
+        try end(marker)
+    }
+
+    // MARK: Other methods
+
+    /// Section 4.4.
+    func testUnsafeMethodsInvalidate() throws {
+        func fill() throws {
+            network.answers { _ in Reply(200, [("Cache-Control", "max-age=600")], [1]) }
+            for path in ["/a", "/b", "/c", "/d"] { _ = try get(path, .reload) }
+        }
+        try fill()
+        network.answers { _ in
+            Reply(200, [("Location", "/b"), ("Content-Location", "https://a.example/c")])
+        }
+        _ = try get("/a", .off, method: "POST")
+        XCTAssertEqual(try get("/d", .only).outcome, .hit)
+        for path in ["/a", "/b", "/c"] { XCTAssertEqual(try get(path, .only).code, .notCached, path) }
+        try fill()
+        network.answers { _ in Reply(500, [("Location", "/b")]) }
+        _ = try get("/a", method: "DELETE")
+        for path in ["/a", "/b"] { XCTAssertEqual(try get(path, .only).outcome, .hit, "an error changes nothing") }
+        network.answers { _ in Reply(200, [("Location", "https://elsewhere.example/b")]) }
+        _ = try get("/a", method: "PUT")
+        XCTAssertEqual(try get("/a", .only).code, .notCached)
+    }
+
+    /// Section 4.3.5.
+    func testAHEADFreshensWhatIsStored() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        XCTAssertEqual(try get("/a", method: "HEAD").outcome, .network)
+        XCTAssertEqual(try get("/a").outcome, .hit)
+        XCTAssertEqual(try get("/a", method: "HEAD").outcome, .hit)
+        XCTAssertEqual(network.count, 2)
+    }
+}
