@@ -13,6 +13,7 @@
  *   5  Decoding              12  Batches
  *   6  Executors             13  Observing
  *   7  Events                14  Plug-ins: own codecs, own schemes
+ *                            15  The HTTP cache
  *
  * The shortest program:
  *
@@ -56,10 +57,11 @@ extern "C" {
  * Names      imgdl_noun_verb for functions, imgdl_noun for types, IMGDL_NOUN_VALUE for constants.
  *
  * Handles    imgdl_downloader, imgdl_token, imgdl_executor, imgdl_decoder, imgdl_image, imgdl_data, imgdl_hooks,
- *            imgdl_continuation, imgdl_batch, imgdl_coder and imgdl_transfer are opaque. The pointer is a ticket that
- *            is looked up, never an address: do not dereference or compare its bits. NULL, a released handle and one of another type give IMGDL_ERROR_INVALID_HANDLE (getters: 0 or NULL), never
- *            damage. A function that gives a handle gives one reference; each reference is given back with the type's
- *            _release. Handles may be released in any order, parents first too, in any thread, inside callbacks.
+ *            imgdl_continuation, imgdl_batch, imgdl_coder, imgdl_transfer and imgdl_cache are opaque. The pointer is a
+ *            ticket that is looked up, never an address: do not dereference or compare its bits. NULL, a released handle
+ *            and one of another type give IMGDL_ERROR_INVALID_HANDLE (getters: 0 or NULL), never damage. A function that
+ *            gives a handle gives one reference; each reference is given back with the type's _release. Handles may be
+ *            released in any order, parents first too, in any thread, inside callbacks.
  *
  * Results    A function that can fail returns imgdl_status: IMGDL_OK (0) or an IMGDL_ERROR_ number. Out-parameters come
  *            last, may be NULL where the text says so, and are written only on success unless the text says otherwise.
@@ -75,15 +77,16 @@ extern "C" {
  *
  * Threads    Every function may be called from any thread, also inside callbacks; where "one at a time" is said, calls
  *            on that one handle must not overlap. No call waits for the network except those with "wait" in their
- *            name and imgdl_downloader_destroy; those answer IMGDL_ERROR_WOULD_DEADLOCK where they would wait for the
- *            thread that they are on. No lock is held while your code runs.
+ *            name and imgdl_downloader_destroy, none for the disk except imgdl_cache_…; those answer
+ *            IMGDL_ERROR_WOULD_DEADLOCK where they would wait for the thread that they are on. No lock is held while
+ *            your code runs.
  *
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
- *            downloader. Proxies and CA files follow curl's environment variables unless configured. exit() with
- *            downloads running is fine; their callbacks do not come any more. After fork(), handles of downloaders,
- *            tokens and executors made before answer IMGDL_ERROR_FORKED in the child and can be released; images and
- *            bodies stay usable; new downloaders work.
+ *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured. exit()
+ *            with downloads running is fine: their callbacks do not come any more, and caches are written out. After
+ *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
+ *            child and can be released; images and bodies stay usable; new downloaders and caches work.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */
@@ -97,6 +100,7 @@ typedef struct imgdl_continuation imgdl_continuation; /* a hook's question, unti
 typedef struct imgdl_batch imgdl_batch;           /* many requests with one progress                              */
 typedef struct imgdl_coder imgdl_coder;           /* a codec of yours                                             */
 typedef struct imgdl_transfer imgdl_transfer;     /* a transfer that a scheme of yours runs                       */
+typedef struct imgdl_cache imgdl_cache;           /* responses kept for the next time                             */
 
 typedef int32_t imgdl_status; /* IMGDL_OK or IMGDL_ERROR_… */
 
@@ -525,6 +529,18 @@ typedef struct imgdl_hop {
 
 typedef struct imgdl_metrics imgdl_metrics;
 
+/* Where a response is from (section 15). */
+typedef uint32_t imgdl_cache_outcome;
+enum {
+    IMGDL_CACHE_OUTCOME_NETWORK = 0,   /* from the server                                                             */
+    IMGDL_CACHE_OUTCOME_HIT = 1,       /* stored, and fresh                                                           */
+    IMGDL_CACHE_OUTCOME_VALIDATED = 2, /* stored; the server said that it is still good                               */
+    IMGDL_CACHE_OUTCOME_STALE = 3,     /* stored, and stale: allowed by max-stale, stale-while-revalidate,            */
+                                       /* stale-if-error or IMGDL_CACHE_ONLY                                          */
+    IMGDL_CACHE_OUTCOME_RESUMED = 4,   /* its beginning was kept of a transfer that had broken off                    */
+    IMGDL_CACHE_OUTCOME_FORCE32 = 0x7FFFFFFF
+};
+
 /* What a server answered. */
 typedef struct imgdl_response {
     uint32_t struct_size;
@@ -539,6 +555,8 @@ typedef struct imgdl_response {
     /* since 1.1 */
     const imgdl_hop *hops;       /* redirect_count of them, in order                                                */
     const char *content_type;    /* its media type in lower case, without parameters; "" when there is none         */
+    imgdl_cache_outcome cache_outcome; /* IMGDL_CACHE_OUTCOME_…                                                      */
+    uint32_t reserved;
 } imgdl_response;                /* end of 1.1 */
 
 typedef struct imgdl_event {
@@ -594,7 +612,24 @@ enum {
     /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
     IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
     /* Response, hops and redirects show URLs with the values of their queries: may be secrets of signed URLs. */
-    IMGDL_REQUEST_FULL_URLS = 1u << 9
+    IMGDL_REQUEST_FULL_URLS = 1u << 9,
+    /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
+     * began, ends with IMGDL_ERROR_NOT_MODIFIED. Without effect where the cache is not used. */
+    IMGDL_REQUEST_IGNORE_CACHED = 1u << 10
+};
+
+/* How a request uses the cache of its downloader (section 15). Where there is none, ONLY is IMGDL_ERROR_NOT_CACHED, and
+ * the others are as OFF. */
+typedef uint32_t imgdl_cache_mode;
+enum {
+    IMGDL_CACHE_DEFAULT = 0, /* as the downloader's config says; there it is OFF                                      */
+    IMGDL_CACHE_OFF = 1,     /* neither read nor written                                                              */
+    IMGDL_CACHE_USE = 2,     /* as RFC 9111 says: what is fresh answers without the network, what is stale is         */
+                             /* validated                                                                             */
+    IMGDL_CACHE_RELOAD = 3,  /* from the server, whatever is stored; the answer is stored                             */
+    IMGDL_CACHE_ONLY = 4,    /* what is stored, however old; else IMGDL_ERROR_NOT_CACHED. Nothing is sent             */
+    IMGDL_CACHE_REFRESH = 5, /* validated with the server, also where it is fresh                                     */
+    IMGDL_CACHE_FORCE32 = 0x7FFFFFFF
 };
 
 /* The first and the last status of a range that is a success, such as 200 and 299. */
@@ -650,6 +685,8 @@ typedef struct imgdl_request {
     const char *pinned_public_key;       /* "sha256//BASE64", several with ; between them                            */
     imgdl_hooks *hooks;                  /* in place of the downloader's; section 9                                  */
     double scale_factor;                 /* 0: as the URL says (@2x), else 1                                         */
+    imgdl_cache_mode cache_mode;         /* IMGDL_CACHE_…                                                            */
+    uint32_t reserved2;
 } imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -731,8 +768,9 @@ IMGDL_API imgdl_status imgdl_continue_refused(imgdl_continuation *next, imgdl_st
  * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, hooks and redirect flags. What is not about
- * the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events, executor.
+ * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, hooks, redirect flags and cache mode. What
+ * is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events,
+ * executor.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
@@ -753,7 +791,10 @@ enum {
     /* file: URLs, and data: URLs; never as the target of a redirect. A file that is not there answers 404; one that may not
      * be read, a folder, a pipe and a device answer 403. */
     IMGDL_CONFIG_ALLOW_FILE_URLS = 1u << 1,
-    IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2
+    IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2,
+    /* A transfer whose last request is cancelled goes on into the cache when its rest would take less time than the server
+     * took to answer. */
+    IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3
 };
 
 typedef struct imgdl_config {
@@ -794,6 +835,9 @@ typedef struct imgdl_config {
     size_t accepted_type_count;
     double progress_interval;     /* 0 to 1: this part of the whole must come between two PROGRESS; the last is      */
                                   /* always told, and all where the whole is unknown                                 */
+    imgdl_cache *cache;           /* NULL: none. Several downloaders may have the same                               */
+    imgdl_cache_mode cache_mode;  /* of requests that say DEFAULT; 0 is IMGDL_CACHE_OFF                              */
+    uint32_t reserved2;
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -801,9 +845,9 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor), INVALID_HEADER (user_agent),
- *  INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy), INVALID_URL (proxy),
- *  OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache), FORKED (these),
+ *  INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy),
+ *  INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
@@ -964,11 +1008,11 @@ IMGDL_API void imgdl_token_release(imgdl_token *token);
 /* ------------------------------------------------------------------------------------------------------------------
  * 12  Batches
  *
- * A list of requests with one progress: prefetching for a list that scrolls, or a set of files. A batch keeps few of its
- * requests going at a time, at low priority, so that others come first. It holds what it has not asked for yet itself:
- * imgdl_downloader_current_count does not count that, imgdl_downloader_wait_idle waits for it too. With
- * imgdl_downloader_cancel_all every batch is cancelled. When the downloader is shut down, destroyed or released, what a
- * batch has not asked for ends with CANCELLED; IMGDL_SHUTDOWN_FINISH and release let run what it has.
+ * A list of requests with one progress: prefetching for a list that scrolls, filling a cache (section 15), or a set of
+ * files. A batch keeps few of its requests going at a time, at low priority, so that others come first. It holds what it
+ * has not asked for yet itself: imgdl_downloader_current_count does not count that, imgdl_downloader_wait_idle waits for
+ * it too. With imgdl_downloader_cancel_all every batch is cancelled. When the downloader is shut down, destroyed or
+ * released, what a batch has not asked for ends with CANCELLED; IMGDL_SHUTDOWN_FINISH and release let run what it has.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_batch_progress {
@@ -997,7 +1041,7 @@ typedef struct imgdl_batch_options {
 IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t struct_size);
 
 /** Asks for all of them. Each request is one of imgdl_download with its own callback, flags and executor (NULL callback: its
- *  result is dropped; to fill a cache ask for IMGDL_REQUEST_BODY).
+ *  result is dropped; to fill a cache without decoding ask for IMGDL_REQUEST_BODY, with IMGDL_CACHE_USE).
  *  Takes:   count requests, all of one struct_size, read and checked before return; one that is not valid refuses the
  *           batch as a whole, its number is in imgdl_last_error (requests[0] is the first). options, NULL for defaults.
  *  Gives:   *batch, one reference; may be NULL. Written before anything is called.
@@ -1190,6 +1234,164 @@ IMGDL_API imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void 
 IMGDL_API imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);
 /** Gives the handle back; without an end before it the transfer fails with CONNECTION_LOST. Since 1.1. */
 IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * 15  The HTTP cache
+ *
+ *     imgdl_cache_config options;
+ *     imgdl_cache *cache = NULL;
+ *     imgdl_cache_config_init(&options, sizeof options);
+ *     options.directory = "/home/me/.cache/viewer";
+ *     options.max_memory_bytes = 16u << 20;
+ *     imgdl_cache_open(&options, &cache);
+ *     config.cache = cache;                       // of imgdl_downloader_create
+ *     config.cache_mode = IMGDL_CACHE_USE;        // or of each request
+ *     imgdl_downloader_create(&config, &downloader);
+ *     imgdl_cache_release(cache);                 // the downloader holds it
+ *
+ * A private cache as RFC 9111 describes one: freshness, validation, Vary, heuristics, invalidation, Age, and RFC 5861's
+ * stale-while-revalidate and stale-if-error. Off unless a downloader is given one and a mode that uses it.
+ *
+ * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
+ *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too. Not stored:
+ *            no-store, answers to other methods, 206, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
+ *            and methods that are not known remove what is stored for their URL when they succeed.
+ * Secrets    What Vary makes depend on Cookie or Authorization is neither stored nor answered where the library makes these
+ *            fields itself (IMGDL_REQUEST_COOKIES, credentials). What came with credentials answers requests with the same
+ *            ones alone, unless the server says that it is public. Bodies, URLs and headers lie on the disk as they are,
+ *            readable to their user alone: fields with secrets that a Vary names are kept as digests.
+ * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
+ *            headers of a request are obeyed besides. A request with a modify_request hook looks into the cache when its
+ *            turn comes, after the hook; all others before they wait in the queue, and what is stored answers them
+ *            without a place in it. Where an answer came from, imgdl_response.cache_outcome tells.
+ * Resuming   What a transfer that broke off, or was cancelled, has received is kept, if its answer was a 200 with a strong
+ *            ETag (or a Last-Modified a minute older than its Date) and no Content-Encoding. The next request continues it
+ *            (Range, If-Range); its decoder gets what is there at once. A server that does not go along costs no retry.
+ * Processes  Any number of processes, caches and downloaders may use one directory at the same time; only the child of a
+ *            fork() does not get at one that was open then (UNWRITABLE). What is served was wholly written and has the
+ *            checksum that it was stored with, also after kill -9 or a full disk. A crash loses at most what was stored in
+ *            the last second, a power cut what was not flushed.
+ * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
+ *            requests with the same decode options, the same one for everybody.
+ * Limits     What was used least recently goes first, in the background; what has not been used for max_age_s, too. The
+ *            directory may hold more than max_bytes for a moment.
+ * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, and it
+ *            is tried again from time to time. A corrupt, foreign or newer index is moved aside, and begun anew.
+ * --------------------------------------------------------------------------------------------------------------- */
+
+#define IMGDL_DEFAULT_CACHE_BYTES 268435456u
+#define IMGDL_DEFAULT_CACHE_MEMORY_BYTES 33554432u
+
+/* Something the host may want to know of its cache. The library goes on. */
+enum {
+    IMGDL_CACHE_MOVED_ASIDE = 1, /* the index was corrupt, foreign or newer: it was renamed, and begun anew          */
+    IMGDL_CACHE_UNWRITABLE = 2,  /* the disk is full, read-only or broken: nothing is stored until it works again    */
+    IMGDL_CACHE_WRITABLE = 3     /* it works again                                                                   */
+};
+
+typedef struct imgdl_cache_event {
+    uint32_t struct_size;
+    uint32_t kind;       /* IMGDL_CACHE_MOVED_ASIDE … */
+    const char *message; /* names the file and the cause; valid until the callback returns */
+} imgdl_cache_event;     /* end of 1.1 */
+
+typedef struct imgdl_cache_config {
+    uint32_t struct_size;
+    uint32_t reserved;
+    const char *directory;      /* made when it is not there, for this user alone. NULL: in memory alone            */
+    uint64_t max_bytes;         /* of bodies on disk; 0 is IMGDL_DEFAULT_CACHE_BYTES                                */
+    uint64_t max_memory_bytes;  /* of bodies in memory, as received; 0: none, and without a directory               */
+                                /* IMGDL_DEFAULT_CACHE_MEMORY_BYTES                                                 */
+    uint64_t max_image_bytes;   /* of decoded images; 0: none                                                       */
+    uint64_t max_partial_bytes; /* of bodies that broke off, within max_bytes (without a directory: within          */
+                                /* max_memory_bytes); 0: an eighth of that                                          */
+    int64_t max_age_s;          /* what has not been used or validated for so long is removed; 0: never for its age */
+    void (*callback)(const imgdl_cache_event *event, void *user_data); /* on a thread of the cache; may be NULL     */
+    imgdl_destructor destructor; /* of user_data; may be NULL                                                       */
+    void *user_data;
+} imgdl_cache_config;            /* end of 1.1 */
+
+/** Fills *config with defaults. Since 1.1. */
+IMGDL_API void imgdl_cache_config_init(imgdl_cache_config *config, size_t struct_size);
+
+/** Opens a cache, or makes it. Waits for no other process for long. A directory that cannot be used is no error but an
+ *  UNWRITABLE event, and nothing is stored on disk.
+ *  Takes:   config, NULL for defaults.
+ *  Gives:   *cache, one reference.
+ *  Calls:   callback, also before the return, until the cache is closed or process exits; then the destructor, once. When
+ *           an error is returned only the destructor is called, before the return.
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (an empty directory, a negative age, a size above INT64_MAX), UNSUPPORTED_OPTION,
+ *           OUT_OF_MEMORY (threads, descriptors).
+ *  Since:   1.1 */
+IMGDL_API imgdl_status imgdl_cache_open(const imgdl_cache_config *config, imgdl_cache **cache);
+
+/** Another reference, and the same handle; NULL for an invalid one. Since 1.1. */
+IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
+
+/** Gives a reference back; NULL and stale handles are ignored. Downloaders hold their caches, too. The last one writes what
+ *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. Since 1.1. */
+IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
+
+/* What is stored for a URL. Times are seconds since 1970. */
+typedef struct imgdl_cache_entry {
+    uint32_t struct_size;
+    int32_t status;      /* such as 200                                                                             */
+    int64_t body_bytes;  /* that are stored, Content-Encoding undone                                                */
+    int64_t stored_s;    /* when                                                                                    */
+    int64_t used_s;      /* used or validated for the last time                                                     */
+    int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many                  */
+    int32_t is_complete; /* 0: the beginning of a body that broke off                                               */
+    uint32_t reserved;
+} imgdl_cache_entry;     /* end of 1.1 */
+
+/** Fills *entry with zeros and its size. Since 1.1. */
+IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_size);
+
+/* The functions below wait for the disk, never for the network. What an earlier download has stored they see, from its
+ * terminal event on, the beginning of a cancelled one soon after. Inside the cache's own callback they answer
+ * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment, user and password. All of them return IMGDL_OK,
+ * INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
+
+/** The newest that is stored for url, whatever its Vary says. Gives: *entry (struct_size set by imgdl_cache_entry_init).
+ *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);
+
+/** Removes everything that is stored for url; when there is nothing, that is no error. Returns besides: INVALID_URL,
+ *  UNSUPPORTED_SCHEME. Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
+
+/** Removes what has not been used or validated for age_s seconds. Returns besides: INVALID_ARGUMENT (negative).
+ *  Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
+
+/** Removes everything. A download that is being stored meanwhile may remain. Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_clear(imgdl_cache *cache);
+
+/** Writes what has been stored so far to the disk for good: a power cut loses none of it. Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_flush(imgdl_cache *cache);
+
+typedef struct imgdl_cache_stats {
+    uint32_t struct_size;
+    int32_t is_writable;                             /* 0: in memory alone, or see IMGDL_CACHE_UNWRITABLE           */
+    uint64_t entries, bytes;                         /* on disk, those of all processes: once they are written,     */
+                                                     /* see imgdl_cache_flush                                       */
+    uint64_t partial_entries, partial_bytes;         /* bodies that broke off                                       */
+    uint64_t memory_entries, memory_bytes;           /* bodies in memory                                            */
+    uint64_t image_entries, image_bytes;             /* decoded images                                              */
+    /* Look-ups since it was opened, by this process; each is one of these. */
+    uint64_t hits, memory_hits, image_hits;          /* fresh: read from disk, from memory, as a decoded image      */
+    uint64_t validated, stale, misses, resumed;
+    /* Likewise. */
+    uint64_t stored, evicted;
+    uint64_t damaged;                                /* checksum or length wrong, or file gone: removed             */
+} imgdl_cache_stats;                                 /* end of 1.1 */
+
+/** Fills *stats with zeros and its size. Since 1.1. */
+IMGDL_API void imgdl_cache_stats_init(imgdl_cache_stats *stats, size_t struct_size);
+
+/** Fills *stats. Returns besides: INVALID_ARGUMENT, UNSUPPORTED_OPTION. Since 1.1. */
+IMGDL_API imgdl_status imgdl_cache_statistics(imgdl_cache *cache, imgdl_cache_stats *stats);
 
 #ifdef __cplusplus
 }

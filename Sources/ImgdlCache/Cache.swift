@@ -11,6 +11,8 @@ package final class Cache: Store, @unchecked Sendable {
     let imageTier: ImageTier?
     /// nil: in memory alone.
     let disk: DiskStore?
+    /// Lives as long as the cache does, whether or not there is anything to tell.
+    private let events: @Sendable (CacheEvent) -> Void
     private let generation = ProcessGeneration.current
     private let lock = Lock()
     private var numbers = EntryNumbers()
@@ -35,6 +37,7 @@ package final class Cache: Store, @unchecked Sendable {
         }
         self.configuration = configuration
         self.clock = clock
+        self.events = events
         memory = MemoryTier(
             maximumBytes: configuration.maximumMemoryBytes, maximumPartialBytes: configuration.maximumPartialBytes,
             maximumAge: configuration.maximumAge)
@@ -51,7 +54,7 @@ package final class Cache: Store, @unchecked Sendable {
     }
 
     deinit {
-        if !isForked { disk?.close() }
+        if !isForked, markClosed() { disk?.close() }
     }
 
     var isForked: Bool { generation != ProcessGeneration.current }

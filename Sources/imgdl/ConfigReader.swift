@@ -1,5 +1,6 @@
 import CImgdl
 import Glibc
+import ImgdlCache
 import ImgdlCore
 
 let configSize1 = 56
@@ -14,10 +15,13 @@ struct ConfigReader {
     init(_ source: UnsafePointer<imgdl_config>?) throws(Failure) {
         guard source != nil else { return }
         let config = try SizedStruct.read(source, version1: configSize1)
-        guard config.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_config.reserved is not 0") }
+        guard config.reserved == 0, config.reserved2 == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_config.reserved or reserved2 is not 0")
+        }
         try readLimits(config)
         try readTransport(config)
         try readDefaults(config)
+        try readCache(config)
         guard config.decode_threads <= 256 else { throw Failure(.invalidArgument, "decode_threads is above 256") }
         configuration.decodeThreads = Int(config.decode_threads)
         if config.user_agent != nil {
@@ -48,7 +52,7 @@ struct ConfigReader {
 
     private mutating func readTransport(_ config: imgdl_config) throws(Failure) {
         let known = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
-            | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS)
+            | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) | UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE)
         guard config.flags & ~known == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.flags has a bit that this version does not know")
         }
@@ -72,6 +76,12 @@ struct ConfigReader {
         configuration.defaults.validation = try Validation(
             statuses: config.accepted_statuses, config.accepted_status_count, types: config.accepted_types,
             config.accepted_type_count)
+    }
+
+    private mutating func readCache(_ config: imgdl_config) throws(Failure) {
+        if config.cache != nil { configuration.store = try object(config.cache, .cache, as: Cache.self) }
+        configuration.defaults.cacheMode = try CacheMode(config.cache_mode, otherwise: .off)
+        configuration.finishesNearlyDone = config.flags & UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE) != 0
     }
 
     static func maximumConcurrent(_ value: UInt32) throws(Failure) -> Int {

@@ -3,12 +3,12 @@ import ImgdlCore
 
 /// What a handle is of.
 enum HandleKind: UInt8 {
-    case downloader, token, executor, decoder, image, data, hooks, continuation, batch, coder, transfer
+    case downloader, token, executor, decoder, image, data, hooks, continuation, batch, coder, transfer, cache
 
     /// Its objects belong to one process: after fork the child may only let go of them.
     var isProcessBound: Bool {
         switch self {
-        case .downloader, .token, .executor, .continuation, .batch, .transfer: true
+        case .downloader, .token, .executor, .continuation, .batch, .transfer, .cache: true
         case .decoder, .image, .data, .hooks, .coder: false
         }
     }

@@ -9,11 +9,17 @@ import ImgdlTransport
 enum Process {
     private static let lock = Lock()
     private static var live: [Live] = []
-    private static var isExitPrepared = false
+    private static var liveCaches: [LiveCache] = []
+    private static var downloadersEndAtExit = false
+    private static var cachesEndAtExit = false
     private static var shared: (handle: OpaquePointer, generation: Int)?
 
     private struct Live {
         weak var downloader: Downloader?
+    }
+
+    private struct LiveCache {
+        weak var cache: Cache?
     }
 
     static let codec = PluggableCodec()
@@ -37,13 +43,30 @@ enum Process {
         lock.withLock {
             live.removeAll { $0.downloader == nil }
             live.append(Live(downloader: downloader))
-            if !isExitPrepared {
-                isExitPrepared = true
+            if !downloadersEndAtExit {
+                downloadersEndAtExit = true
                 // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
                 atexit { Process.stopAll() }
             }
         }
         return downloader
+    }
+
+    /// Throws what making a cache does.
+    static func openCache(
+        _ configuration: CacheConfiguration, events: @escaping @Sendable (CacheEvent) -> Void
+    ) throws(Failure) -> Cache {
+        let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
+        lock.withLock {
+            liveCaches.removeAll { $0.cache == nil }
+            liveCaches.append(LiveCache(cache: cache))
+            if !cachesEndAtExit {
+                cachesEndAtExit = true
+                // Whichever handler is the first stops all, the downloaders before what they write to.
+                atexit { Process.stopAll() }
+            }
+        }
+        return cache
     }
 
     /// The handle of the shared downloader, with a reference for the caller.
@@ -86,7 +109,10 @@ enum Process {
         _ = InlineExecutor.shared
         _ = codec
         Cache.prepare()
-        lock.withLock { live.removeAll() }
+        lock.withLock {
+            live.removeAll()
+            liveCaches.removeAll()
+        }
         pthread_atfork(
             {
                 system_fork_prepare()
@@ -115,6 +141,7 @@ enum Process {
         for downloader in downloaders where downloader.processGeneration == ProcessGeneration.current {
             downloader.stopForExit()
         }
+        for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) { cache.close() }
     }
 }
 

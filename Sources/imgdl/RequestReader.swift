@@ -31,6 +31,7 @@ struct RequestReader {
         options.continuesInBackground = has(request, IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)
         options.retriesFailed = has(request, IMGDL_REQUEST_RETRY_FAILED)
         options.showsFullURLs = has(request, IMGDL_REQUEST_FULL_URLS)
+        options.ignoresCached = has(request, IMGDL_REQUEST_IGNORE_CACHED)
         let decode = try DecodeRequest(request.decode)
         options.decode = !options.wantsBody || has(request, IMGDL_REQUEST_DECODE) ? decode.options : nil
         options.salvages = decode.salvages
@@ -55,13 +56,15 @@ struct RequestReader {
     }
 
     private static func checkBits(_ request: imgdl_request) throws(Failure) {
-        guard request.flags < UInt32(IMGDL_REQUEST_FULL_URLS) << 1 else {
+        guard request.flags < UInt32(IMGDL_REQUEST_IGNORE_CACHED) << 1 else {
             throw Failure(.unsupportedOption, "imgdl_request.flags has a bit that this version does not know")
         }
         guard request.event_mask & ~EventMask.all.rawValue == 0 else {
             throw Failure(.unsupportedOption, "imgdl_request.event_mask has a bit that this version does not know")
         }
-        guard request.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_request.reserved is not 0") }
+        guard request.reserved == 0, request.reserved2 == 0 else {
+            throw Failure(.unsupportedOption, "imgdl_request.reserved or reserved2 is not 0")
+        }
     }
 
     private static func has(_ request: imgdl_request, _ flag: some BinaryInteger) -> Bool {
@@ -91,7 +94,8 @@ struct RequestReader {
             followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
             allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
             credential: try credential(request.user, request.password) ?? url.credential ?? defaults.credential,
-            usesCookies: has(request, IMGDL_REQUEST_COOKIES), tls: try tls(request, defaults.tls), hooks: hooks)
+            usesCookies: has(request, IMGDL_REQUEST_COOKIES), tls: try tls(request, defaults.tls),
+            cacheMode: try CacheMode(request.cache_mode, otherwise: defaults.cacheMode), hooks: hooks)
     }
 
     /// Each of the request's own in place of the downloader's; a client certificate and its key are one.

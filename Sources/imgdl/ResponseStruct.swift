@@ -26,7 +26,8 @@ final class ResponseStruct {
                 struct_size: UInt32(MemoryLayout<imgdl_response>.stride), status: response.head.status,
                 http_version: response.head.httpVersion, redirect_count: UInt32(clamping: response.hops.count),
                 content_length: response.head.contentLength ?? -1, url: url, headers: headers.pointer,
-                header_count: headers.count, hops: hops.baseAddress, content_type: contentType))
+                header_count: headers.count, hops: hops.baseAddress, content_type: contentType,
+                cache_outcome: response.head.outcome.rawValue, reserved: 0))
     }
 
     deinit {

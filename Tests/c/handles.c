@@ -301,13 +301,17 @@ _Static_assert(sizeof(imgdl_hooks_table) == 64, "imgdl_hooks_table");
 _Static_assert(sizeof(imgdl_coder_table) == 80, "imgdl_coder_table");
 _Static_assert(sizeof(imgdl_transport_table) == 40, "imgdl_transport_table");
 _Static_assert(sizeof(imgdl_observation) == 48, "imgdl_observation");
+_Static_assert(sizeof(imgdl_cache_event) == 16, "imgdl_cache_event");
+_Static_assert(sizeof(imgdl_cache_config) == 80, "imgdl_cache_config");
+_Static_assert(sizeof(imgdl_cache_entry) == 48, "imgdl_cache_entry");
+_Static_assert(sizeof(imgdl_cache_stats) == 152, "imgdl_cache_stats");
 #define GREW(type, first, size1, size2)                                                                                \
     _Static_assert(offsetof(type, first) == size1 && sizeof(type) == size2, #type)
 GREW(imgdl_decode_options, target_width, 24, 128);
-GREW(imgdl_response, hops, 48, 64);
+GREW(imgdl_response, hops, 48, 72);
 GREW(imgdl_event, content_type, 80, 112);
-GREW(imgdl_request, user, 120, 248);
-GREW(imgdl_config, flags, 56, 200);
+GREW(imgdl_request, user, 120, 256);
+GREW(imgdl_config, flags, 56, 216);
 GREW(imgdl_result, content_type, 48, 80);
 
 TEST("an init does nothing for a struct smaller than that of 1.0")
@@ -596,7 +600,8 @@ TEST("every code has its name and a sentence; unknown ones say so")
         CODE(IMGDL_ERROR_PROXY_FAILED), CODE(IMGDL_ERROR_TOO_MANY_REDIRECTS), CODE(IMGDL_ERROR_REDIRECT_REFUSED),
         CODE(IMGDL_ERROR_CONTENT_ENCODING), CODE(IMGDL_ERROR_BODY_LIMIT), CODE(IMGDL_ERROR_HEADER_LIMIT),
         CODE(IMGDL_ERROR_PIXEL_LIMIT), CODE(IMGDL_ERROR_FRAME_LIMIT), CODE(IMGDL_ERROR_BLACKLISTED),
-        CODE(IMGDL_ERROR_BACKGROUND_EXPIRED), CODE(IMGDL_ERROR_ADDRESS_REFUSED), CODE(IMGDL_ERROR_TLS_PIN)
+        CODE(IMGDL_ERROR_BACKGROUND_EXPIRED), CODE(IMGDL_ERROR_ADDRESS_REFUSED), CODE(IMGDL_ERROR_TLS_PIN),
+        CODE(IMGDL_ERROR_NOT_CACHED)
 #undef CODE
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {

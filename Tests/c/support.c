@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,6 +24,7 @@ const char *tls_ca_file;
 const char *program_folder;
 static char folder[4096];
 static char root[4200];
+static char scratch[4200];
 static char origin_base[256], tls_base[256];
 static pid_t children[2];
 static int child_inputs[2];
@@ -94,6 +96,20 @@ uint8_t *read_picture(const char *name, size_t *size)
     return bytes;
 }
 
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status, (void)kind, (void)place;
+    return remove(path);
+}
+
+char *new_folder(void)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/XXXXXX", scratch) < 0 || !mkdtemp(path))
+        give_up(scratch);
+    return path;
+}
+
 /* ---- The origins */
 
 /* Starts a program that says in its first line, after `words`, where it listens. It ends when its input does. */
@@ -132,6 +148,8 @@ void support_start(void)
     program_folder = folder;
     snprintf(root, sizeof root, "%s/pictures", folder);
     write_pictures();
+    snprintf(scratch, sizeof scratch, "%s/scratch-%d", folder, (int)getpid());
+    mkdir(scratch, 0777);
 
     static char origin[4400], peer[4400], ca_file[4400];
     snprintf(origin, sizeof origin, "%s/../bin/imgdl-origin", folder);
@@ -149,6 +167,7 @@ void support_stop(void)
         waitpid(children[i], NULL, 0);
     }
     unlink(tls_ca_file);
+    nftw(scratch, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static const char *join(const char *base, const char *format, va_list values)
@@ -427,6 +446,82 @@ imgdl_status download_and_wait(imgdl_downloader *downloader, const imgdl_request
         harness_abandon();
     check_ending(recorder);
     return recorder->code;
+}
+
+/* ---- The cache */
+
+uint64_t sum_of(const void *bytes, size_t length)
+{
+    uint64_t sum = 0xCBF29CE484222325;
+    for (size_t i = 0; i < length; i++)
+        sum = (sum ^ ((const uint8_t *)bytes)[i]) * 0x100000001B3;
+    return sum;
+}
+
+imgdl_cache *new_cache(const char *directory)
+{
+    imgdl_cache_config config;
+    imgdl_cache_config_init(&config, sizeof config);
+    config.directory = directory;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(imgdl_cache_open(&config, &cache));
+    return cache;
+}
+
+imgdl_downloader *new_caching_downloader(imgdl_cache *cache)
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.cache = cache;
+    config.cache_mode = IMGDL_CACHE_USE;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    return downloader;
+}
+
+struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request)
+{
+    imgdl_token *token = NULL;
+    REQUIRE_OK(imgdl_download(downloader, request, &token));
+    REQUIRE_OK(imgdl_token_wait(token, PATIENCE_MS));
+    imgdl_result result;
+    imgdl_result_init(&result, sizeof result);
+    REQUIRE_OK(imgdl_token_result(token, &result));
+    struct reply answer = {
+        .code = result.code,
+        .http_status = result.http_status,
+        .outcome = result.response ? result.response->cache_outcome : UINT32_MAX,
+        .length = imgdl_data_length(result.data),
+        .sum = sum_of(imgdl_data_bytes(result.data), imgdl_data_length(result.data)),
+        .width = imgdl_image_width(result.image),
+    };
+    imgdl_token_release(token);
+    return answer;
+}
+
+struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.cache_mode = mode;
+    request.flags = flags;
+    return ask_with(downloader, &request);
+}
+
+imgdl_cache_entry await_stored(imgdl_cache *cache, const char *url, int is_complete)
+{
+    imgdl_cache_entry entry;
+    imgdl_cache_entry_init(&entry, sizeof entry);
+    double end = seconds_now() + PATIENCE_MS / 1000.0;
+    while (imgdl_cache_query(cache, url, &entry) != IMGDL_OK || entry.is_complete < is_complete) {
+        if (seconds_now() > end) {
+            FAIL("%s is not stored after %d ms", url, (int)PATIENCE_MS);
+            harness_abandon();
+        }
+        sched_yield();
+    }
+    return entry;
 }
 
 void raise_flag(struct flag *flag)

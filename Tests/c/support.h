@@ -36,6 +36,9 @@ uint8_t *read_picture(const char *name, size_t *size);
 /* Another one. */
 void write_picture(const char *name, const void *bytes, size_t size);
 
+/* An empty folder of the test's own, which goes with the harness. Free it. */
+char *new_folder(void);
+
 /* ---- Recording */
 
 struct record {
@@ -91,6 +94,28 @@ imgdl_downloader *new_downloader(void);
 imgdl_downloader *new_downloader_with(uint32_t max_concurrent, imgdl_executor *executor);
 /* Downloads a URL, waits, and gives back the code; the request may be NULL. */
 imgdl_status download_and_wait(imgdl_downloader *downloader, const imgdl_request *request, struct recorder *recorder);
+
+/* ---- The cache */
+
+struct reply {
+    imgdl_status code;
+    int32_t http_status;
+    imgdl_cache_outcome outcome; /* UINT32_MAX: there was no response */
+    size_t length;               /* of the body, with IMGDL_REQUEST_BODY */
+    uint64_t sum;                /* of its bytes, as by sum_of */
+    uint32_t width;              /* of the picture, without */
+};
+
+uint64_t sum_of(const void *bytes, size_t length);
+/* Opens a cache in that folder, or in memory alone. */
+imgdl_cache *new_cache(const char *directory);
+/* With IMGDL_CACHE_USE for what says nothing else. */
+imgdl_downloader *new_caching_downloader(imgdl_cache *cache);
+/* Downloads a URL without a callback, and waits. */
+struct reply ask(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, imgdl_request_flags flags);
+struct reply ask_with(imgdl_downloader *downloader, const imgdl_request *request);
+/* Waits until something is stored, or the whole body. */
+imgdl_cache_entry await_stored(imgdl_cache *cache, const char *url, int is_complete);
 
 /* A flag that one thread raises and others wait for. */
 struct flag {

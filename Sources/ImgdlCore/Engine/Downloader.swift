@@ -258,6 +258,7 @@ package final class Downloader: @unchecked Sendable {
         outstanding.waitUntilNoneFromReaper()
         engineThread.join()
         workers.close()
+        engine.letGoOfStore()
         deliveryThread?.close()
         loop.close()
         loaders.close()

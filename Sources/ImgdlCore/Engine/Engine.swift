@@ -55,6 +55,9 @@ final class Engine {
         downloads.finishesNearlyDone = cache.finishesNearlyDone
     }
 
+    /// Once the thread has ended: whoever keeps the downloader keeps no cache open.
+    func letGoOfStore() { store = nil }
+
     /// Ends the thread as it stands, without a word to anybody: the process exits. Threads: any.
     func stop() {
         isStopped.store(true, ordering: .releasing)

@@ -17,6 +17,10 @@
         downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished)).wait()
         print(downloader.stats().total.quantile(0.95))
 
+    with imgdl.Cache("/home/me/.cache/viewer") as cache, imgdl.Downloader(cache=cache) as downloader:
+        image = downloader.download(url).result()
+        fresh = downloader.download(url, cache="refresh").result()
+
     image = imgdl.decode(open("picture.webp", "rb").read())
 
 The library is found at IMGDL_LIBRARY, in build/lib of the repository, or where the system has libimgdl.so.1.
@@ -24,6 +28,7 @@ The library is found at IMGDL_LIBRARY, in build/lib of the repository, or where 
 
 from ._native import imgdl_version_string as _version
 from .batch import Batch, BatchProgress
+from .cache import Cache, CacheEntry, CacheEvent, CacheStatistics
 from .coder import Coder, DecodeOptions, register_coder
 from .decode import Decoder, decode
 from .downloader import Downloader, get
@@ -55,6 +60,10 @@ __all__ = [
     "Batch",
     "BatchProgress",
     "Body",
+    "Cache",
+    "CacheEntry",
+    "CacheEvent",
+    "CacheStatistics",
     "Cancelled",
     "Code",
     "Coder",

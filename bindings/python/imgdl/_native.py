@@ -26,6 +26,7 @@ imgdl_continuation = c_void_p
 imgdl_batch = c_void_p
 imgdl_coder = c_void_p
 imgdl_transfer = c_void_p
+imgdl_cache = c_void_p
 
 # 2  Version
 
@@ -212,6 +213,15 @@ class imgdl_hop(Structure):
     _fields_ = [("url", c_char_p), ("status", c_int32), ("reserved", c_uint32)]
 
 
+imgdl_cache_outcome = c_uint32
+IMGDL_CACHE_OUTCOME_NETWORK = 0
+IMGDL_CACHE_OUTCOME_HIT = 1
+IMGDL_CACHE_OUTCOME_VALIDATED = 2
+IMGDL_CACHE_OUTCOME_STALE = 3
+IMGDL_CACHE_OUTCOME_RESUMED = 4
+IMGDL_CACHE_OUTCOME_FORCE32 = 0x7FFFFFFF
+
+
 class imgdl_response(Structure):
     _fields_ = [
         ("struct_size", c_uint32),
@@ -224,6 +234,8 @@ class imgdl_response(Structure):
         ("header_count", c_size_t),
         ("hops", POINTER(imgdl_hop)),
         ("content_type", c_char_p),
+        ("cache_outcome", imgdl_cache_outcome),
+        ("reserved", c_uint32),
     ]
 
 
@@ -294,6 +306,16 @@ IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1 << 6
 IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1 << 7
 IMGDL_REQUEST_RETRY_FAILED = 1 << 8
 IMGDL_REQUEST_FULL_URLS = 1 << 9
+IMGDL_REQUEST_IGNORE_CACHED = 1 << 10
+
+imgdl_cache_mode = c_uint32
+IMGDL_CACHE_DEFAULT = 0
+IMGDL_CACHE_OFF = 1
+IMGDL_CACHE_USE = 2
+IMGDL_CACHE_RELOAD = 3
+IMGDL_CACHE_ONLY = 4
+IMGDL_CACHE_REFRESH = 5
+IMGDL_CACHE_FORCE32 = 0x7FFFFFFF
 
 
 class imgdl_status_range(Structure):
@@ -345,6 +367,8 @@ class imgdl_request(Structure):
         ("pinned_public_key", c_char_p),
         ("hooks", imgdl_hooks),
         ("scale_factor", c_double),
+        ("cache_mode", imgdl_cache_mode),
+        ("reserved2", c_uint32),
     ]
 
 
@@ -391,6 +415,7 @@ imgdl_config_flags = c_uint32
 IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES = 1 << 0
 IMGDL_CONFIG_ALLOW_FILE_URLS = 1 << 1
 IMGDL_CONFIG_ALLOW_DATA_URLS = 1 << 2
+IMGDL_CONFIG_FINISH_NEARLY_DONE = 1 << 3
 
 
 class imgdl_config(Structure):
@@ -427,6 +452,9 @@ class imgdl_config(Structure):
         ("accepted_types", POINTER(c_char_p)),
         ("accepted_type_count", c_size_t),
         ("progress_interval", c_double),
+        ("cache", imgdl_cache),
+        ("cache_mode", imgdl_cache_mode),
+        ("reserved2", c_uint32),
     ]
 
 
@@ -575,6 +603,72 @@ class imgdl_transport_table(Structure):
         ("destructor", CFUNCTYPE(None, c_void_p)),
     ]
 
+
+# 15  The HTTP cache
+
+IMGDL_DEFAULT_CACHE_BYTES = 268435456
+IMGDL_DEFAULT_CACHE_MEMORY_BYTES = 33554432
+IMGDL_CACHE_MOVED_ASIDE = 1
+IMGDL_CACHE_UNWRITABLE = 2
+IMGDL_CACHE_WRITABLE = 3
+
+
+class imgdl_cache_event(Structure):
+    _fields_ = [("struct_size", c_uint32), ("kind", c_uint32), ("message", c_char_p)]
+
+
+class imgdl_cache_config(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("directory", c_char_p),
+        ("max_bytes", c_uint64),
+        ("max_memory_bytes", c_uint64),
+        ("max_image_bytes", c_uint64),
+        ("max_partial_bytes", c_uint64),
+        ("max_age_s", c_int64),
+        ("callback", CFUNCTYPE(None, POINTER(imgdl_cache_event), c_void_p)),
+        ("destructor", imgdl_destructor),
+        ("user_data", c_void_p),
+    ]
+
+
+class imgdl_cache_entry(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("status", c_int32),
+        ("body_bytes", c_int64),
+        ("stored_s", c_int64),
+        ("used_s", c_int64),
+        ("fresh_s", c_int64),
+        ("is_complete", c_int32),
+        ("reserved", c_uint32),
+    ]
+
+
+class imgdl_cache_stats(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("is_writable", c_int32),
+        ("entries", c_uint64),
+        ("bytes", c_uint64),
+        ("partial_entries", c_uint64),
+        ("partial_bytes", c_uint64),
+        ("memory_entries", c_uint64),
+        ("memory_bytes", c_uint64),
+        ("image_entries", c_uint64),
+        ("image_bytes", c_uint64),
+        ("hits", c_uint64),
+        ("memory_hits", c_uint64),
+        ("image_hits", c_uint64),
+        ("validated", c_uint64),
+        ("stale", c_uint64),
+        ("misses", c_uint64),
+        ("resumed", c_uint64),
+        ("stored", c_uint64),
+        ("evicted", c_uint64),
+        ("damaged", c_uint64),
+    ]
 
 
 def callback_type(struct: Any, field: str) -> Any:
@@ -812,6 +906,19 @@ imgdl_transfer_response = _waits(
 imgdl_transfer_body = _waits("imgdl_transfer_body", imgdl_status, imgdl_transfer, c_void_p, c_size_t)
 imgdl_transfer_end = _waits("imgdl_transfer_end", imgdl_status, imgdl_transfer, imgdl_status, c_char_p)
 imgdl_transfer_release = _waits("imgdl_transfer_release", None, imgdl_transfer)
+
+imgdl_cache_config_init = _function("imgdl_cache_config_init", None, POINTER(imgdl_cache_config), c_size_t)
+imgdl_cache_open = _waits("imgdl_cache_open", imgdl_status, POINTER(imgdl_cache_config), POINTER(imgdl_cache))
+imgdl_cache_retain = _function("imgdl_cache_retain", imgdl_cache, imgdl_cache)
+imgdl_cache_release = _waits("imgdl_cache_release", None, imgdl_cache)
+imgdl_cache_entry_init = _function("imgdl_cache_entry_init", None, POINTER(imgdl_cache_entry), c_size_t)
+imgdl_cache_query = _waits("imgdl_cache_query", imgdl_status, imgdl_cache, c_char_p, POINTER(imgdl_cache_entry))
+imgdl_cache_remove = _waits("imgdl_cache_remove", imgdl_status, imgdl_cache, c_char_p)
+imgdl_cache_remove_older = _waits("imgdl_cache_remove_older", imgdl_status, imgdl_cache, c_int64)
+imgdl_cache_clear = _waits("imgdl_cache_clear", imgdl_status, imgdl_cache)
+imgdl_cache_flush = _waits("imgdl_cache_flush", imgdl_status, imgdl_cache)
+imgdl_cache_stats_init = _function("imgdl_cache_stats_init", None, POINTER(imgdl_cache_stats), c_size_t)
+imgdl_cache_statistics = _waits("imgdl_cache_statistics", imgdl_status, imgdl_cache, POINTER(imgdl_cache_stats))
 
 if imgdl_version() // 1000000 != IMGDL_VERSION_MAJOR:
     found = imgdl_version_string().decode()

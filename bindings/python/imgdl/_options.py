@@ -15,6 +15,7 @@ from .image import FORMATS, PIXEL_FORMATS
 from .retry import Retry
 
 if TYPE_CHECKING:
+    from .cache import Cache
     from .coder import Coder
     from .hooks import Hooks
 
@@ -28,6 +29,13 @@ _PRIORITIES = {
     "high": _native.IMGDL_PRIORITY_HIGH,
 }
 PRIORITY_NAMES = {value: name for name, value in _PRIORITIES.items()}
+_CACHE_MODES = {
+    "off": _native.IMGDL_CACHE_OFF,
+    "use": _native.IMGDL_CACHE_USE,
+    "reload": _native.IMGDL_CACHE_RELOAD,
+    "only": _native.IMGDL_CACHE_ONLY,
+    "refresh": _native.IMGDL_CACHE_REFRESH,
+}
 _COLOURS = {"as_stored": _native.IMGDL_COLOUR_AS_STORED, "srgb": _native.IMGDL_COLOUR_SRGB}
 COLOUR_NAMES = {value: name for name, value in _COLOURS.items()}
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
@@ -191,6 +199,16 @@ def _hook(target: Any, hooks: Optional[Hooks]) -> None:
         target.keep_hooks = hooks  # until the library has read the struct
 
 
+def _cache(target: Any, cache: Optional[Cache]) -> None:
+    if cache is not None:
+        from .cache import Cache
+
+        if not isinstance(cache, Cache):
+            raise TypeError(f"cache must be imgdl.Cache, not {type(cache).__name__}")
+        target.cache = cache._open()
+        target.keep_cache = cache  # until the library has read the struct
+
+
 def decode_options(
     *,
     pixel_format: Optional[str] = None,
@@ -297,6 +315,9 @@ def config(
     accepted_statuses: Optional[Statuses] = None,
     accepted_types: Optional[Iterable[str]] = None,
     progress_interval: Optional[float] = None,
+    cache: Optional[Cache] = None,
+    cache_mode: Union[None, str, int] = None,
+    finish_nearly_done: bool = False,
 ) -> Any:
     config = _native.imgdl_config()
     _native.imgdl_config_init(config, ctypes.sizeof(config))
@@ -314,6 +335,8 @@ def config(
         flags |= _native.IMGDL_CONFIG_ALLOW_FILE_URLS
     if allow_data_urls:
         flags |= _native.IMGDL_CONFIG_ALLOW_DATA_URLS
+    if finish_nearly_done:
+        flags |= _native.IMGDL_CONFIG_FINISH_NEARLY_DONE
     config.flags = flags
     config.max_per_host = unsigned(max_per_host, "max_per_host")
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
@@ -330,6 +353,11 @@ def config(
         if not 0 <= progress_interval <= 1:
             raise error(Code.INVALID_ARGUMENT, f"progress_interval is {progress_interval}: not between 0 and 1")
         config.progress_interval = progress_interval
+    _cache(config, cache)
+    if cache_mode is not None:
+        config.cache_mode = choice(cache_mode, _CACHE_MODES, "cache_mode")
+    elif cache is not None:
+        config.cache_mode = _native.IMGDL_CACHE_USE
     return config
 
 
@@ -370,6 +398,8 @@ def request(
     pinned_public_key: Optional[str] = None,
     hooks: Optional[Hooks] = None,
     scale_factor: Optional[float] = None,
+    cache: Union[None, str, int] = None,
+    ignore_cached: bool = False,
     **decoding: Any,
 ) -> Any:
     """The struct; it keeps alive what it points to, until the call that reads it. `decoding`: for decode_options."""
@@ -404,6 +434,8 @@ def request(
         flags |= _native.IMGDL_REQUEST_RETRY_FAILED
     if full_urls:
         flags |= _native.IMGDL_REQUEST_FULL_URLS
+    if ignore_cached:
+        flags |= _native.IMGDL_REQUEST_IGNORE_CACHED
     request.flags = flags
 
     request.method = optional_text(method, "the method", Code.INVALID_HEADER)
@@ -429,6 +461,8 @@ def request(
         if not 0 < scale_factor < math.inf:
             raise error(Code.INVALID_ARGUMENT, f"scale_factor is {scale_factor}: not above 0")
         request.scale_factor = scale_factor
+    if cache is not None:
+        request.cache_mode = choice(cache, _CACHE_MODES, "cache")
     if decoding:
         request.decode = ctypes.pointer(decode_options(**decoding))
     return request

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, TypedDict, Union, overload
 
-from . import _callbacks, _native, _options, _process, batch as batches, coder, hooks, transport
+from . import _callbacks, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._pump import Pump, ThreadPump
 from .batch import Batch, BatchProgress
 from .errors import Code, Error, check, error, report
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ._options import Statuses
     from .aio import LoopPump
+    from .cache import Cache
     from .decode import DecodeKeywords
     from .hooks import Hooks
 
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
         accepted_statuses: Optional[Statuses]
         accepted_types: Optional[Iterable[str]]
         progress_interval: Optional[float]
+        cache: Optional[Cache]
+        cache_mode: Union[None, str, int]
+        finish_nearly_done: bool
 
     class Options(DecodeKeywords, total=False):
         method: Optional[str]
@@ -89,6 +93,8 @@ if TYPE_CHECKING:
         pinned_public_key: Optional[str]
         hooks: Optional[Hooks]
         scale_factor: Optional[float]
+        cache: Union[None, str, int]
+        ignore_cached: bool
         on_started: Optional[Callable[[Token[Any]], object]]
         on_response: Optional[Callable[[Token[Any], Response], object]]
         on_header: Optional[Callable[[Token[Any], ImageInfo], object]]
@@ -301,6 +307,11 @@ class Downloader:
                      refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
     allow_file_urls, allow_data_urls
                      file: and data: URLs
+    cache            a `Cache`; none by default
+    cache_mode       of requests that say nothing: "use" by default where there is a cache, else "off"
+    finish_nearly_done
+                     a transfer whose last request is cancelled goes on into the cache when its rest would take less time
+                     than the server took to answer
     hooks            `Hooks` of requests that name none. They live until the downloader has ended: close one whose hooks
                      know it
 
@@ -393,6 +404,15 @@ class Downloader:
                           goes on after `enter_background`
         retry_failed      ask again, whatever failed a moment ago (failure_ttl)
         full_urls         responses show URLs with the values of their queries
+        cache             how it uses the downloader's cache:
+                          "off"      neither reads nor writes it
+                          "use"      what is fresh answers without the network, what is stale is validated
+                          "reload"   from the server, whatever is stored; the answer is stored
+                          "only"     what is stored, however old; else NOT_CACHED
+                          "refresh"  validated with the server, also where it is fresh
+                          Where an answer came from, `Response.cache_outcome` tells
+        ignore_cached     what comes from the cache, or has the bytes that were stored when the request began, is
+                          NOT_MODIFIED
 
         on_started(token)                        the transfer leaves the queue
         on_response(token, response)             the server answered
@@ -736,6 +756,7 @@ def _close_all() -> None:
     for settle in (hooks.settle, transport.settle, coder.settle):
         settle(_SECONDS_AT_EXIT)
     _observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
+    caches.settle(_SECONDS_AT_EXIT)
 
 
 def _forget_all() -> None:

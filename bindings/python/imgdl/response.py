@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional
 
+from . import _native
+
+_OUTCOMES = {
+    _native.IMGDL_CACHE_OUTCOME_NETWORK: "network",
+    _native.IMGDL_CACHE_OUTCOME_HIT: "hit",
+    _native.IMGDL_CACHE_OUTCOME_VALIDATED: "validated",
+    _native.IMGDL_CACHE_OUTCOME_STALE: "stale",
+    _native.IMGDL_CACHE_OUTCOME_RESUMED: "resumed",
+}
+
 
 class Hop(NamedTuple):
     """A redirect that was followed."""
@@ -31,6 +41,9 @@ class Response(NamedTuple):
     """The redirects that led here, in order."""
     content_type: str = ""
     """In lower case, without parameters; "" when there is none."""
+    cache_outcome: str = "network"
+    """Where it is from: "network"; "hit", stored and fresh; "validated", stored, and the server said that it is still good;
+    "stale", stored, and allowed all the same; "resumed", its beginning was kept of a transfer that had broken off."""
 
     def header(self, name: str) -> Optional[str]:
         """The first header of that name, in any case; None if there is none."""
@@ -65,4 +78,5 @@ def response_from(native: Any) -> Response:
         headers_from(native.headers, native.header_count),
         tuple(Hop(text(hop.url), hop.status) for hop in hops),
         text(native.content_type),
+        _OUTCOMES.get(native.cache_outcome, "unknown"),
     )

@@ -111,7 +111,7 @@ class HeaderTests(unittest.TestCase):
         self.assertEqual(
             len(self.header.structs), len(re.findall(r"^(?:typedef )?struct \w+ \{", text, flags=re.M))
         )
-        self.assertEqual(len(self.header.handles), 11)
+        self.assertEqual(len(self.header.handles), 12)
 
     def test_the_same_functions_with_the_same_signatures(self):
         self.assertEqual(sorted(_native.functions), sorted(self.header.functions))

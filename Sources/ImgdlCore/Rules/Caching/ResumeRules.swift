@@ -87,6 +87,8 @@ package enum ResumeRules {
     private static func whole(_ stored: StoredResponse, _ head: ResponseHead, total: Int64) -> ResponseHead {
         var combined = CacheRules.updated(stored, with: head.fields, requestTime: 0, responseTime: 0)
         combined.fields.removeAll { isNamed($0, "Content-Length") }
+        // That of the beginning is not that of the rest; who stores it, dates it.
+        if head.fields.first(named: "Date") == nil { combined.fields.removeAll { isNamed($0, "Date") } }
         combined.fields.append(HeaderField("Content-Length", String(total)))
         var whole = ResponseHead(
             status: 200, httpVersion: head.httpVersion, fields: combined.fields, contentLength: total, isEncoded: false)

@@ -24,7 +24,7 @@ macro_rules! handles {
 
 handles! {
     imgdl_downloader imgdl_token imgdl_executor imgdl_decoder imgdl_image imgdl_data imgdl_hooks imgdl_continuation
-    imgdl_batch imgdl_coder imgdl_transfer
+    imgdl_batch imgdl_coder imgdl_transfer imgdl_cache
 }
 
 pub type imgdl_status = i32;
@@ -34,8 +34,10 @@ pub type imgdl_colour_notes = u32;
 pub type imgdl_decode_flags = u32;
 pub type imgdl_colour = u32;
 pub type imgdl_event_mask = u32;
+pub type imgdl_cache_outcome = u32;
 pub type imgdl_priority = i32;
 pub type imgdl_request_flags = u32;
+pub type imgdl_cache_mode = u32;
 pub type imgdl_order = u32;
 pub type imgdl_config_flags = u32;
 pub type imgdl_shutdown_mode = u32;
@@ -75,6 +77,8 @@ pub const IMGDL_DEFAULT_MAX_CONCURRENT: u32 = 6;
 pub const IMGDL_MAX_CONCURRENT_LIMIT: u32 = 10_000;
 pub const IMGDL_DEFAULT_MEMORY_BUDGET: u32 = 536_870_912;
 pub const IMGDL_DEFAULT_BATCH_WIDTH: u32 = 3;
+pub const IMGDL_DEFAULT_CACHE_BYTES: u32 = 268_435_456;
+pub const IMGDL_DEFAULT_CACHE_MEMORY_BYTES: u32 = 33_554_432;
 
 pub const IMGDL_EXECUTOR_INLINE: *mut imgdl_executor = 1 as *mut imgdl_executor;
 pub const IMGDL_OK: imgdl_status = 0;
@@ -169,6 +173,12 @@ pub const IMGDL_EVENT_PARTIAL: imgdl_event_mask = 1 << 4;
 pub const IMGDL_EVENT_TERMINAL: imgdl_event_mask = 1 << 5;
 pub const IMGDL_EVENT_ALL: imgdl_event_mask = (1 << 6) - 1;
 
+pub const IMGDL_CACHE_OUTCOME_NETWORK: imgdl_cache_outcome = 0;
+pub const IMGDL_CACHE_OUTCOME_HIT: imgdl_cache_outcome = 1;
+pub const IMGDL_CACHE_OUTCOME_VALIDATED: imgdl_cache_outcome = 2;
+pub const IMGDL_CACHE_OUTCOME_STALE: imgdl_cache_outcome = 3;
+pub const IMGDL_CACHE_OUTCOME_RESUMED: imgdl_cache_outcome = 4;
+
 pub const IMGDL_PRIORITY_LOW: imgdl_priority = -1;
 pub const IMGDL_PRIORITY_NORMAL: imgdl_priority = 0;
 pub const IMGDL_PRIORITY_HIGH: imgdl_priority = 1;
@@ -183,6 +193,14 @@ pub const IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES: imgdl_request_flags = 1 << 6
 pub const IMGDL_REQUEST_CONTINUE_IN_BACKGROUND: imgdl_request_flags = 1 << 7;
 pub const IMGDL_REQUEST_RETRY_FAILED: imgdl_request_flags = 1 << 8;
 pub const IMGDL_REQUEST_FULL_URLS: imgdl_request_flags = 1 << 9;
+pub const IMGDL_REQUEST_IGNORE_CACHED: imgdl_request_flags = 1 << 10;
+
+pub const IMGDL_CACHE_DEFAULT: imgdl_cache_mode = 0;
+pub const IMGDL_CACHE_OFF: imgdl_cache_mode = 1;
+pub const IMGDL_CACHE_USE: imgdl_cache_mode = 2;
+pub const IMGDL_CACHE_RELOAD: imgdl_cache_mode = 3;
+pub const IMGDL_CACHE_ONLY: imgdl_cache_mode = 4;
+pub const IMGDL_CACHE_REFRESH: imgdl_cache_mode = 5;
 
 pub const IMGDL_ORDER_FIFO: imgdl_order = 0;
 pub const IMGDL_ORDER_LIFO: imgdl_order = 1;
@@ -190,6 +208,7 @@ pub const IMGDL_ORDER_LIFO: imgdl_order = 1;
 pub const IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES: imgdl_config_flags = 1 << 0;
 pub const IMGDL_CONFIG_ALLOW_FILE_URLS: imgdl_config_flags = 1 << 1;
 pub const IMGDL_CONFIG_ALLOW_DATA_URLS: imgdl_config_flags = 1 << 2;
+pub const IMGDL_CONFIG_FINISH_NEARLY_DONE: imgdl_config_flags = 1 << 3;
 
 pub const IMGDL_SHUTDOWN_FINISH: imgdl_shutdown_mode = 0;
 pub const IMGDL_SHUTDOWN_CANCEL: imgdl_shutdown_mode = 1;
@@ -198,6 +217,10 @@ pub const IMGDL_OBSERVED_STARTED: u32 = 1;
 pub const IMGDL_OBSERVED_RESPONSE: u32 = 2;
 pub const IMGDL_OBSERVED_STOPPED: u32 = 3;
 pub const IMGDL_OBSERVED_FINISHED: u32 = 4;
+
+pub const IMGDL_CACHE_MOVED_ASIDE: u32 = 1;
+pub const IMGDL_CACHE_UNWRITABLE: u32 = 2;
+pub const IMGDL_CACHE_WRITABLE: u32 = 3;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -277,6 +300,8 @@ pub struct imgdl_response {
     pub header_count: usize,
     pub hops: *const imgdl_hop,
     pub content_type: *const c_char,
+    pub cache_outcome: imgdl_cache_outcome,
+    pub reserved: u32,
 }
 
 #[repr(C)]
@@ -347,6 +372,8 @@ pub struct imgdl_request {
     pub pinned_public_key: *const c_char,
     pub hooks: *mut imgdl_hooks,
     pub scale_factor: f64,
+    pub cache_mode: imgdl_cache_mode,
+    pub reserved2: u32,
 }
 
 #[repr(C)]
@@ -425,6 +452,9 @@ pub struct imgdl_config {
     pub accepted_types: *const *const c_char,
     pub accepted_type_count: usize,
     pub progress_interval: f64,
+    pub cache: *mut imgdl_cache,
+    pub cache_mode: imgdl_cache_mode,
+    pub reserved2: u32,
 }
 
 #[repr(C)]
@@ -579,6 +609,68 @@ pub struct imgdl_transport_table {
     pub cancel: Option<unsafe extern "C" fn(started: *mut c_void, user_data: *mut c_void)>,
     pub user_data: *mut c_void,
     pub destructor: Option<unsafe extern "C" fn(user_data: *mut c_void)>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct imgdl_cache_event {
+    pub struct_size: u32,
+    pub kind: u32,
+    pub message: *const c_char,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct imgdl_cache_config {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub directory: *const c_char,
+    pub max_bytes: u64,
+    pub max_memory_bytes: u64,
+    pub max_image_bytes: u64,
+    pub max_partial_bytes: u64,
+    pub max_age_s: i64,
+    pub callback: Option<unsafe extern "C" fn(event: *const imgdl_cache_event, user_data: *mut c_void)>,
+    pub destructor: imgdl_destructor,
+    pub user_data: *mut c_void,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct imgdl_cache_entry {
+    pub struct_size: u32,
+    pub status: i32,
+    pub body_bytes: i64,
+    pub stored_s: i64,
+    pub used_s: i64,
+    pub fresh_s: i64,
+    pub is_complete: i32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct imgdl_cache_stats {
+    pub struct_size: u32,
+    pub is_writable: i32,
+    pub entries: u64,
+    pub bytes: u64,
+    pub partial_entries: u64,
+    pub partial_bytes: u64,
+    pub memory_entries: u64,
+    pub memory_bytes: u64,
+    pub image_entries: u64,
+    pub image_bytes: u64,
+    pub hits: u64,
+    pub memory_hits: u64,
+    pub image_hits: u64,
+    pub validated: u64,
+    pub stale: u64,
+    pub misses: u64,
+    pub resumed: u64,
+    pub stored: u64,
+    pub evicted: u64,
+    pub damaged: u64,
 }
 
 extern "C" {
@@ -777,4 +869,21 @@ extern "C" {
         message: *const c_char,
     ) -> imgdl_status;
     pub fn imgdl_transfer_release(transfer: *mut imgdl_transfer);
+
+    pub fn imgdl_cache_config_init(config: *mut imgdl_cache_config, struct_size: usize);
+    pub fn imgdl_cache_open(config: *const imgdl_cache_config, cache: *mut *mut imgdl_cache) -> imgdl_status;
+    pub fn imgdl_cache_retain(cache: *mut imgdl_cache) -> *mut imgdl_cache;
+    pub fn imgdl_cache_release(cache: *mut imgdl_cache);
+    pub fn imgdl_cache_entry_init(entry: *mut imgdl_cache_entry, struct_size: usize);
+    pub fn imgdl_cache_query(
+        cache: *mut imgdl_cache,
+        url: *const c_char,
+        entry: *mut imgdl_cache_entry,
+    ) -> imgdl_status;
+    pub fn imgdl_cache_remove(cache: *mut imgdl_cache, url: *const c_char) -> imgdl_status;
+    pub fn imgdl_cache_remove_older(cache: *mut imgdl_cache, age_s: i64) -> imgdl_status;
+    pub fn imgdl_cache_clear(cache: *mut imgdl_cache) -> imgdl_status;
+    pub fn imgdl_cache_flush(cache: *mut imgdl_cache) -> imgdl_status;
+    pub fn imgdl_cache_stats_init(stats: *mut imgdl_cache_stats, struct_size: usize);
+    pub fn imgdl_cache_statistics(cache: *mut imgdl_cache, stats: *mut imgdl_cache_stats) -> imgdl_status;
 }

@@ -71,7 +71,7 @@ fn rust_facts() -> Facts {
         imgdl_hop { url status reserved }
         imgdl_response {
             struct_size status http_version redirect_count content_length url headers header_count hops
-            content_type
+            content_type cache_outcome reserved
         }
         imgdl_event {
             struct_size kind token received expected response info image data code http_status message
@@ -84,7 +84,7 @@ fn rust_facts() -> Facts {
             user_data user password connect_timeout_ms idle_timeout_ms retry_count retry_base_ms
             retry_max_ms reserved accepted_statuses accepted_status_count accepted_types
             accepted_type_count ca_file client_certificate client_key client_key_password
-            pinned_public_key hooks scale_factor
+            pinned_public_key hooks scale_factor cache_mode reserved2
         }
         imgdl_outgoing { struct_size reserved url method headers header_count body body_length }
         imgdl_hooks_table {
@@ -96,7 +96,7 @@ fn rust_facts() -> Facts {
             max_redirects reserved user_agent ca_file executor flags max_per_host memory_budget proxy user
             password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
             retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
-            accepted_types accepted_type_count progress_interval
+            accepted_types accepted_type_count progress_interval cache cache_mode reserved2
         }
         imgdl_result {
             struct_size code http_status reserved message image data response content_type preview
@@ -122,6 +122,16 @@ fn rust_facts() -> Facts {
             struct_size reserved can_decode create feed info partial finish destroy user_data destructor
         }
         imgdl_transport_table { struct_size reserved start cancel user_data destructor }
+        imgdl_cache_event { struct_size kind message }
+        imgdl_cache_config {
+            struct_size reserved directory max_bytes max_memory_bytes max_image_bytes max_partial_bytes max_age_s
+            callback destructor user_data
+        }
+        imgdl_cache_entry { struct_size status body_bytes stored_s used_s fresh_s is_complete reserved }
+        imgdl_cache_stats {
+            struct_size is_writable entries bytes partial_entries partial_bytes memory_entries memory_bytes
+            image_entries image_bytes hits memory_hits image_hits validated stale misses resumed stored evicted damaged
+        }
     }
     constants! { facts:
         IMGDL_OK IMGDL_ERROR_INVALID_URL IMGDL_ERROR_BAD_IMAGE_DATA IMGDL_ERROR_NOT_MODIFIED
@@ -151,7 +161,11 @@ fn rust_facts() -> Facts {
         IMGDL_PRIORITY_NORMAL IMGDL_PRIORITY_HIGH IMGDL_REQUEST_BODY IMGDL_REQUEST_DECODE
         IMGDL_REQUEST_NO_REDIRECTS IMGDL_REQUEST_ALLOW_DOWNGRADE IMGDL_REQUEST_ANY_STATUS
         IMGDL_REQUEST_COOKIES IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES IMGDL_REQUEST_CONTINUE_IN_BACKGROUND
-        IMGDL_REQUEST_RETRY_FAILED IMGDL_REQUEST_FULL_URLS IMGDL_ORDER_FIFO IMGDL_ORDER_LIFO
+        IMGDL_REQUEST_RETRY_FAILED IMGDL_REQUEST_FULL_URLS IMGDL_REQUEST_IGNORE_CACHED
+        IMGDL_CACHE_OUTCOME_NETWORK IMGDL_CACHE_OUTCOME_HIT IMGDL_CACHE_OUTCOME_VALIDATED
+        IMGDL_CACHE_OUTCOME_STALE IMGDL_CACHE_OUTCOME_RESUMED IMGDL_CACHE_DEFAULT IMGDL_CACHE_OFF IMGDL_CACHE_USE
+        IMGDL_CACHE_RELOAD IMGDL_CACHE_ONLY IMGDL_CACHE_REFRESH IMGDL_CACHE_MOVED_ASIDE IMGDL_CACHE_UNWRITABLE
+        IMGDL_CACHE_WRITABLE IMGDL_ORDER_FIFO IMGDL_ORDER_LIFO IMGDL_CONFIG_FINISH_NEARLY_DONE
         IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES IMGDL_CONFIG_ALLOW_FILE_URLS IMGDL_CONFIG_ALLOW_DATA_URLS
         IMGDL_SHUTDOWN_FINISH IMGDL_SHUTDOWN_CANCEL IMGDL_OBSERVED_STARTED IMGDL_OBSERVED_RESPONSE
         IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR
@@ -159,7 +173,7 @@ fn rust_facts() -> Facts {
         IMGDL_DEFAULT_MAX_FRAMES IMGDL_DEFAULT_MAX_SCANS IMGDL_DEFAULT_MAX_METADATA_BYTES IMGDL_DEFAULT_SCALE_DOWN_BYTES IMGDL_MAX_TARGET IMGDL_RETRY_NONE
         IMGDL_DEFAULT_RETRY_BASE_MS IMGDL_DEFAULT_RETRY_MAX_MS IMGDL_DEFAULT_MAX_BODY_BYTES
         IMGDL_DEFAULT_MAX_CONCURRENT IMGDL_MAX_CONCURRENT_LIMIT IMGDL_DEFAULT_MEMORY_BUDGET
-        IMGDL_DEFAULT_BATCH_WIDTH
+        IMGDL_DEFAULT_BATCH_WIDTH IMGDL_DEFAULT_CACHE_BYTES IMGDL_DEFAULT_CACHE_MEMORY_BYTES
     }
     facts.insert("IMGDL_EXECUTOR_INLINE".into(), format!("{}", IMGDL_EXECUTOR_INLINE as usize));
     facts
@@ -415,7 +429,9 @@ fn every_function_is_declared_and_linked() {
         imgdl_batch_retain imgdl_batch_release imgdl_metrics_init imgdl_token_metrics
         imgdl_downloader_set_observer imgdl_histogram_quantile imgdl_stats_init imgdl_downloader_stats
         imgdl_coder_register imgdl_coder_release imgdl_transport_register imgdl_transfer_response
-        imgdl_transfer_body imgdl_transfer_end imgdl_transfer_release
+        imgdl_transfer_body imgdl_transfer_end imgdl_transfer_release imgdl_cache_config_init imgdl_cache_open
+        imgdl_cache_retain imgdl_cache_release imgdl_cache_entry_init imgdl_cache_query imgdl_cache_remove
+        imgdl_cache_remove_older imgdl_cache_clear imgdl_cache_flush imgdl_cache_stats_init imgdl_cache_statistics
     };
     assert!(linked.iter().all(|(_, address)| !address.is_null()));
     let linked: BTreeSet<String> = linked.iter().map(|(name, _)| name.to_string()).collect();

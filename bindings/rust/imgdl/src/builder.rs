@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use imgdl_sys as sys;
 
+use crate::cache::{Cache, CacheMode};
 use crate::convert::{c_option, c_path, check, filled, milliseconds, pointer};
 use crate::downloader::Downloader;
 use crate::error::{Code, Result};
@@ -58,6 +59,8 @@ pub struct Builder {
     proxy: Option<String>,
     cookie_file: Option<PathBuf>,
     executor: Executor,
+    cache: Option<Cache>,
+    cache_mode: Option<CacheMode>,
     common: Common,
 }
 
@@ -147,6 +150,22 @@ impl Builder {
         Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
     }
 
+    /// Keeps what downloads bring, and answers with it. Any number of downloaders may have the same.
+    pub fn cache(self, cache: &Cache) -> Builder {
+        Builder { cache: Some(cache.clone()), ..self }
+    }
+
+    /// Of requests that say nothing; by default [`CacheMode::Use`] where there is a cache.
+    pub fn cache_mode(self, mode: CacheMode) -> Builder {
+        Builder { cache_mode: Some(mode), ..self }
+    }
+
+    /// A transfer whose last request is cancelled goes on into the cache when its rest would take less time than the
+    /// server took to answer.
+    pub fn finish_nearly_done(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_FINISH_NEARLY_DONE)
+    }
+
     /// Where callbacks run of requests that name no executor; by default on a thread of the downloader.
     pub fn executor(self, executor: impl Into<Executor>) -> Builder {
         Builder { executor: executor.into(), ..self }
@@ -183,6 +202,13 @@ impl Builder {
         raw.cookie_file = pointer(&cookie_file);
         raw.failure_ttl_ms = milliseconds(self.failure_ttl);
         raw.progress_interval = self.progress_interval;
+        if let Some(cache) = &self.cache {
+            raw.cache = cache.raw();
+            raw.cache_mode = CacheMode::Use.raw();
+        }
+        if let Some(mode) = self.cache_mode {
+            raw.cache_mode = mode.raw();
+        }
         write_common!(raw, common);
         check(reader(&raw))
     }

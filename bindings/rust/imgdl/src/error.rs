@@ -99,6 +99,8 @@ codes! {
     ADDRESS_REFUSED = IMGDL_ERROR_ADDRESS_REFUSED;
     /// The server's public key is not the pinned one.
     TLS_PIN = IMGDL_ERROR_TLS_PIN;
+    /// [`CacheMode::Only`](crate::CacheMode::Only), and nothing that is stored fits.
+    NOT_CACHED = IMGDL_ERROR_NOT_CACHED;
     /// [`max_body_bytes`](crate::Request::max_body_bytes), announced or received.
     BODY_LIMIT = IMGDL_ERROR_BODY_LIMIT;
     /// More than 256 KiB of response header.

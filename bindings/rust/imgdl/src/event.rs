@@ -6,6 +6,7 @@ use std::ops::BitOr;
 use imgdl_sys as sys;
 
 use crate::body::Body;
+use crate::cache::CacheOutcome;
 use crate::convert::{copied_text, lent};
 use crate::error::Error;
 use crate::format::ImageInfo;
@@ -118,6 +119,8 @@ pub struct Response {
     pub url: String,
     /// Its media type in lower case, without parameters; "" when there is none.
     pub content_type: String,
+    /// Where it is from.
+    pub cache_outcome: CacheOutcome,
     /// Names and values as received, repeated ones too.
     pub headers: Vec<(String, String)>,
 }
@@ -147,6 +150,7 @@ impl Response {
             content_length: known(raw.content_length),
             url: text(raw.url),
             content_type: text(raw.content_type),
+            cache_outcome: CacheOutcome::from_raw(raw.cache_outcome),
             headers,
         }
     }

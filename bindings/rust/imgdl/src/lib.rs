@@ -50,6 +50,7 @@
 mod batch;
 mod body;
 mod builder;
+mod cache;
 mod coder;
 mod continuation;
 mod convert;
@@ -76,6 +77,7 @@ mod token;
 pub use batch::{Batch, BatchOptions, BatchProgress};
 pub use body::Body;
 pub use builder::{Builder, Order};
+pub use cache::{Cache, CacheBuilder, CacheEntry, CacheEvent, CacheMode, CacheOutcome, CacheStatistics};
 pub use coder::{register_coder, Coder, CoderOptions, PictureDecoder, RegisteredCoder};
 pub use continuation::{question, Continuation};
 pub use decode::{decode, DecodeOptions, Decoder};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use imgdl_sys as sys;
 
+use crate::cache::CacheMode;
 use crate::convert::{c_option, c_string, check, filled, milliseconds, pointer};
 use crate::decode::DecodeOptions;
 use crate::error::{Code, Result};
@@ -72,6 +73,7 @@ pub struct Request {
     events: Events,
     callback: Option<Callback>,
     scale_factor: f64,
+    cache_mode: sys::imgdl_cache_mode,
     common: Common,
 }
 
@@ -95,6 +97,7 @@ impl Request {
             events: Events::NONE,
             callback: None,
             scale_factor: 0.0,
+            cache_mode: sys::IMGDL_CACHE_DEFAULT,
             common: Common::default(),
         }
     }
@@ -178,6 +181,18 @@ impl Request {
         Request { scale_factor, ..self }
     }
 
+    /// How it uses the downloader's [cache](crate::Builder::cache), in place of the
+    /// [downloader's mode](crate::Builder::cache_mode).
+    pub fn cache(self, mode: CacheMode) -> Request {
+        Request { cache_mode: mode.raw(), ..self }
+    }
+
+    /// Only if it has changed: what comes from the cache, or has the very bytes that were stored when the request began,
+    /// ends with [`Code::NOT_MODIFIED`].
+    pub fn ignore_cached(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_IGNORE_CACHED)
+    }
+
     /// Any HTTP status is a success.
     pub fn any_status(self) -> Request {
         self.with(sys::IMGDL_REQUEST_ANY_STATUS)
@@ -256,6 +271,7 @@ impl Request {
             executor,
             pump,
             scale_factor: self.scale_factor,
+            cache_mode: self.cache_mode,
             common: CCommon::new(self.common)?,
             callback: self.callback,
         })
@@ -279,6 +295,7 @@ pub(crate) struct Prepared {
     /// Keeps the executor.
     pub(crate) pump: Option<Arc<Pump>>,
     scale_factor: f64,
+    cache_mode: sys::imgdl_cache_mode,
     common: CCommon,
     pub(crate) callback: Option<Callback>,
 }
@@ -303,6 +320,7 @@ impl Prepared {
         raw.decode = &self.decode;
         raw.executor = self.executor;
         raw.scale_factor = self.scale_factor;
+        raw.cache_mode = self.cache_mode;
         write_common!(raw, self.common);
         raw
     }

@@ -1,0 +1,229 @@
+"""`Cache`: what downloads have brought, kept for the next time."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, Callable, Optional, Union
+
+from . import _native, _options, _process
+from ._callbacks import Registry, called_by_the_library
+from .errors import Code, check, error, report
+from .response import text
+
+_KINDS = {
+    _native.IMGDL_CACHE_MOVED_ASIDE: "moved_aside",
+    _native.IMGDL_CACHE_UNWRITABLE: "unwritable",
+    _native.IMGDL_CACHE_WRITABLE: "writable",
+}
+
+
+@dataclass(frozen=True)
+class CacheEvent:
+    """Something that the host may want to know. The library goes on."""
+
+    kind: str
+    """"moved_aside": the index was corrupt, foreign or newer, so it was renamed and begun anew; "unwritable": the disk is
+    full, read-only or broken, and nothing is stored until it works again; "writable": it works again."""
+    message: str
+    """Names the file and the cause."""
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """What is stored for a URL. Times are seconds since 1970."""
+
+    status: int
+    """Such as 200."""
+    body_bytes: int
+    """Stored, Content-Encoding undone."""
+    stored: int
+    used: int
+    """Used or validated for the last time."""
+    fresh: int
+    """It is fresh for so many more seconds; 0 or negative: stale for so many."""
+    is_complete: bool
+    """False: the beginning of a body that broke off."""
+
+
+@dataclass(frozen=True)
+class CacheStatistics:
+    """What a cache holds, and how its look-ups ended since it was opened by this process."""
+
+    is_writable: bool
+    entries: int
+    """On disk, of all processes, like the next three."""
+    bytes: int
+    partial_entries: int
+    """Bodies that broke off."""
+    partial_bytes: int
+    memory_entries: int
+    memory_bytes: int
+    image_entries: int
+    image_bytes: int
+    hits: int
+    """Look-ups; each is one of these seven. Fresh: from disk, from memory, as a decoded image."""
+    memory_hits: int
+    image_hits: int
+    validated: int
+    stale: int
+    misses: int
+    resumed: int
+    stored: int
+    evicted: int
+    damaged: int
+    """Checksum or length wrong, or file gone: removed."""
+
+
+class Cache:
+    """A private HTTP cache as RFC 9111 describes one, for any number of downloaders. Processes may share its directory.
+
+    directory          made when it is not there, for this user alone; None: in memory alone
+    max_bytes          of bodies on disk, 256 MiB by default
+    max_memory_bytes   of bodies in memory, as received; none by default (32 MiB without a directory)
+    max_image_bytes    of decoded images; none by default
+    max_partial_bytes  of bodies that broke off, kept to be resumed; an eighth of the whole by default
+    max_age            seconds after which what has not been used or validated is removed; never by default
+    on_event(event)    `CacheEvent`, on a thread of the cache. Nothing here may be called inside it but `close`
+
+        with imgdl.Cache("/home/me/.cache/viewer") as cache, imgdl.Downloader(cache=cache) as downloader:
+            image = downloader.download(url).result()
+            print(cache.statistics().hits)
+
+    Downloaders hold the cache, too: it closes with the last of them.
+    """
+
+    def __init__(
+        self,
+        directory: Union[None, str, os.PathLike[str]] = None,
+        *,
+        max_bytes: Optional[int] = None,
+        max_memory_bytes: Optional[int] = None,
+        max_image_bytes: Optional[int] = None,
+        max_partial_bytes: Optional[int] = None,
+        max_age: Optional[int] = None,
+        on_event: Optional[Callable[[CacheEvent], object]] = None,
+    ) -> None:
+        config = _native.imgdl_cache_config()
+        _native.imgdl_cache_config_init(config, ctypes.sizeof(config))
+        if directory is not None:
+            config.directory = _options.text(os.fspath(directory), "directory", Code.INVALID_ARGUMENT)
+        config.max_bytes = _options.unsigned(max_bytes, "max_bytes", 63)
+        config.max_memory_bytes = _options.unsigned(max_memory_bytes, "max_memory_bytes", 63)
+        config.max_image_bytes = _options.unsigned(max_image_bytes, "max_image_bytes", 63)
+        config.max_partial_bytes = _options.unsigned(max_partial_bytes, "max_partial_bytes", 63)
+        config.max_age_s = _options.unsigned(max_age, "max_age", 63)
+        if on_event is not None:
+            if not callable(on_event):
+                raise TypeError(f"on_event must be callable, not {type(on_event).__name__}")
+            config.callback = _on_event
+            config.destructor = _on_end
+            config.user_data = _listeners.add(on_event)
+        self._generation = _process.generation
+        handle = ctypes.c_void_p()
+        # Where an error is returned the destructor has been called.
+        check(_native.imgdl_cache_open(config, handle))
+        assert handle.value
+        self._handle: Optional[int] = handle.value
+        self._finalizer = weakref.finalize(self, _native.imgdl_cache_release, handle.value)
+        # At exit, `settle`.
+        self._finalizer.atexit = False
+        _caches.add(self)
+
+    def _open(self) -> int:
+        _process.check(self._generation)
+        handle = self._handle
+        if handle is None:
+            raise error(Code.SHUT_DOWN, "the cache is closed")
+        return handle
+
+    def query(self, url: str) -> Optional[CacheEntry]:
+        """The newest that is stored for a URL, whatever its Vary says; None where there is nothing."""
+        entry = _native.imgdl_cache_entry()
+        _native.imgdl_cache_entry_init(entry, ctypes.sizeof(entry))
+        code = _native.imgdl_cache_query(self._open(), _options.text(url, "the URL", Code.INVALID_URL), entry)
+        if code == Code.NOT_CACHED:
+            return None
+        check(code)
+        return CacheEntry(
+            entry.status, entry.body_bytes, entry.stored_s, entry.used_s, entry.fresh_s, bool(entry.is_complete)
+        )
+
+    def remove(self, url: str) -> None:
+        """Everything that is stored for a URL."""
+        check(_native.imgdl_cache_remove(self._open(), _options.text(url, "the URL", Code.INVALID_URL)))
+
+    def remove_older(self, age: int) -> None:
+        """What has not been used or validated for `age` seconds."""
+        seconds = age if age == 0 else _options.unsigned(age, "age", 63)
+        check(_native.imgdl_cache_remove_older(self._open(), seconds))
+
+    def clear(self) -> None:
+        """Everything. A download that is being stored meanwhile may remain."""
+        check(_native.imgdl_cache_clear(self._open()))
+
+    def flush(self) -> None:
+        """Writes what has been stored so far to the disk for good: a power cut loses none of it."""
+        check(_native.imgdl_cache_flush(self._open()))
+
+    def statistics(self) -> CacheStatistics:
+        native = _native.imgdl_cache_stats()
+        _native.imgdl_cache_stats_init(native, ctypes.sizeof(native))
+        check(_native.imgdl_cache_statistics(self._open(), native))
+        values: Iterator[Any] = (getattr(native, field.name) for field in fields(CacheStatistics))
+        return CacheStatistics(bool(next(values)), *values)
+
+    def close(self) -> None:
+        """Lets go of it. Without a downloader that holds it, it writes what is left and closes, and this waits for that,
+        except inside on_event. Any number of times."""
+        self._handle = None
+        self._finalizer()
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<imgdl.Cache {'closed' if self._handle is None else 'open'}>"
+
+
+_caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+_listeners: Registry[Callable[[CacheEvent], object]] = Registry()
+
+
+@_native.callback_type(_native.imgdl_cache_config, "callback")  # type: ignore[untyped-decorator, unused-ignore]
+def _on_event(pointer: Any, key: int) -> None:
+    listener = _listeners.get(key)
+    if listener is None:
+        return
+    with called_by_the_library():
+        try:
+            event = pointer.contents
+            listener(CacheEvent(_KINDS.get(event.kind, "unknown"), text(event.message)))
+        except BaseException as exception:
+            report(exception)
+
+
+@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+def _on_end(key: int) -> None:
+    _listeners.pop(key)
+
+
+def settle(timeout: float) -> None:
+    """Before the process ends, after the downloaders: nobody is told anything by a thread of the library any more."""
+    for cache in list(_caches):
+        cache.close()
+    _listeners.wait(lambda listeners: not listeners, timeout)
+
+
+def _forget() -> None:
+    _caches.clear()
+    _listeners.clear()
+
+
+_process.forget_in_child(_forget)
