@@ -216,8 +216,13 @@ bench: bench-decode bench-cache
 
 # What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
 .PHONY: bench-cache
-bench-cache: build/bin/imgdl-cache-bench
+bench-cache: build/bin/imgdl-cache-bench build/bench/hits
 	build/bin/imgdl-cache-bench
+	build/bench/hits
+
+build/bench/hits: bench/hits.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -Lbuild/lib -limgdl -pthread -Wl,-rpath,$(CURDIR)/build/lib
 
 # Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
 build/bench/decode build/bench/arrival: build/bench/%: bench/%.c bench/hand.c bench/hand.h bench/pictures.c bench/pictures.h \

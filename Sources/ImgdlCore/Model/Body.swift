@@ -34,8 +34,15 @@ package final class Body {
 
     /// Takes what is in memory already for its beginning, shared; before anything is appended.
     package func adopt(_ slices: [BodySlice]) {
-        adopted += slices
-        for slice in slices { count += slice.count }
+        for slice in slices {
+            count += slice.count
+            // One after the other in memory, as a body that came in pieces is: one piece again.
+            if let joined = adopted.last?.joined(with: slice) {
+                adopted[adopted.count - 1] = joined
+            } else {
+                adopted.append(slice)
+            }
+        }
     }
 
     /// What came after the first `offset` bytes.
@@ -121,6 +128,12 @@ package struct BodySlice: Sendable {
     }
 
     package var count: Int { range.count }
+
+    fileprivate func joined(with next: BodySlice) -> BodySlice? {
+        guard segment === next.segment, range.upperBound == next.range.lowerBound else { return nil }
+        return BodySlice(segment: segment, range: range.lowerBound..<next.range.upperBound)
+    }
+
 
     /// Bytes `within` of it.
     package func part(_ within: Range<Int>) -> BodySlice {

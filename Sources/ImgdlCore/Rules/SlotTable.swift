@@ -1,64 +1,70 @@
 /// Values under keys that are a slot and a generation: a key that was removed is never valid again, whatever takes its
 /// slot. Look-up, insertion and removal are O(1). No key is 0.
 package struct SlotTable<Element> {
-    private struct Slot {
-        var generation: UInt32
-        var element: Element?
-    }
-
-    private var slots: [Slot] = []
+    private var storage: Storage
     private var free: [UInt32] = []
     private let firstGeneration: UInt32
     package private(set) var count = 0
 
-    package init() { firstGeneration = 1 }
+    package init() { self.init(firstGeneration: 1) }
 
     /// For the test of a slot's last generation.
-    init(firstGeneration: UInt32) { self.firstGeneration = firstGeneration }
+    init(firstGeneration: UInt32) {
+        self.firstGeneration = firstGeneration
+        storage = Storage(capacity: 0)
+    }
 
     package mutating func insert(_ element: Element) -> UInt64 {
+        makeUnique()
         count += 1
         if let index = free.popLast() {
-            slots[Int(index)].element = element
-            return Self.key(slots[Int(index)].generation, index)
+            storage.put(element, Int(index))
+            return Self.key(storage.slots[Int(index)].generation, index)
         }
-        slots.append(Slot(generation: firstGeneration, element: element))
-        return Self.key(firstGeneration, UInt32(slots.count - 1))
+        if storage.slots.count == storage.capacity { storage = storage.moved(capacity: max(4, 2 * storage.capacity)) }
+        storage.slots.append(Slot(generation: firstGeneration, isTaken: false))
+        storage.put(element, storage.slots.count - 1)
+        return Self.key(firstGeneration, UInt32(storage.slots.count - 1))
     }
 
     @discardableResult
     package mutating func remove(_ key: UInt64) -> Element? {
-        guard let index = index(of: key), let element = slots[index].element else { return nil }
-        slots[index].element = nil
+        guard let index = index(of: key) else { return nil }
+        makeUnique()
+        let element = storage.take(index)
         count -= 1
         // A slot whose generations are used up is left alone: a busy slot gets there within days.
-        if slots[index].generation < .max {
-            slots[index].generation += 1
+        if storage.slots[index].generation < .max {
+            storage.slots[index].generation += 1
             free.append(UInt32(index))
         }
         return element
     }
 
-    /// In place, without a copy. Traps for keys that are not in the table: for keys that the rules themselves hold.
+    /// In place, without a copy: an element may be large, and is looked at often. Traps for keys that are not in the table:
+    /// for keys that the rules themselves hold.
     package subscript(_ key: UInt64) -> Element {
-        _read { yield slots[index(of: key)!].element! }
-        _modify { yield &slots[index(of: key)!].element! }
+        unsafeAddress { UnsafePointer(storage.elements + index(of: key)!) }
+        unsafeMutableAddress {
+            makeUnique()
+            return storage.elements + index(of: key)!
+        }
     }
 
     package func contains(_ key: UInt64) -> Bool { index(of: key) != nil }
 
-    package func get(_ key: UInt64) -> Element? { index(of: key).flatMap { slots[$0].element } }
+    package func get(_ key: UInt64) -> Element? { index(of: key).map { storage.elements[$0] } }
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {
-        slots.indices.compactMap { slots[$0].element == nil ? nil : key(of: $0) }
+        storage.slots.indices.compactMap { storage.slots[$0].isTaken ? key(of: $0) : nil }
     }
 
     /// The slot alone: an index for tables that run beside this one.
     package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
 
     /// The key that the slot has now.
-    package func key(of slot: Int) -> UInt64 { Self.key(slots[slot].generation, UInt32(slot)) }
+    package func key(of slot: Int) -> UInt64 { Self.key(storage.slots[slot].generation, UInt32(slot)) }
 
     private static func key(_ generation: UInt32, _ index: UInt32) -> UInt64 {
         UInt64(generation) << 32 | UInt64(index)
@@ -66,9 +72,64 @@ package struct SlotTable<Element> {
 
     private func index(of key: UInt64) -> Int? {
         let index = Self.slot(key)
-        guard index < slots.count, slots[index].generation == UInt32(key >> 32), slots[index].element != nil else {
-            return nil
+        guard index < storage.slots.count else { return nil }
+        let slot = storage.slots[index]
+        return slot.isTaken && slot.generation == UInt32(key >> 32) ? index : nil
+    }
+
+    private mutating func makeUnique() {
+        if !isKnownUniquelyReferenced(&storage) { storage = storage.copied() }
+    }
+
+    private struct Slot {
+        var generation: UInt32
+        var isTaken: Bool
+    }
+
+    /// An array of optionals would copy an element each time it is looked at.
+    private final class Storage: @unchecked Sendable {
+        var slots: [Slot] = []
+        let elements: UnsafeMutablePointer<Element>
+        let capacity: Int
+
+        init(capacity: Int) {
+            self.capacity = capacity
+            elements = .allocate(capacity: capacity)
+            slots.reserveCapacity(capacity)
         }
-        return index
+
+        deinit {
+            for index in slots.indices where slots[index].isTaken { (elements + index).deinitialize(count: 1) }
+            elements.deallocate()
+        }
+
+        func put(_ element: Element, _ index: Int) {
+            (elements + index).initialize(to: element)
+            slots[index].isTaken = true
+        }
+
+        func take(_ index: Int) -> Element {
+            slots[index].isTaken = false
+            return (elements + index).move()
+        }
+
+        func moved(capacity: Int) -> Storage {
+            let next = Storage(capacity: capacity)
+            next.slots += slots
+            for index in slots.indices where slots[index].isTaken {
+                (next.elements + index).moveInitialize(from: elements + index, count: 1)
+                slots[index].isTaken = false
+            }
+            return next
+        }
+
+        func copied() -> Storage {
+            let copy = Storage(capacity: capacity)
+            copy.slots += slots
+            for index in slots.indices where slots[index].isTaken {
+                (copy.elements + index).initialize(to: elements[index])
+            }
+            return copy
+        }
     }
 }

@@ -1,0 +1,148 @@
+/* What an answer from the cache costs (issue of the cache's speed): CPU time of the whole process for each download of a body
+ * of 100 KB that is stored, from imgdl_download to the terminal callback (inline executor, mask TERMINAL), amortized over
+ * bursts of 100, from disk and from memory.
+ *
+ *   hits [DOWNLOADS] */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <imgdl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BODY = 100 * 1024, URLS = 100 };
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "hits: %s\n", what);
+    exit(1);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/* ---- The server: one connection for each request. */
+
+static void *serve(void *argument)
+{
+    int listener = *(int *)argument;
+    static char body[BODY];
+    for (size_t i = 0; i < sizeof body; i++)
+        body[i] = (char)(i * 2654435761u >> 13);
+    for (;;) {
+        int socket = accept(listener, NULL, NULL);
+        if (socket < 0)
+            return NULL;
+        char head[4096];
+        size_t length = 0;
+        while (length < 4 || memcmp(head + length - 4, "\r\n\r\n", 4)) {
+            ssize_t got = recv(socket, head + length, sizeof head - length, 0);
+            if (got <= 0)
+                fail("no request");
+            length += (size_t)got;
+        }
+        int size = snprintf(head, sizeof head,
+                            "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=3600\r\nContent-Length: %d\r\n\r\n",
+                            BODY);
+        if (send(socket, head, (size_t)size, MSG_NOSIGNAL) != size || send(socket, body, BODY, MSG_NOSIGNAL) != BODY)
+            fail("the connection broke");
+        close(socket);
+    }
+}
+
+static int port_of(int *listener)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    *listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(*listener, (struct sockaddr *)&address, size) || listen(*listener, 128) ||
+        getsockname(*listener, (struct sockaddr *)&address, &size))
+        fail("cannot listen");
+    return ntohs(address.sin_port);
+}
+
+/* ---- The client */
+
+static void check_end(const imgdl_event *event, void *user_data)
+{
+    (void)user_data;
+    if (event->code != IMGDL_OK)
+        fail(event->message);
+    if (imgdl_data_length(event->data) != BODY)
+        fail("not the body");
+}
+
+static void download_all(imgdl_downloader *downloader, int port)
+{
+    for (int i = 0; i < URLS; i++) {
+        char url[64];
+        snprintf(url, sizeof url, "http://127.0.0.1:%d/%d", port, i);
+        imgdl_request request;
+        imgdl_request_init(&request, sizeof request);
+        request.url = url;
+        request.flags = IMGDL_REQUEST_BODY;
+        request.executor = IMGDL_EXECUTOR_INLINE;
+        request.callback = check_end;
+        if (imgdl_download(downloader, &request, NULL) != IMGDL_OK)
+            fail(imgdl_last_error());
+    }
+    imgdl_downloader_wait_idle(downloader, -1);
+}
+
+static void measure(const char *what, uint64_t memory, int rounds, int port, double allowed)
+{
+    char folder[] = "/tmp/imgdl-hits-XXXXXX";
+    imgdl_cache_config options;
+    imgdl_cache_config_init(&options, sizeof options);
+    options.directory = mkdtemp(folder);
+    options.max_memory_bytes = memory;
+    imgdl_cache *cache;
+    if (!options.directory || imgdl_cache_open(&options, &cache) != IMGDL_OK)
+        fail("cannot open a cache");
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.cache = cache;
+    config.cache_mode = IMGDL_CACHE_USE;
+    imgdl_downloader *downloader;
+    if (imgdl_downloader_create(&config, &downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
+    download_all(downloader, port);
+    imgdl_cache_flush(cache);
+    download_all(downloader, port);
+    double start = cpu_seconds();
+    for (int round = 0; round < rounds; round++)
+        download_all(downloader, port);
+    double each = (cpu_seconds() - start) / rounds / URLS * 1e6;
+    imgdl_cache_stats stats;
+    imgdl_cache_stats_init(&stats, sizeof stats);
+    imgdl_cache_statistics(cache, &stats);
+    printf("| %-11s | %6.1f | %7.0f | %9llu |\n", what, each, allowed,
+           (unsigned long long)(memory ? stats.memory_hits : stats.hits));
+    imgdl_downloader_destroy(downloader);
+    imgdl_cache_clear(cache);
+    imgdl_cache_release(cache);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command) != 0)
+        fail(command);
+}
+
+int main(int count, char **arguments)
+{
+    int downloads = count > 1 ? atoi(arguments[1]) : 20000, listener, port = port_of(&listener);
+    pthread_t server;
+    pthread_create(&server, NULL, serve, &listener);
+    printf("| 100 KB from | us CPU | allowed | hits      |\n|-------------|-------:|--------:|----------:|\n");
+    measure("disk", 0, downloads / URLS, port, 60);
+    measure("memory", 64u << 20, downloads / URLS, port, 10);
+    return 0;
+}
