@@ -115,6 +115,21 @@ final class DeepPictureTests: XCTestCase {
         XCTAssert(try deep(got.pixels, got.header).words.contains { $0 % 257 != 0 })
     }
 
+    /// Words that a codec of the host's gave are scaled and turned as words.
+    func testWordsOfTheHostsCodecKeepTheirBits() throws {
+        let picture = DeepPicture(width: 23, height: 17)
+        let pixels = try PixelBuffer(width: 23, height: 17, format: .rgba16)
+        picture.words.withUnsafeBytes { pixels.bytes.copyMemory(from: $0.baseAddress!, byteCount: $0.count) }
+        let header = ImageHeader(
+            format: .other, width: 23, height: 17, orientation: 6, hasAlpha: true, isProgressive: false)
+        let whole = PixelRectangle(x: 0, y: 0, width: 23, height: 17)
+        let image = DecodedImage(header: header, pixels: pixels, ready: whole, isComplete: true, pass: 1)
+        let shown = try image.adapted(to: boxed((5, 9, true)), header, isComplete: true)
+        let got = DeepPicture(shown.bytes, width: shown.pixels.width, height: shown.pixels.height)
+        XCTAssertEqual([got.width, got.height], [5, 9])
+        check(got, isAverageOf: picture.turned(6), "adapted")
+    }
+
     // MARK: Partial images
 
     /// Each is that of the full size at that moment, made smaller.
