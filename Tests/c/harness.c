@@ -62,6 +62,28 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static _Noreturn void run_here(const struct test *test)
+{
+    test->run();
+    fflush(NULL);
+    _exit(failures ? 1 : 0);
+}
+
+/* Sanitizers take Swift's dynamic runtime, whose locks go by a thread number that fork() makes wrong: two threads that want
+ * one of them would wait for ever (Sources/CShims/System/fork.c). */
+static _Noreturn void begin_anew(const struct test *test)
+{
+    char **values = calloc((size_t)argument_count + 3, sizeof *values);
+    memcpy(values, arguments, (size_t)argument_count * sizeof *values);
+    values[argument_count] = "--alone";
+    char title[256];
+    snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
+    values[argument_count + 1] = title;
+    support_hand_over();
+    execv("/proc/self/exe", values);
+    harness_abandon();
+}
+
 /* In a process group of its own, so that what it forks ends with it. SIGALRM is the deadline. */
 static int run(const struct test *test, char *ending, size_t capacity)
 {
@@ -70,9 +92,9 @@ static int run(const struct test *test, char *ending, size_t capacity)
     if (process == 0) {
         setpgid(0, 0);
         alarm(test->deadline);
-        test->run();
-        fflush(NULL);
-        _exit(failures ? 1 : 0);
+        if (UNDER_SANITIZER)
+            begin_anew(test);
+        run_here(test);
     }
     setpgid(process, process);
     int status = 0;
@@ -93,6 +115,16 @@ int main(int argc, char **argv)
     argument_count = argc;
     arguments = argv;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    const char *alone = harness_argument("alone", NULL);
+    if (alone) {
+        support_take_over();
+        for (const struct test *test = first; test; test = test->next) {
+            char title[256];
+            snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
+            if (!strcmp(title, alone))
+                run_here(test);
+        }
+    }
     const char *only = harness_argument("only", ""), *except = harness_argument("not", NULL);
     long repeat = strtol(harness_argument("repeat", "1"), NULL, 10);
     unsigned passed = 0, failed = 0, skipped = 0;

@@ -138,7 +138,7 @@ static void start(unsigned number, char **arguments, const char *words, char bas
     memmove(base, line + strlen(words), strlen(line + strlen(words)) + 1);
 }
 
-void support_start(void)
+static void find_folders(void)
 {
     ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     if (length < 0)
@@ -147,6 +147,28 @@ void support_start(void)
     *strrchr(folder, '/') = '\0';
     program_folder = folder;
     snprintf(root, sizeof root, "%s/pictures", folder);
+}
+
+void support_hand_over(void)
+{
+    setenv("IMGDL_TESTS_ORIGIN", origin_base, 1);
+    setenv("IMGDL_TESTS_TLS", tls_base, 1);
+    setenv("IMGDL_TESTS_CA_FILE", tls_ca_file, 1);
+    setenv("IMGDL_TESTS_SCRATCH", scratch, 1);
+}
+
+void support_take_over(void)
+{
+    find_folders();
+    snprintf(origin_base, sizeof origin_base, "%s", getenv("IMGDL_TESTS_ORIGIN"));
+    snprintf(tls_base, sizeof tls_base, "%s", getenv("IMGDL_TESTS_TLS"));
+    snprintf(scratch, sizeof scratch, "%s", getenv("IMGDL_TESTS_SCRATCH"));
+    tls_ca_file = getenv("IMGDL_TESTS_CA_FILE");
+}
+
+void support_start(void)
+{
+    find_folders();
     write_pictures();
     snprintf(scratch, sizeof scratch, "%s/scratch-%d", folder, (int)getpid());
     mkdir(scratch, 0777);

@@ -15,6 +15,9 @@ enum { PATIENCE_MS = 20000 }; /* a bound on failure: what succeeds does not wait
 /* Once, by the harness: starts the origins and writes the pictures. */
 void support_start(void);
 void support_stop(void);
+/* For a program that takes this one's place: where all that is, by the environment, and there. */
+void support_hand_over(void);
+void support_take_over(void);
 
 /* A URL on the origin, from a format for its path; kept until the process ends. */
 const char *at_origin(const char *format, ...) __attribute__((format(printf, 1, 2)));

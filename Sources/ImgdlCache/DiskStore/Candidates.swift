@@ -18,28 +18,38 @@ struct Candidates {
     /// The newest first.
     private(set) var list: [Candidate] = []
 
-    /// `changes` and `uses` must be older than what `index` says: an entry may come into the index between the two
-    /// looks, and is then found in both.
-    init(
-        _ key: String, _ changes: PendingChanges, _ uses: [EntryID: Int64], _ index: Index?, usedSince: Int64?,
-        damaged: (EntryID) -> Void
-    ) throws(DatabaseError) {
+    /// Looks into the index, then at the changes: what a batch carried from these into the index between the two looks would
+    /// be missed, so that they are taken again. `number`: of the last change that was seen.
+    static func find(
+        _ key: String, in store: DiskStore, usedSince: Int64?, damaged: (EntryID) -> Void,
+        index: (Int) throws(DatabaseError) -> Index?
+    ) throws(DatabaseError) -> (candidates: Candidates, number: Int64) {
+        while true {
+            let (settlements, indexNumber, isHidden) = store.withState {
+                ($0.changes.settlements, $0.indexNumber, $0.changes.hidesIndex(key))
+            }
+            let index = try index(indexNumber)
+            let rows = isHidden ? [] : try index?.rows(key, damaged: damaged) ?? []
+            let found = store.withState { state -> (Candidates, Int64)? in
+                guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
+                return (Candidates(key, rows, state.changes, state.uses, usedSince), state.changes.lastNumber)
+            }
+            if let found { return found }
+        }
+    }
+
+    private init(
+        _ key: String, _ rows: [Index.Row], _ changes: PendingChanges, _ uses: [EntryID: Int64], _ usedSince: Int64?
+    ) {
         for body in changes.bodies(key) {
             let entry = changes.latest(StoredEntry(id: body.id, response: body.response))
-            let usedTime = max(body.time, uses[body.id] ?? 0)
-            if let usedSince, usedTime < usedSince { continue }
-            list.append(Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: usedTime))
+            append(Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince)
         }
-        if let index, !changes.hidesIndex(key) {
-            for row in try index.rows(key, damaged: damaged) {
-                guard let entry = changes.current(row.entry, key: key) else { continue }
-                let usedTime = max(row.usedTime, uses[entry.id] ?? 0)
-                if let usedSince, usedTime < usedSince { continue }
-                list.append(
-                    Candidate(
-                        entry: entry, place: .file(checksum: row.checksum), storedTime: row.storedTime,
-                        usedTime: usedTime))
-            }
+        for row in changes.hidesIndex(key) ? [] : rows {
+            guard let entry = changes.current(row.entry, key: key) else { continue }
+            let place = Place.file(checksum: row.checksum)
+            append(
+                Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses, usedSince)
         }
         if list.count > 1 {
             list.sort {
@@ -48,6 +58,13 @@ struct Candidates {
                 )
             }
         }
+    }
+
+    private mutating func append(_ candidate: Candidate, _ uses: [EntryID: Int64], _ usedSince: Int64?) {
+        var candidate = candidate
+        candidate.usedTime = max(candidate.usedTime, uses[candidate.entry.id] ?? 0)
+        if let usedSince, candidate.usedTime < usedSince { return }
+        list.append(candidate)
     }
 
     mutating func remove(_ position: Int) { list.remove(at: position) }

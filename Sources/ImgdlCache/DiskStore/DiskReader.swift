@@ -13,16 +13,20 @@ final class DiskReader {
     }
 
     private func answer(_ lookup: Lookup) {
-        let (changes, uses, number) = store.withState { ($0.changes, $0.uses, $0.indexNumber) }
         var candidates: Candidates
+        let lastChange: Int64
+        var looked = 0
         do throws(DatabaseError) {
-            try openIndex(number)
-            candidates = try Candidates(
-                lookup.key, changes, uses, index,
-                usedSince: store.configuration.maximumAge.map { store.clock.wallTime() - $0 },
-                damaged: { store.removeDamaged($0) })
+            (candidates, lastChange) = try Candidates.find(
+                lookup.key, in: store, usedSince: store.configuration.maximumAge.map { store.clock.wallTime() - $0 },
+                damaged: { store.removeDamaged($0) }
+            ) { (number) throws(DatabaseError) in
+                looked = number
+                try openIndex(number)
+                return index
+            }
         } catch {
-            if error.isDamage { store.replaceIndex(number: number, message: error.message) }
+            if error.isDamage { store.replaceIndex(number: looked, message: error.message) }
             index = nil
             indexNumber = 0
             return lookup.completion(nil)
@@ -38,7 +42,7 @@ final class DiskReader {
             }
             switch read(candidate, lookup) {
             case .whole(let slices):
-                remember(candidate.entry, slices, lookup.key, changes.lastNumber)
+                remember(candidate.entry, slices, lookup.key, lastChange)
                 return lookup.completion(FoundEntry(entry: candidate.entry, body: slices, isFromMemory: false))
             case .later: return
             case .unreadable: return lookup.completion(nil)

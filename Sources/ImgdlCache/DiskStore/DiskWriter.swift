@@ -153,9 +153,8 @@ final class DiskWriter {
     // MARK: What the host asks for
 
     func query(_ key: String) -> CachedResponse? {
-        let (changes, uses) = store.withState { ($0.changes, $0.uses) }
-        let found = try? Candidates(key, changes, uses, index, usedSince: oldestUse, damaged: { _ in }).list.first
-        guard let found else { return nil }
+        let found = try? Candidates.find(key, in: store, usedSince: oldestUse, damaged: { _ in }, index: { _ in index })
+        guard let found = found?.candidates.list.first else { return nil }
         return CachedResponse(
             id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
             usedTime: found.usedTime)

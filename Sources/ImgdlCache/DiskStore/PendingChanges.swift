@@ -4,6 +4,8 @@ import ImgdlCore
 /// it. Each change has a number; `settle` forgets those that the index has.
 struct PendingChanges {
     private(set) var lastNumber: Int64 = 0
+    /// How often changes have gone from here into the index.
+    private(set) var settlements = 0
     private var added: [String: [DiskBody]] = [:]
     private var updated: [EntryID: (number: Int64, response: StoredResponse)] = [:]
     private var removed: [EntryID: Int64] = [:]
@@ -65,6 +67,7 @@ struct PendingChanges {
 
     /// The index has everything up to this number.
     mutating func settle(_ number: Int64) {
+        settlements += 1
         for (key, bodies) in added {
             let left = bodies.filter { $0.number > number }
             if left.count != bodies.count { added[key] = left.isEmpty ? nil : left }
