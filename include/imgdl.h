@@ -228,8 +228,9 @@ enum {
     IMGDL_PIXEL_FORMAT_BGRA8 = 3,
     IMGDL_PIXEL_FORMAT_BGRA8_PREMULTIPLIED = 4,
     IMGDL_PIXEL_FORMAT_RGB8 = 5,   /* 3 bytes; alpha is left out, and the colours are as if it were straight. Since 1.1 */
-    IMGDL_PIXEL_FORMAT_RGBA16 = 6, /* four uint16_t of this machine, alpha straight. A PNG of 16 bits keeps them unless */
-                                   /* it is scaled or animated; everything else comes times 257. Since 1.1             */
+    IMGDL_PIXEL_FORMAT_RGBA16 = 6, /* four uint16_t of this machine, alpha straight. What has 16 bits (a PNG or APNG,   */
+                                   /* an image of a coder of the host's) keeps them, also scaled, turned or converted;  */
+                                   /* everything else comes times 257. Since 1.1                                        */
     IMGDL_PIXEL_FORMAT_FORCE32 = 0x7FFFFFFF
 };
 

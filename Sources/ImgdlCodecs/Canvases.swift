@@ -66,16 +66,17 @@ extension PixelBuffer {
     }
 
     /// The same pixels as a caller wants them: turned, scaled, converted, in the host's memory. Itself where that is what
-    /// they are. `rows`: those that have come, and how many they make.
+    /// they are. `rows`: those that have come, and how many they make. `isDeep`: words are not bytes times 257, and stay words
+    /// when they are scaled.
     func shown(
         as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isOpaque: Bool = false,
-        rows: Int = .max
+        isDeep: Bool = false, rows: Int = .max
     ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = min(rows, height)
         let isAtHome = options.allocator == nil || isHosts
         if !isScaled, layout.orientation == .upright, isAtHome, options.isFinal(format, conversion) { return (self, rows) }
-        let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && !isScaled
+        let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && (isDeep || !isScaled)
         let source = staysDeep ? self : try inFourBytes()
         let canvas = try options.makeCanvas(layout)
         guard isScaled else {
@@ -83,7 +84,8 @@ extension PixelBuffer {
             return (canvas, rows)
         }
         let scaler = try RowScaler(
-            width: width, height: height, to: layout, from: source.alpha(isOpaque: isOpaque), options.pixelFormat)
+            width: width, height: height, to: layout, from: source.alpha(isOpaque: isOpaque), options.pixelFormat,
+            hasWords: staysDeep)
         scaler.begin(on: canvas, conversion)
         scaler.push(source.bytes, rows: rows, stride: source.stride)
         return (canvas, scaler.rows)

@@ -2,9 +2,10 @@ import ImgdlCore
 
 extension DecodedImage {
     /// The same upright picture as the caller wants it: turned, scaled into the box if it stands out of that, converted. For
-    /// an orientation that was found only behind the pixels, and for pixels that came as they are stored.
+    /// an orientation that was found only behind the pixels, and for pixels that came as they are stored. `isDeep`: as words
+    /// that are not bytes times 257.
     func turned(
-        _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil
+        _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isDeep: Bool = false
     ) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -14,7 +15,8 @@ extension DecodedImage {
             width: pixels.width, height: pixels.height, orientation: orientation, frames: count, options)
         header.width = layout.width
         header.height = layout.height
-        let shown = try pixels.shown(as: layout, options, conversion, isOpaque: !header.hasAlpha, rows: ready.height)
+        let shown = try pixels.shown(
+            as: layout, options, conversion, isOpaque: !header.hasAlpha, isDeep: isDeep, rows: ready.height)
         guard shown.pixels !== pixels else {
             return DecodedImage(
                 header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,
@@ -24,7 +26,8 @@ extension DecodedImage {
         var turnedFrames: [AnimationFrame] = []
         for frame in isComplete ? frames : [] {
             let isPicture = frame.pixels === pixels
-            let turned = isPicture ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion).pixels
+            let turned =
+                isPicture ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion, isDeep: isDeep).pixels
             turnedFrames.append(AnimationFrame(pixels: turned, milliseconds: frame.milliseconds))
         }
         return DecodedImage(

@@ -81,7 +81,9 @@ final class PNGAnimation {
     func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
         if name == "IHDR", bytes.count >= 16 {
             (width, height) = (Control.number(bytes, 8), Control.number(bytes, 12))
-            canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
+            let isDeep = options.pixelFormat == .rgba16 && bytes.count > 16 && bytes[16] == 16
+            canvas = FrameCanvas(
+                width: width, height: height, format: isDeep ? .rgba16 : options.pixelFormat.straight)
         }
         guard options.decodesAllFrames, !isBehindImageData, !kept.contains(name) else { return }
         kept.append(name)
@@ -173,10 +175,10 @@ final class PNGAnimation {
     }
 
     private func open() throws(Failure) {
-        guard let control else { return }
+        guard let control, let canvas else { return }
         let area = control.rectangle
         do {
-            frame = try PNGFrame(setup, width: area.width, height: area.height, format: options.pixelFormat.straight)
+            frame = try PNGFrame(setup, width: area.width, height: area.height, format: canvas.format)
         } catch { try forgive(error) }
     }
 
@@ -206,7 +208,7 @@ final class PNGAnimation {
         self.canvas = canvas
         frames.append(
             AnimationFrame(
-                pixels: try pixels.shown(as: layout, options, conversion).pixels,
+                pixels: try pixels.shown(as: layout, options, conversion, isDeep: canvas.format == .rgba16).pixels,
                 milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
     }
 }
@@ -214,11 +216,13 @@ final class PNGAnimation {
 extension PixelBuffer {
     /// As the source or over what is there, both with straight alpha.
     fileprivate func draw(on canvas: PixelBuffer, _ control: PNGAnimation.Control) {
+        let blend = format == .rgba16 ? codec_blend_over_words : codec_blend_over
+        let left = control.rectangle.x * format.bytesPerPixel
         for y in 0..<height {
             let from = bytes.advanced(by: y * stride)
-            let to = canvas.bytes.advanced(by: (control.rectangle.y + y) * canvas.stride + control.rectangle.x * 4)
+            let to = canvas.bytes.advanced(by: (control.rectangle.y + y) * canvas.stride + left)
             if control.blends {
-                codec_blend_over(to.assumingMemoryBound(to: UInt8.self), from.assumingMemoryBound(to: UInt8.self), width)
+                blend(to.assumingMemoryBound(to: UInt8.self), from.assumingMemoryBound(to: UInt8.self), width)
             } else {
                 to.copyMemory(from: from, byteCount: rowBytes)
             }

@@ -33,8 +33,8 @@ final class PNGDecoder: FormatDecoder {
     private var isInterlaced: Bool { found.is_interlaced != 0 }
     private var premultiplies: Bool { options.pixelFormat.isPremultiplied && found.has_alpha != 0 }
     var colours: Colours { filter.colours }
-    /// Samples of 16 bits that are wanted and not averaged.
-    private var isDeep: Bool { options.pixelFormat == .rgba16 && found.depth == 16 && scaler == nil }
+    /// Samples of 16 bits, and they are wanted.
+    private var isDeep: Bool { options.pixelFormat == .rgba16 && found.depth == 16 }
 
     init(_ options: DecodeOptions) throws(Failure) {
         guard let session = codec_png_create(options.pixelFormat.isBGRA ? 1 : 0) else {
@@ -124,10 +124,12 @@ final class PNGDecoder: FormatDecoder {
         animation.shown(as: layout, colours.conversion)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
-        try options.checkMemory(canvas: layout, codec: isInterlaced ? 4 * width * height : 4 * width)
+        let row = (isDeep ? 8 : 4) * width
+        try options.checkMemory(canvas: layout, codec: isInterlaced ? row * height : row)
         if layout.isScaled(width: width, height: height) {
             let alpha = found.has_alpha != 0 ? CODEC_ALPHA_STRAIGHT : CODEC_ALPHA_OPAQUE
-            scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
+            scaler = try RowScaler(
+                width: width, height: height, to: layout, from: alpha, options.pixelFormat, hasWords: isDeep)
         }
         let premultipliesRows = !isInterlaced && premultiplies
         let ownScaler = isInterlaced ? nil : scaler
@@ -226,6 +228,6 @@ final class PNGDecoder: FormatDecoder {
     private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
         let stored = filter.orientation ?? 1
         guard stored != image.header.orientation else { return image }
-        return try image.turned(stored, options)
+        return try image.turned(stored, options, isDeep: isDeep)
     }
 }

@@ -42,7 +42,9 @@ final class PNGFrame {
             if !hasStarted, codec_png_header_of(session, &found) != 0 {
                 hasStarted = true
                 let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: .upright)
-                guard codec_png_start(session, layout.placement(on: pixels), 0, nil, 0) != CODEC_FAILED else { throw failure }
+                let status = codec_png_start(
+                    session, layout.placement(on: pixels), 0, nil, pixels.format == .rgba16 ? 1 : 0)
+                guard status != CODEC_FAILED else { throw failure }
             }
         }
     }

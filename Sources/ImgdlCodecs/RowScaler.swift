@@ -8,11 +8,14 @@ final class RowScaler {
     private let layout: CanvasLayout
 
     /// `layout` is that of the result; `width` and `height`, those of the rows that come, must not be smaller. `from` and
-    /// `format` say what their alpha is and what it becomes.
-    init(width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat) throws(Failure) {
+    /// `format` say what their alpha is and what it becomes. `hasWords`: rows and canvas are of 16 bits a channel.
+    init(
+        width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat, hasWords: Bool = false
+    ) throws(Failure) {
         let scaling = codec_scaling(
             in_width: width, in_height: height, out_width: layout.storedWidth, out_height: layout.storedHeight,
-            from: from, to: format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT)
+            from: from, to: format.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT,
+            has_words: hasWords ? 1 : 0)
         guard let session = codec_scaler_create(scaling) else {
             throw Failure(.outOfMemory, "no memory to scale a picture of \(width) × \(height) pixels")
         }

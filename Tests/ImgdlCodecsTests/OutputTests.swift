@@ -52,9 +52,9 @@ final class OutputTests: XCTestCase {
         }
     }
 
-    /// The same, smaller: X8. Words are scaled as bytes.
+    /// The same, smaller: X8. What has only 8 bits is scaled as bytes.
     func testScaledPicturesFollowFromRGBA8() throws {
-        for var picture in Picture.everyCoding {
+        for var picture in Picture.everyCoding where picture.name != "gray16.png" {
             picture.spec.orientation = 6
             let file = picture.encoded()
             var options = decodeOptions()

@@ -145,7 +145,7 @@ codec_profile_state codec_jpeg_profile(codec_jpeg *session, const uint8_t **byte
 void codec_jpeg_forget_profile(codec_jpeg *session)
 {
     struct codec_jpeg_profile *profile = &session->profile;
-    for (size_t i = 0; i < sizeof profile->chunks / sizeof *profile->chunks; i++) {
+    for (unsigned i = 1; i <= profile->count; i++) {
         free(profile->chunks[i]);
         profile->chunks[i] = NULL;
     }

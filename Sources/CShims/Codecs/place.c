@@ -182,8 +182,9 @@ static inline void fill(const uint8_t *restrict from, size_t step, uint8_t *rest
 
 static void fill_words(const uint8_t *restrict from, size_t step, uint8_t *restrict to, size_t width)
 {
-    for (size_t x = 0; x < width; x++)
-        memcpy(to + 8 * x, from + 8 * (x - x % step), 8);
+    for (size_t x = 0; x < width; x += step)
+        for (size_t i = x; i < x + step && i < width; i++)
+            memcpy(to + 8 * i, from + 8 * x, 8);
 }
 
 void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width)

@@ -6,6 +6,7 @@
  * have the same sum, so one factor turns sums into bytes. bits is as large as 32-bit sums allow: the error stays below a
  * tenth of a step. Colours with straight alpha are multiplied by it first. */
 #include "ccodecs.h"
+#include "scale_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ struct codec_scaler {
     uint16_t *values; /* one row of input times its alpha, then one of sums down the columns */
     struct span *spans;
     uint8_t *line; /* a row on its way to a turned canvas */
+    struct word_scaler *words; /* does it all, and nothing above is used */
 };
 
 /* `most` is the largest thing that is weighted. */
@@ -111,6 +113,14 @@ codec_scaler *codec_scaler_create(codec_scaling scaling)
     codec_scaler *scaler = calloc(1, sizeof *scaler);
     if (!scaler)
         return NULL;
+    if (scaling.has_words) {
+        scaler->words = word_scaler_create(&scaling);
+        if (!scaler->words) {
+            free(scaler);
+            return NULL;
+        }
+        return scaler;
+    }
     uint64_t most = scaling.from == CODEC_ALPHA_STRAIGHT ? 255 * 255 : 255;
     scaler->scaling = scaling;
     scaler->down = make_axis(scaling.in_height, scaling.out_height, most);
@@ -132,6 +142,7 @@ void codec_scaler_destroy(codec_scaler *scaler)
 {
     if (!scaler)
         return;
+    word_scaler_destroy(scaler->words);
     free(scaler->sums);
     free(scaler->values);
     free(scaler->spans);
@@ -141,13 +152,20 @@ void codec_scaler_destroy(codec_scaler *scaler)
 
 void codec_scaler_begin(codec_scaler *scaler, codec_placement placement)
 {
+    if (scaler->words) {
+        word_scaler_begin(scaler->words, placement);
+        return;
+    }
     scaler->placement = placement;
     scaler->rows_in = scaler->rows_out = 0;
     scaler->weight = 0;
     memset(scaler->sums, 0, scaler->scaling.in_width * 4 * sizeof *scaler->sums);
 }
 
-size_t codec_scaler_rows(const codec_scaler *scaler) { return scaler->rows_out; }
+size_t codec_scaler_rows(const codec_scaler *scaler)
+{
+    return scaler->words ? word_scaler_rows(scaler->words) : scaler->rows_out;
+}
 
 /* Down the columns */
 
@@ -274,6 +292,10 @@ static void put_out_row(codec_scaler *scaler)
 
 void codec_scaler_push(codec_scaler *scaler, const uint8_t *row)
 {
+    if (scaler->words) {
+        word_scaler_push(scaler->words, row);
+        return;
+    }
     const struct axis *axis = &scaler->down;
     if (scaler->rows_out >= axis->out)
         return;

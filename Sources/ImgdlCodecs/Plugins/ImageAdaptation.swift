@@ -18,7 +18,7 @@ extension DecodedImage {
             header: described, pixels: canvas,
             ready: PixelRectangle(x: 0, y: 0, width: canvas.width, height: canvas.height), isComplete: isComplete,
             pass: pass)
-        return try upright.turned(described.orientation, options)
+        return try upright.turned(described.orientation, options, isDeep: canvas.format == .rgba16)
     }
 }
 

@@ -6,8 +6,8 @@ struct PNGFile {
 
     init() {}
 
-    init(width: Int, height: Int, colorType: UInt8 = 6) {
-        add("IHDR", Self.number(width) + Self.number(height) + [8, colorType, 0, 0, 0])
+    init(width: Int, height: Int, colorType: UInt8 = 6, depth: UInt8 = 8, isInterlaced: Bool = false) {
+        add("IHDR", Self.number(width) + Self.number(height) + [depth, colorType, 0, 0, isInterlaced ? 1 : 0])
     }
 
     mutating func add(_ name: String, _ data: [UInt8] = []) {

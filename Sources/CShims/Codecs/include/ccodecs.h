@@ -21,7 +21,8 @@ enum codec_status {
 };
 typedef enum codec_status codec_status;
 
-/* How a pixel lies on a canvas: four bytes as they come; the first three of them; four words, bytes times 257. */
+/* How a pixel lies on a canvas: four bytes as they come; the first three of them; four words, of
+ * bytes: times 257. */
 enum codec_pixel { CODEC_PIXEL_FOUR_BYTES, CODEC_PIXEL_THREE_BYTES, CODEC_PIXEL_FOUR_WORDS };
 typedef enum codec_pixel codec_pixel;
 
@@ -55,7 +56,9 @@ void codec_four_bytes(const uint8_t *from, codec_pixel pixel, uint8_t *to, size_
 void codec_premultiply(uint8_t *pixels, size_t count);
 /* Straight alpha: pixels over those that are there, as the APNG specification blends them. */
 void codec_blend_over(uint8_t *canvas, const uint8_t *pixels, size_t count);
-/* The same as libwebp's WebPAnimDecoder rounds it. */
+/* The same of words, rounded to the nearest. Nothing is taken to be aligned. */
+void codec_blend_over_words(uint8_t *canvas, const uint8_t *pixels, size_t count);
+/* Bytes as libwebp's WebPAnimDecoder rounds them. */
 void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count);
 /* From one order of channels and kind of alpha to another; each is 0 RGBA, or CODEC_LAYOUT_BGRA, CODEC_LAYOUT_PREMULTIPLIED, both.
  * Dividing by alpha rounds to the nearest; where alpha is 0 colours become 0. */
@@ -92,11 +95,13 @@ typedef enum codec_alpha codec_alpha;
 struct codec_scaling {
     size_t in_width, in_height, out_width, out_height;
     codec_alpha from, to; /* opaque stays opaque, whatever `to` says */
+    int has_words;        /* four words a pixel, on a canvas of words, straight or opaque: exactly rounded */
 };
 typedef struct codec_scaling codec_scaling;
 typedef struct codec_scaler codec_scaler;
 
-/* NULL when there is no memory, and for sizes that are not smaller. Takes 24 bytes for each column of the input. */
+/* NULL when there is no memory, and for sizes that are not smaller. Takes 24 bytes for each column of the input, 48 for
+ * words. */
 codec_scaler *codec_scaler_create(codec_scaling scaling);
 void codec_scaler_destroy(codec_scaler *scaler);
 /* Before the first row of a pass. */
@@ -214,7 +219,7 @@ codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t siz
 int codec_png_header_of(const codec_png *session, codec_png_header *header);
 /* Interlaced pictures must be placed as they are stored, not converted, premultiplied or scaled: each pixel is written to its
  * place, and nothing between them (codec_fill_gaps). With a scaler, rows go to that and nowhere else; it has to outlive the
- * session. Deep: a picture of 16 bits goes, not scaled, onto a canvas of words. */
+ * session. Deep: a picture of 16 bits goes onto a canvas of words, or to a scaler of words. */
 codec_status codec_png_start(
     codec_png *session, codec_placement placement, int premultiply, codec_scaler *scaler, int deep);
 /* A profile that inflates to more is not read. Before the first feed. */
