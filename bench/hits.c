@@ -3,7 +3,6 @@
  * bursts of 100, from disk and from memory.
  *
  *   hits [DOWNLOADS] */
-#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <imgdl.h>
 #include <pthread.h>
