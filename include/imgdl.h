@@ -594,7 +594,8 @@ enum { IMGDL_PRIORITY_LOW = -1, IMGDL_PRIORITY_NORMAL = 0, IMGDL_PRIORITY_HIGH =
 
 typedef uint32_t imgdl_request_flags;
 enum {
-    /* Hand over the body, of any type, as data. Without IMGDL_REQUEST_DECODE nothing is decoded. */
+    /* Hand over the body, of any type, as data. Without IMGDL_REQUEST_DECODE nothing is decoded. A Content-Encoding that
+     * the library does not know is left on it (to a decoder it is IMGDL_ERROR_CONTENT_ENCODING). */
     IMGDL_REQUEST_BODY = 1u << 0,
     /* Decode the body to an image. This is the default; say it when IMGDL_REQUEST_BODY is set and both are wanted. */
     IMGDL_REQUEST_DECODE = 1u << 1,
@@ -1254,8 +1255,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * stale-while-revalidate and stale-if-error. Off unless a downloader is given one and a mode that uses it.
  *
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
- *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too. Not stored:
- *            no-store, answers to other methods, 206, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
+ *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
+ *            of your own brought (206) answers ranges within it. Not stored: no-store, answers to other methods, Vary: *,
+ *            file: and data: URLs, schemes of yours. PUT, POST, DELETE
  *            and methods that are not known remove what is stored for their URL when they succeed.
  * Secrets    What Vary makes depend on Cookie or Authorization is neither stored nor answered where the library makes these
  *            fields itself (IMGDL_REQUEST_COOKIES, credentials). What came with credentials answers requests with the same
