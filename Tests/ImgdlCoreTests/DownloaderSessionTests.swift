@@ -93,7 +93,8 @@ final class DownloaderSessionTests: XCTestCase {
         XCTAssertEqual(code { () throws(Failure) in try downloader.reconfigure(configuration("x")) }, .shutDown)
         downloader.invalidate(cancels: false)
         XCTAssertEqual(code { () throws(Failure) in _ = try download("late") }, .shutDown)
-        XCTAssertEqual(factory.closed.last, factory.made - 1, "the transport that came too late is closed")
+        // The first one's end is another thread's business, before or after.
+        XCTAssertTrue(factory.closed.contains(factory.made - 1), "the transport that came too late is closed")
     }
 
     /// A downloader that ends is not held up by the background.

@@ -7,7 +7,7 @@ import XCTest
 final class OptionTests: DownloaderTestCase {
     func testRequestOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_request) -> Void)] = [
-            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 10 }),
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 11 }),
             ("reserved", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.reserved = 1 }),
             ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = -1 }),
             ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = .nan }),
@@ -59,7 +59,7 @@ final class OptionTests: DownloaderTestCase {
 
     func testConfigOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_config) -> Void)] = [
-            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 3 }),
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 4 }),
             ("max_per_host", IMGDL_ERROR_INVALID_ARGUMENT, { $0.max_per_host = 10_001 }),
             ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = 1.5 }),
             ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = .nan }),
