@@ -89,8 +89,11 @@ public func imgdl_cache_query(
 }
 
 private func entryStruct(_ stored: CachedResponse) -> imgdl_cache_entry {
-    var isComplete = true
-    if case .beginning = stored.response.extent { isComplete = false }
+    let isComplete =
+        switch stored.response.extent {
+        case .whole, .headAlone: true
+        case .beginning, .part: false
+        }
     return imgdl_cache_entry(
         struct_size: UInt32(entrySize1), status: stored.response.status, body_bytes: stored.response.bodyLength,
         stored_s: stored.storedTime, used_s: stored.usedTime,
