@@ -94,6 +94,21 @@ final class DamageTests: StoreTestCase {
         }
     }
 
+    /// Damage may be found only now, in pages that nobody has looked at before: what is being stored goes with the index then,
+    /// and there is an event.
+    private func assertStores(_ key: String, _ count: Int, in cache: Cache, _ words: String) throws {
+        let before = log.kinds.count
+        cache.put(key, bytes(count))
+        try cache.flush()
+        if cache.wait(key) == nil {
+            XCTAssertTrue(log.kinds.dropFirst(before).contains(.movedAside), "\(words) \(log.all.map(\.message))")
+            cache.put(key, bytes(count))
+            try cache.flush()
+        }
+        XCTAssertEqual(cache.wait(key)?.bytes, bytes(count), words)
+        XCTAssertTrue(try cache.statistics().isWritable, "\(words) \(log.all.map(\.message))")
+    }
+
     func testATruncatedOrDamagedIndexNeverServesWrongBytes() throws {
         try makeStored((0..<200).map { "k\($0)" })
         let image = read(path + "/index.sqlite")
@@ -114,13 +129,8 @@ final class DamageTests: StoreTestCase {
             for i in stride(from: 0, to: 200, by: 7) {
                 if let found = cache.wait("k\(i)") { XCTAssertEqual(found.bytes, bytes(10_000), "round \(round)") }
             }
-            cache.put("new", bytes(50))
-            XCTAssertEqual(cache.wait("new")?.bytes, bytes(50), "round \(round)")
-            try cache.flush()
-            XCTAssertTrue(try cache.statistics().isWritable, "round \(round)")
-            cache.put("newer", bytes(60))
-            try cache.flush()
-            XCTAssertEqual(cache.wait("newer")?.bytes, bytes(60), "round \(round)")
+            try assertStores("new", 50, in: cache, "round \(round)")
+            try assertStores("newer", 60, in: cache, "round \(round)")
             cache.close()
         }
     }

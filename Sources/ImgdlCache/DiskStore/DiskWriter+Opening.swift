@@ -96,8 +96,11 @@ extension DiskWriter {
         let suffix = "aside"
         for old in Folder.names(in: folder.path) where old.contains(".\(suffix)-") { unlink("\(folder.path)/\(old)") }
         let name = "\(folder.index).\(suffix)-\(store.clock.wallTime())"
-        for end in ["", "-wal", "-shm"] where access(folder.index + end, F_OK) == 0 {
-            guard rename(folder.index + end, name + end) == 0 else { throw DiskError("rename \(folder.index + end)") }
+        for end in ["", "-wal", "-shm"] {
+            // SQLite removes the log with the last connection: the reader may let go of its own at this moment.
+            guard rename(folder.index + end, name + end) == 0 || errno == ENOENT else {
+                throw DiskError("rename \(folder.index + end)")
+            }
         }
     }
 }
