@@ -101,6 +101,8 @@ final class DamageTests: StoreTestCase {
         cache.put(key, bytes(count))
         try cache.flush()
         if cache.wait(key) == nil {
+            // The look-up that found it has asked for another index.
+            try cache.flush()
             XCTAssertTrue(log.kinds.dropFirst(before).contains(.movedAside), "\(words) \(log.all.map(\.message))")
             cache.put(key, bytes(count))
             try cache.flush()
