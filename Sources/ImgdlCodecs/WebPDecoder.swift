@@ -44,7 +44,14 @@ final class WebPDecoder: FormatDecoder {
             _ = container.count(bytes)
             return body.release()
         }
-        try container.feed(bytes)
+        // What came before a chunk that is refused is looked at first, as it would be in pieces.
+        var refusal: Failure?
+        do throws(Failure) { try container.feed(bytes) } catch { refusal = error }
+        try advance()
+        if let refusal { throw refusal }
+    }
+
+    private func advance() throws(Failure) {
         try readFeatures()
         if let features, features.has_animation != 0 { return try beginAnimation(features) }
         try findOrientation()
