@@ -177,7 +177,7 @@ final class FailingDiskTests: StoreTestCase {
     func testAFullFileSystem() throws {
         mkdir(path, 0o700)
         guard mount("tmpfs", path, "tmpfs", 0, "size=512k") == 0 else {
-            throw XCTSkip("no file system can be mounted here")
+            throw XCTSkip("this machine cannot mount a file system")
         }
         defer { umount(path) }
         let cache = try open()

@@ -93,7 +93,7 @@ final class MetadataTests: XCTestCase {
             try feed(decoder, file.head, pieces: .max / 2)
             ProcessMemory.trimHeap()
             let before = ProcessMemory.resident
-            try XCTSkipUnless(ProcessMemory.resetPeak(), "the kernel does not let the peak be reset")
+            try XCTSkipUnless(ProcessMemory.resetPeak(), "this machine cannot reset the peak")
             for _ in 0..<Self.amount / file.repeated.count + 1 {
                 try file.repeated.withUnsafeBytes { bytes in
                     try decoder.feed(UnsafeRawBufferPointer(rebasing: bytes[..<7]))

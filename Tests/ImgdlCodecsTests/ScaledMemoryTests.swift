@@ -21,7 +21,7 @@ final class ScaledMemoryTests: XCTestCase {
             let bytes = Picture("large", kind, width: Int32(Self.width), height: Int32(Self.height)).encoded()
             ProcessMemory.trimHeap()
             let before = ProcessMemory.resident
-            try XCTSkipUnless(ProcessMemory.resetPeak(), "the kernel does not let the peak be reset")
+            try XCTSkipUnless(ProcessMemory.resetPeak(), "this machine cannot reset the peak")
             for box in [400, Self.width * 3 / 5] {
                 let decoder = BuiltInCodec().makeDecoder(options(box))
                 try feed(decoder, bytes, pieces: 64 << 10) { _ in _ = decoder.partialImage() }
