@@ -1,4 +1,5 @@
-/// Dates in header fields (RFC 9110 section 5.6.7): the three formats, exactly, and nothing else.
+/// Dates in header fields (RFC 9110 section 5.6.7): the three formats, exactly, and nothing else. The weekday must be one, and
+/// is not compared with the date, which says it already.
 package enum HTTPDate {
     /// Seconds since 1970; nil for what is no date. `wallTime`: the same of now, by which two digits of a year are read:
     /// a date more than 50 years ahead is in the past. `ignoringCase`: as caches should read it (RFC 9111 section 4.2).
