@@ -29,6 +29,7 @@ the system has libimgdl.so.1.
 
 from ._native import imgdl_version_string as _version
 from .batch import Batch, BatchProgress
+from .body import Body
 from .cache import Cache, CacheEntry, CacheEvent, CacheStatistics
 from .coder import Coder, DecodeOptions, register_coder
 from .decode import Decoder, decode
@@ -46,10 +47,11 @@ from .errors import (
     WaitTimeout,
 )
 from .hooks import LATER, Continuation, Hooks, Outgoing
-from .image import Body, ColourNotes, Image, ImageInfo, Rectangle
+from .image import ColourNotes, Image, ImageInfo, Rectangle
 from .metrics import Histogram, Metrics, Observation, Stats
 from .response import Hop, Response
 from .retry import Retry
+from .stream import Stream
 from .token import Token
 from .transport import Transfer
 
@@ -92,6 +94,7 @@ __all__ = [
     "Retry",
     "Stats",
     "StatusError",
+    "Stream",
     "Timeout",
     "Token",
     "Transfer",

@@ -6,17 +6,19 @@ import atexit
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, TypedDict, Union, overload
 
-from . import _callbacks, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
+from . import _callbacks, _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
 from ._pump import Pump, ThreadPump
 from .batch import Batch, BatchProgress
+from .body import Body
 from .errors import Code, Error, check, error, report
-from .image import Body, Image, ImageInfo
+from .image import Image, ImageInfo
 from .metrics import Observation, Stats, observation_from, stats_from
 from .response import Response
 from .retry import Retry
+from .stream import Stream
 from .token import Token, _outstanding, submit
 
 if TYPE_CHECKING:
@@ -481,6 +483,84 @@ class Downloader:
             tokens.append(token)
         batches.submit(self._state.handle, batch, prepared, tokens, width, keeps_priority)
         return batch
+
+    @overload
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> Generator[Token[Image], None, None]: ...
+
+    @overload
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[True],
+        **options: Unpack[Options],
+    ) -> Generator[Token[Body], None, None]: ...
+
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: bool = False,
+        **options: Any,
+    ) -> Generator[Token[Any], None, None]:
+        """Downloads many, as fast as you take them, and gives each `Token` when it is done.
+
+        requests    URLs, or pairs of a URL and options of its own; asked for no sooner than needed, so that it may be
+                    a generator without an end
+        ordered     as in `requests`; False: as they end, so that none waits for a slow one
+        buffersize  so many at most are under way or done and not yet taken, which bounds the pictures in memory; twice
+                    `max_concurrent` by default
+        progress    show a bar of tqdm, if it is installed
+        options     as for `download`, for all
+
+        A failure, also of a URL that cannot be one, is raised by its token's `result` and ends nothing else. Closing
+        the generator, leaving its loop among others, cancels what is under way. Waits in this thread: not for
+        callbacks, and not for coroutines.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     for token in downloader.map([url, url + "-missing"], size=(64, 64)):
+            ...         try:
+            ...             print(token.result().width)
+            ...         except imgdl.Error as error:
+            ...             print(error.http_status)
+            64
+            404
+        """
+        # Options that nothing can be done with are no business of a single request.
+        _prepare("http://localhost/", body, options)
+        given = None if buffersize is None else _options.unsigned(buffersize, "buffersize")
+        return _map.results(
+            self, requests, dict(options, body=body), ordered, given or 2 * self.max_concurrent, progress
+        )
+
+    def stream(self, url: str, **options: Unpack[Options]) -> Stream:
+        """For coroutines: the picture so far, whenever there is more of it, and at last the whole one; see `Stream`.
+        The options are those of `download`, without `on_partial`; `partial_interval` says how often.
+
+            >>> async def show():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         async for image in downloader.stream(url):
+            ...             pass  # draw it
+            ...         print(image.is_complete)
+            >>> asyncio.run(show())
+            True
+        """
+        return Stream(self, url, dict(options))
 
     @overload
     async def get(self, url: str, *, body: Literal[False] = False, **options: Unpack[Options]) -> Image: ...

@@ -10,8 +10,8 @@ from typing import Any, Callable, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library, failure, sentence
+from ._reference import Reference
 from .errors import Code, check, error
-from .image import _Reference
 from .response import Response, first_header, headers_from, response_from, text
 
 Headers = Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]
@@ -310,7 +310,7 @@ def _ask(
 
 def _body(data: int) -> memoryview:
     handle = _native.imgdl_data_retain(data)
-    return _Reference(handle, _native.imgdl_data_release).view(
+    return Reference(handle, _native.imgdl_data_release).view(
         _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle)
     )
 
