@@ -36,8 +36,8 @@ def converted(image: Image) -> PIL.Image.Image:
     module = pillow("to_pil")
     mode, raw_mode = _RAW_MODES[image.pixel_format]
     size = (image.width, image.height)
-    # What is still written to is not lent.
-    give = module.frombuffer if image.is_complete else module.frombytes
+    # What is still written to is not lent; and rows that lie apart cannot be.
+    give = module.frombuffer if image.is_complete and image.stride == image._row else module.frombytes
     picture: PIL.Image.Image = give(mode, size, image.view, "raw", raw_mode, image.stride, 1)
     profile = image.pixel_profile
     if profile is not None:

@@ -92,9 +92,11 @@ class Batch(Pending):
         self._is_paused = bool(value)
 
     def pause(self) -> None:
+        """Begins no further request: `paused` = True."""
         self.paused = True
 
     def resume(self) -> None:
+        """Goes on."""
         self.paused = False
 
     def set_priority(self, priority: Union[str, int]) -> None:

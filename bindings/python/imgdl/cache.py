@@ -89,9 +89,10 @@ class Cache:
     max_age            seconds after which what has not been used or validated is removed; never by default
     on_event(event)    `CacheEvent`, on a thread of the cache. Nothing here may be called inside it but `close`
 
-        with imgdl.Cache("/home/me/.cache/viewer") as cache, imgdl.Downloader(cache=cache) as downloader:
-            image = downloader.download(url).result()
-            print(cache.statistics().hits)
+        >>> with imgdl.Cache(folder) as cache, imgdl.Downloader(cache=cache) as downloader:
+        ...     image = downloader.download(url).result()
+        ...     cache.statistics().hits
+        0
 
     Downloaders hold the cache, too: it closes with the last of them.
     """
@@ -170,6 +171,7 @@ class Cache:
         check(_native.imgdl_cache_flush(self._open()))
 
     def statistics(self) -> CacheStatistics:
+        """What it did, and how much is stored."""
         native = _native.imgdl_cache_stats()
         _native.imgdl_cache_stats_init(native, ctypes.sizeof(native))
         check(_native.imgdl_cache_statistics(self._open(), native))

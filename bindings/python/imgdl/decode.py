@@ -103,8 +103,11 @@ def decode(
     thumbnail_first     the first partial image of a JPEG is the thumbnail in its EXIF, as large as the picture
     good_enough_scan    of a progressive JPEG: see `Image.is_good_enough`
 
-        thumbnail = imgdl.decode(data, size=(256, 256))
-        imgdl.decode(data, into=array, pixel_format="rgb8")
+        >>> imgdl.decode(data, size=(256, 256))
+        <imgdl.Image 256×171 png rgba8>
+        >>> pixels = bytearray(900 * 600 * 3)
+        >>> imgdl.decode(data, into=pixels, pixel_format="rgb8").pixels == pixels
+        True
     """
     given = _options.decode_options(**options)
     pointer, length = _borrow(data)
@@ -126,6 +129,12 @@ class Decoder:
     `decode`, and so are the options.
 
     May be used from any thread; calls wait for each other.
+
+        >>> with imgdl.Decoder() as decoder:
+        ...     for start in range(0, len(data), 4096):
+        ...         decoder.feed(data[start : start + 4096])
+        ...     decoder.finish()
+        <imgdl.Image 900×600 png rgba8>
     """
 
     def __init__(self, **options: Unpack[DecodeKeywords]) -> None:

@@ -320,8 +320,8 @@ class Downloader:
     Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was
     given. A with statement closes it at its end. One that is let go without that finishes what it has accepted.
 
-        with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
-            images = [token.result() for token in [downloader.download(url) for url in urls]]
+        >>> with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
+        ...     images = [token.result() for token in [downloader.download(url) for url in urls]]
     """
 
     def __init__(self, **config: Unpack[Config]) -> None:
@@ -425,6 +425,12 @@ class Downloader:
         loop              the event loop, running on this thread, on which the callbacks run; otherwise it is the
                           downloader's own thread. Callbacks may use everything here but must not wait. What one raises
                           goes to sys.unraisablehook, cancels the download and is raised by its result.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     token = downloader.download(url, on_header=lambda token, info: print(info.width))
+            ...     token.result(30)
+            900
+            <imgdl.Image 900×600 png rgba8>
         """
         request, callbacks = _prepare(url, body, options)
         pump = self._state.accept(loop)
@@ -453,8 +459,13 @@ class Downloader:
 
         One request that cannot be refuses them all; the message has its number, from 0.
 
-            batch = downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished))
-            batch.wait()
+            >>> with imgdl.Downloader() as downloader:
+            ...     batch = downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished))
+            ...     batch.wait().failed
+            1
+            2
+            3
+            0
         """
         prepared: list[Any] = []
         kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
@@ -569,7 +580,14 @@ class Downloader:
     async def get(self, url: str, *, body: Literal[True], **options: Unpack[Options]) -> Body: ...
 
     async def get(self, url: str, **options: Any) -> Any:
-        """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download."""
+        """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download.
+
+            >>> async def main():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         return await asyncio.gather(*(downloader.get(url) for url in urls))
+            >>> [image.width for image in asyncio.run(main())]
+            [900, 900, 900]
+        """
         import asyncio
 
         return await self.download(url, loop=asyncio.get_running_loop(), **options)
@@ -672,14 +690,15 @@ class Downloader:
                 Both are called on the library's thread, which other downloads wait for. One that raises fails the
                 transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
 
-            class Bundle:
-                def start(self, request, transfer):
-                    data = files[request.url]
-                    transfer.response(200, {"Content-Length": str(len(data))})
-                    transfer.body(data)
-                    transfer.end()
-
-            downloader.register_transport("app", Bundle())
+            >>> class Bundle:
+            ...     def start(self, request, transfer):
+            ...         transfer.response(200, {"Content-Length": str(len(data))})
+            ...         transfer.body(data)
+            ...         transfer.end()
+            >>> with imgdl.Downloader() as downloader:
+            ...     downloader.register_transport("app", Bundle())
+            ...     downloader.download("app://pictures/1").result().width
+            900
         """
         transport.register(self._state.open(), scheme, loader)
         if loader is None:
@@ -703,7 +722,14 @@ class Downloader:
         self._state.is_observed = True
 
     def stats(self) -> Stats:
-        """What it did since it was made."""
+        """What it did since it was made.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     token = downloader.download(url)
+            ...     image = token.result()
+            ...     downloader.stats().succeeded
+            1
+        """
         native = _native.imgdl_stats()
         _native.imgdl_stats_init(native, ctypes.sizeof(native))
         check(_native.imgdl_downloader_stats(self._state.open(), native))
@@ -821,7 +847,13 @@ def get(url: str, *, body: Literal[True], timeout: Optional[float] = None, **opt
 
 def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
     """Downloads with the shared downloader and waits, `timeout` seconds at most. The options are those of
-    `Downloader.download`."""
+    `Downloader.download`.
+
+        >>> imgdl.get(url, timeout=30).width
+        900
+        >>> len(imgdl.get(url, body=True).data) == len(data)
+        True
+    """
     token = Downloader.shared().download(url, **options)
     try:
         return token.result(timeout)

@@ -18,6 +18,8 @@ Headers = Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]
 
 
 class _Later:
+    """The type of `LATER`."""
+
     def __repr__(self) -> str:
         return "imgdl.LATER"
 
@@ -74,6 +76,7 @@ class Continuation:
 
     @property
     def is_answered(self) -> bool:
+        """Whether an answer was given."""
         return self._is_answered
 
     def unchanged(self) -> None:
@@ -222,13 +225,15 @@ class Hooks:
     A function is called once for each transfer, on a thread of the library that other downloads wait for: it must be
     quick and must not wait. Requests with different hooks never share a transfer: make one `Hooks` and use it for many.
 
-        def sign(request, next):
-            return request.with_header("Authorization", token())
+        >>> def sign(request, next):
+        ...     return request.with_header("Authorization", "Bearer of a token")
+        >>> with imgdl.Downloader(hooks=imgdl.Hooks(modify_request=sign)) as downloader:
+        ...     image = downloader.download(url).result()
 
-        downloader = imgdl.Downloader(hooks=imgdl.Hooks(modify_request=sign))
-
-        hooks = imgdl.Hooks(transform_body=lambda body, next: zlib.decompress(body))
-        image = downloader.download(url, hooks=hooks).result()
+        >>> hooks = imgdl.Hooks(transform_body=lambda body, next: bytes(body)[::-1])
+        >>> imgdl.get(url, hooks=hooks)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        imgdl.errors.ImageError: not a picture any more
     """
 
     def __init__(

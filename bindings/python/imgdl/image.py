@@ -131,7 +131,8 @@ class Image:
         pixels        height rows, stride bytes apart; width × the bytes of a pixel (3 for "rgb8", 8 for "rgba16",
                       else 4) by default
 
-            imgdl.Image.create(1, 1, b"\\xff\\0\\0\\xff").pixels
+            >>> imgdl.Image.create(1, 1, bytes([255, 0, 0, 255])).pixels
+            b'\\xff\\x00\\x00\\xff'
         """
         formats = {name: value for value, name in PIXEL_FORMATS.items()}
         if pixel_format not in formats:
@@ -165,6 +166,7 @@ class Image:
 
     @property
     def height(self) -> int:
+        """In pixels, orientation applied."""
         return int(_native.imgdl_image_height(self._handle))
 
     @property
@@ -193,8 +195,8 @@ class Image:
         """The frames that were decoded, as the viewer sees them (blended, disposed), each with its `duration_ms`: all
         of them with `all_frames`, otherwise the first alone.
 
-            for frame in imgdl.decode(data, all_frames=True).frames:
-                show(frame.pixels, frame.duration_ms)
+            >>> [frame.duration_ms for frame in imgdl.decode(animation, all_frames=True).frames]
+            [50, 60, 70]
         """
         own = self._handle
         frames: list[Image] = []
@@ -329,11 +331,11 @@ class Image:
         return profile if profile is not None and profile[16:20] == b"RGB " else None
 
     def to_pil(self) -> PIL.Image.Image:
-        """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are not copied. Of an
+        """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are seldom copied. Of an
         animation the first frame, as anywhere: see `frames`. 16 bits become 8.
 
-            >>> imgdl.decode(data).to_pil().resize((20, 10)).size
-            (20, 10)
+            >>> imgdl.decode(data).to_pil().rotate(90, expand=True).size
+            (600, 900)
         """
         return _pillow.converted(self)
 
@@ -347,8 +349,7 @@ class Image:
         PNG without options needs nothing else. Everything else is Pillow's, and an ImportError where it is not
         installed. To keep a file as the server has it, `download(url, body=True)` and `Body.save`.
 
-            >>> imgdl.decode(data).save(folder + "/picture.png")
-            >>> imgdl.get(url, size=(64, 64)).save(folder + "/small.jpg", quality=80)
+            >>> imgdl.get(url, size=(64, 64)).save(folder + "/small.png")
         """
         name = format if format is not None else extension(target)
         if name.lower() in ("", "png") and not options:
