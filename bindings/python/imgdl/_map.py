@@ -1,4 +1,4 @@
-"""What `Downloader.map` does: few downloads at a time, of as many requests as there are."""
+"""What `Downloader.map` and `amap` do: few downloads at a time, of as many requests as there are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import operator
 import queue
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from .errors import Error, InvalidArgument
@@ -49,13 +49,64 @@ def results(
                 bar.advance(token)
             yield token
     finally:
-        for token in pending:
-            try:
-                token.cancel()
-            except Error:
-                break  # in a forked child nothing is left to cancel
+        _cancel(pending)
         if bar is not None:
             bar.close()
+
+
+async def results_on_loop(
+    downloader: Downloader,
+    requests: Iterable[Request],
+    options: dict[str, Any],
+    ordered: bool,
+    buffersize: int,
+    shows_progress: bool,
+) -> AsyncGenerator[Token[Any], None]:
+    import asyncio
+
+    from . import aio
+
+    loop = asyncio.get_running_loop()
+    options = {**options, "loop": loop}
+    source = iter(requests)
+    pending: deque[Token[Any]] = deque()
+    finished: asyncio.Queue[Token[Any]] = asyncio.Queue()
+
+    def finish(token: Token[Any]) -> None:
+        aio.call_on(loop, token, lambda: finished.put_nowait(token))
+
+    bar = _Bar(requests) if shows_progress else None
+    try:
+        while True:
+            for token in _submitted(downloader, source, options, buffersize - len(pending)):
+                pending.append(token)
+                if not ordered:
+                    token.add_done_callback(finish)
+            if not pending:
+                return
+            if ordered:
+                await aio.end_of(pending[0], loop)
+                token = pending.popleft()
+            else:
+                token = await finished.get()
+                pending.remove(token)
+            if bar is not None:
+                bar.advance(token)
+            yield token
+    finally:
+        _cancel(pending)
+        if bar is not None:
+            bar.close()
+        for token in pending:
+            await aio.cancelled(token)
+
+
+def _cancel(pending: Iterable[Token[Any]]) -> None:
+    for token in pending:
+        try:
+            token.cancel()
+        except Error:
+            return  # in a forked child nothing is left to cancel
 
 
 def _submitted(

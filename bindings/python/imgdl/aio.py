@@ -12,7 +12,7 @@ from ._pump import Pump
 
 if TYPE_CHECKING:
     from ._pending import Pending
-    from .downloader import State
+    from ._state import State
 
 # Callbacks before the loop has its turn again.
 _BATCH = 64
@@ -91,7 +91,7 @@ async def wait(pending: Pending) -> Any:
     """What `await token` and `await batch` do."""
     loop = asyncio.get_running_loop()
     try:
-        await _end_of(pending, loop)
+        await end_of(pending, loop)
     except asyncio.CancelledError:
         await cancelled(pending)
         raise
@@ -102,10 +102,10 @@ async def cancelled(pending: Pending) -> None:
     """Cancels it unless it is done. No callback runs any more afterwards."""
     if not pending.done():
         pending.cancel()
-        await _end_of(pending, asyncio.get_running_loop())
+        await end_of(pending, asyncio.get_running_loop())
 
 
-async def _end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
+async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
     future = loop.create_future()
 
     def settle() -> None:

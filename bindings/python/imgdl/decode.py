@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native, _options
 from ._canvas import Canvas
@@ -15,31 +15,7 @@ from .image import Image, ImageInfo, info_from
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .coder import Coder
-
-    class DecodeKeywords(TypedDict, total=False):
-        pixel_format: Optional[str]
-        ignore_orientation: bool
-        salvage: bool
-        max_pixels: Optional[int]
-        size: Optional[tuple[Optional[int], Optional[int]]]
-        stretch: bool
-        scale_down: Union[bool, int]
-        all_frames: bool
-        require_animation: bool
-        max_frames: Optional[int]
-        format_hint: Optional[str]
-        coder: Optional[Coder]
-        colour: Optional[str]
-        max_side: Optional[int]
-        max_scans: Optional[int]
-        max_animation_pixels: Optional[int]
-        max_metadata_bytes: Optional[int]
-        max_memory_bytes: Optional[int]
-        max_decode_ms: Optional[int]
-        thumbnail_first: bool
-        good_enough_scan: Optional[int]
-
+    from ._keywords import DecodeKeywords
 
 Buffer = Union[bytes, bytearray, memoryview]
 """Anything with the buffer protocol does."""

@@ -1,3 +1,4 @@
+import asyncio
 import itertools
 import sys
 import threading
@@ -161,6 +162,87 @@ class MapTests(OriginTests):
     def test_progress_without_tqdm(self):
         with mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}), self.downloader() as downloader:
             self.assertEqual(len(list(downloader.map(self.urls(3), progress=True))), 3)
+
+
+class CoroutineTests(OriginTests):
+    """The same in coroutines, where that differs."""
+
+    def urls(self, count, **faults):
+        return [self.origin.picture("palette.png", n=n, **faults) for n in range(count)]
+
+    def run_loop(self, main):
+        """Not blocked for ever when it fails."""
+
+        async def limited():
+            async with imgdl.Downloader(max_concurrent=4) as downloader:
+                await asyncio.wait_for(main(downloader), PATIENCE)
+                self.assertEqual(downloader.current_count, 0)
+
+        asyncio.run(limited())
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_results_without_a_thread(self):
+        async def main(downloader):
+            threads = threading.enumerate()
+            urls = [*self.urls(9), self.origin.url("/nothing"), "nonsense:"]
+            for ordered in (True, False):
+                found = [token async for token in downloader.amap(urls, ordered=ordered, buffersize=3)]
+                self.assertTrue(all(token.done() for token in found))
+                names = [token.url for token in found]
+                self.assertEqual(names if ordered else sorted(names), urls if ordered else sorted(urls))
+                failed = sorted(token.exception().name for token in found if token.exception() is not None)
+                self.assertEqual(failed, ["IMGDL_ERROR_INVALID_STATUS", "IMGDL_ERROR_UNSUPPORTED_SCHEME"])
+                self.assertEqual([token async for token in downloader.amap([], ordered=ordered)], [])
+            bodies = [token.result() async for token in downloader.amap(urls[:2], body=True)]
+            self.assertEqual([body.data for body in bodies], [self.origin.bytes("palette.png")] * 2)
+            self.assertEqual(threading.enumerate(), threads)
+
+        self.run_loop(main)
+
+    def test_who_ends_first_comes_first(self):
+        async def main(downloader):
+            gate = self.origin.gate()
+            slow = self.origin.picture("palette.png", hold_head=1, gate=gate.name)
+            tokens = downloader.amap([slow, *self.urls(9)], ordered=False, buffersize=2)
+            others = [(await tokens.__anext__()).url for _ in range(9)]
+            self.assertEqual(sorted(others), sorted(self.urls(9)))
+            await asyncio.get_running_loop().run_in_executor(None, gate.open)
+            self.assertEqual([token.url async for token in tokens], [slow])
+
+        self.run_loop(main)
+
+    def test_leaving_and_cancelling(self):
+        async def main(downloader):
+            for ordered in (True, False):
+                requests = [self.origin.picture("opaque.png"), *self.urls(3, first_byte="never")]
+                tokens = downloader.amap(requests, ordered=ordered)
+                self.assertEqual((await tokens.__anext__()).result().width, 900)
+                await tokens.aclose()
+                # The end of the loop is the end of its downloads.
+                self.assertEqual(downloader.current_count, 0)
+
+                first = asyncio.get_running_loop().create_future()
+
+                async def take():
+                    async for token in downloader.amap(requests, ordered=ordered):
+                        first.set_result(token)
+
+                task = asyncio.ensure_future(take())
+                await first
+                await asyncio.sleep(0)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertEqual(downloader.current_count, 0)
+
+        self.run_loop(main)
+
+    def test_what_cannot_be(self):
+        async def main(downloader):
+            self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], buffersize=0)
+            self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], size=(0, 0))
+
+        self.run_loop(main)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ async def asynchronous(url: str) -> None:
             async for image in stream:
                 assert_type(image, imgdl.Image)
             stream.token.cancel()
+        async for each in downloader.amap([url], ordered=False):
+            assert_type(each.result(), imgdl.Image)
 """
 
 MISTAKES = """
