@@ -340,7 +340,7 @@ class Image:
         return _pillow.converted(self)
 
     def save(self, target: Target, format: Optional[str] = None, **options: Any) -> None:
-        """Writes the pixels into a file, over what is there.
+        """Writes the pixels into a file, over what is there; of an animation the first frame.
 
         target   a path, or a file that is open for bytes
         format   "png", "jpeg", "webp" … in place of the path's extension; "png" where there is none
