@@ -37,6 +37,7 @@ help:
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
+#? make soak        mixed work with faults, 500 requests a second, for an hour; SOAK_SECONDS=600
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
@@ -212,6 +213,12 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
+
+# Memory, threads and descriptors must be flat. Ten minutes of it are in test-long.
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
+	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
 
 .PHONY: bench
 bench: bench-decode bench-cache
