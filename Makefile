@@ -38,6 +38,7 @@ help:
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
+#? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
 
@@ -161,6 +162,14 @@ build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOU
 	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
+
+# ---- The ABI: what was released, recorded in packaging/abi
+
+.PHONY: abi-check abi-record
+abi-check: build/.setup-test
+	packaging/abi/check
+abi-record: build/.setup-test
+	packaging/abi/check --record
 
 # ---- Fuzzing: libFuzzer under AddressSanitizer. The targets (Tests/Fuzz/Targets) are a library of their own, instrumented;
 # each program is libFuzzer's main and the name of one target.
