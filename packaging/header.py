@@ -18,6 +18,7 @@ class Member:
     code: str            # `uint32_t width` or `IMGDL_OK = 0`
     comment: str = ""
     remark: str = ""     # the comment that stands over it
+    joins: bool = False  # it is one of several names behind one type, and not the first
 
 
 @dataclass
@@ -99,9 +100,9 @@ def members(body, end):
             else:
                 over, trailing = plain(piece), None
             continue
-        for code in split_names(one_line(piece)):
+        for number, code in enumerate(split_names(one_line(piece))):
             name = re.search(r"\(\*(\w+)\)", code) or re.match(r"(IMGDL_\w+)", code) or re.search(r"(\w+)(\[\w+\])?$", code)
-            found.append(Member(name[1], code, "", over))
+            found.append(Member(name[1], code, "", over, number > 0))
             over = ""
     return found
 
