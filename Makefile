@@ -6,10 +6,6 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 JOBS ?= 2
-PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DESTDIR ?=
 export URL
 CFLAGS ?= -O2 -g
 WARNINGS := -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE
@@ -37,7 +33,8 @@ help:
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
-#? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
+#? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
+#? make man         the manual pages, from the header, in build/man
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
@@ -254,29 +251,22 @@ format-check:
 
 # ---- Installing
 
-PC_DIR := $(DESTDIR)$(LIBDIR)/pkgconfig
-CMAKE_DIR := $(DESTDIR)$(LIBDIR)/cmake/imgdl
-# Where the headers are, seen from the CMake files: these work wherever the whole tree is moved to.
-INCLUDEDIR_FROM_CMAKE = $(shell realpath -m --relative-to='$(LIBDIR)/cmake/imgdl' '$(INCLUDEDIR)')
-FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
-    -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@INCLUDEDIR_FROM_CMAKE@|$(INCLUDEDIR_FROM_CMAKE)|g'
+# packaging/install says what goes where. These reach it, and no shell in between, so that they may hold spaces.
+INSTALL_VARIABLES := PREFIX DESTDIR LIBDIR INCLUDEDIR BINDIR DATADIR MANDIR BASHCOMPLETIONDIR ZSHCOMPLETIONDIR
+export $(INSTALL_VARIABLES)
 
-.PHONY: install
-install: $(LIBRARY)
-	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCLUDEDIR) $(PC_DIR) $(CMAKE_DIR)
-	install -m 644 include/imgdl.h $(DESTDIR)$(INCLUDEDIR)/imgdl.h
-	install -m 755 $(LIBRARY).$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION)
-	ln -sf libimgdl.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR)
-	ln -sf libimgdl.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libimgdl.so
-	$(FILL) packaging/imgdl.pc.in > $(PC_DIR)/imgdl.pc
-	$(FILL) packaging/imgdl-config.cmake.in > $(CMAKE_DIR)/imgdl-config.cmake
-	$(FILL) packaging/imgdl-config-version.cmake.in > $(CMAKE_DIR)/imgdl-config-version.cmake
+build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs/man/imgdl.3.in
+	packaging/man-pages build/man/man3
+	@touch $@
 
-.PHONY: uninstall
+.PHONY: man
+man: build/man/.written
+
+.PHONY: install uninstall
+install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
+	@packaging/install
 uninstall:
-	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
-	    $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION) $(PC_DIR)/imgdl.pc
-	rm -rf $(CMAKE_DIR)
+	@packaging/install --uninstall
 
 .PHONY: clean
 clean:
