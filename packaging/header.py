@@ -101,7 +101,8 @@ def members(body, end):
                 over, trailing = plain(piece), None
             continue
         for number, code in enumerate(split_names(one_line(piece))):
-            name = re.search(r"\(\*(\w+)\)", code) or re.match(r"(IMGDL_\w+)", code) or re.search(r"(\w+)(\[\w+\])?$", code)
+            name = (re.search(r"\(\*(\w+)\)", code) or re.match(r"(IMGDL_\w+)", code)
+                    or re.search(r"(\w+)(\[\w+\])?$", code))
             found.append(Member(name[1], code, "", over, number > 0))
             over = ""
     return found

@@ -1,4 +1,4 @@
-"""What `make install` puts in place: whole, usable by a project that knows nothing of this one, and taken away again."""
+"""What `make install` puts in place: whole, usable by projects that know nothing of this one, and taken away again."""
 import os
 import re
 import shutil
@@ -9,8 +9,9 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-LANGUAGES = {"c": ["c99", "c11", "c17"], "c++": ["c++11", "c++14", "c++17", "c++20"]}
-COMPILERS = [("gcc", "c"), ("clang", "c"), ("g++", "c++"), ("clang++", "c++")]
+# `check` shows the header to each compiler in each of these.
+COMPILERS = {"gcc": ["c99", "c11", "c17"], "g++": ["c++11", "c++14", "c++17", "c++20"], "clang": ["c17"],
+             "clang++": ["c++20"]}
 
 with open(os.path.join(ROOT, "include/imgdl.h"), encoding="utf-8") as file:
     VERSION = re.search(r'IMGDL_VERSION_STRING "(.*)"', file.read())[1]
@@ -49,7 +50,8 @@ target_link_libraries(in_cpp PRIVATE imgdl::imgdl)
 
 def run(*command, environment={}, **options):
     # What make's own caller has set is not what is tested.
-    inherited = {name: value for name, value in os.environ.items() if not re.fullmatch("PREFIX|[A-Z]+DIR|M[A-Z]*FLAGS|MAKE.*", name)}
+    inherited = {name: value for name, value in os.environ.items()
+                 if not re.fullmatch("PREFIX|[A-Z]+DIR|M[A-Z]*FLAGS|MAKE.*", name)}
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env=dict(inherited, **environment), **options)
 
@@ -93,7 +95,8 @@ class InstallTests(unittest.TestCase):
         return path
 
     def pkg_config(self, *arguments):
-        done = run("pkg-config", *arguments, "imgdl", environment={"PKG_CONFIG_PATH": f"{self.installed}/lib/pkgconfig"})
+        done = run("pkg-config", *arguments, "imgdl",
+                   environment={"PKG_CONFIG_PATH": f"{self.installed}/lib/pkgconfig"})
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout.strip()
 
@@ -105,8 +108,8 @@ class InstallTests(unittest.TestCase):
         expected |= {"include/imgdl.h", "lib/libimgdl.so", f"lib/libimgdl.so.{MAJOR}", f"lib/libimgdl.so.{VERSION}",
                      "lib/pkgconfig/imgdl.pc", "lib/cmake/imgdl/imgdl-config.cmake",
                      "lib/cmake/imgdl/imgdl-config-version.cmake"}
-        for source, place in (("include/imgdl.hpp", "include/imgdl.hpp"), ("docs/man/imgdl.1", "share/man/man1/imgdl.1"),
-                              ("docs/man/imgdl.1", "bin/imgdl"),
+        for source, place in (("include/imgdl.hpp", "include/imgdl.hpp"),
+                              ("docs/man/imgdl.1", "share/man/man1/imgdl.1"), ("docs/man/imgdl.1", "bin/imgdl"),
                               ("packaging/completions/imgdl.bash", "share/bash-completion/completions/imgdl"),
                               ("packaging/completions/_imgdl", "share/zsh/site-functions/_imgdl")):
             if os.path.exists(os.path.join(ROOT, source)):
@@ -223,12 +226,12 @@ class InstallTests(unittest.TestCase):
         self.assertEqual(self.pkg_config("--modversion"), VERSION)
         flags = [flag.replace("\\", "") for flag in re.split(r"(?<!\\) ", self.pkg_config("--cflags", "--libs"))]
         built = 0
-        for compiler, language in COMPILERS:
+        for compiler, standards in COMPILERS.items():
             if not shutil.which(compiler):
                 continue
-            for standard in LANGUAGES[language]:
+            for standard in standards:
                 with self.subTest(compiler=compiler, standard=standard):
-                    source = self.write("main." + ("c" if language == "c" else "cpp"), PROGRAM)
+                    source = self.write("main.cpp" if "++" in compiler else "main.c", PROGRAM)
                     program = os.path.join(self.folder, "program")
                     done = run(compiler, f"-std={standard}", *STRICT, source, "-o", program, *flags)
                     self.assertEqual((done.returncode, done.stdout), (0, ""))

@@ -33,7 +33,8 @@ class ManPageTests(unittest.TestCase):
     def test_they_are_well_formed(self):
         written = [path for path in (f"{ROOT}/docs/man/{name}" for name in os.listdir(f"{ROOT}/docs/man"))
                    if path.endswith(".1")]
-        done = run("mandoc", "-T", "lint", "-W", "warning", *(os.path.join(self.folder, name) for name in self.pages), *written)
+        made = [os.path.join(self.folder, name) for name in self.pages]
+        done = run("mandoc", "-T", "lint", "-W", "warning", *made, *written)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_every_function_and_type_has_a_link_to_the_page_that_tells_of_it(self):
@@ -64,8 +65,8 @@ class ManPageTests(unittest.TestCase):
         done = run("mandoc", "-T", "utf8", os.path.join(self.folder, "imgdl_download.3"))
         text = re.sub(r"\s+", " ", re.sub(".\b", "", done.stdout))
         for words in ("imgdl_token_release - ask for a picture, wait for it, cancel it",
-                      "imgdl_status imgdl_download( imgdl_downloader *downloader, const imgdl_request *request, imgdl_token "
-                      "**token); Asks for one download. Takes request, read before return;",
+                      "imgdl_status imgdl_download( imgdl_downloader *downloader, const imgdl_request *request, "
+                      "imgdl_token **token); Asks for one download. Takes request, read before return;",
                       "Gives *token, one reference; token may be NULL for callers that never cancel or wait."):
             self.assertIn(words, text)
         self.assertIn("Since version 1.0.", text)
@@ -92,7 +93,8 @@ class ManPageTests(unittest.TestCase):
             text = file.read()
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "imgdl.h")
-            for changed, words in ((text.replace(" * 12  Batches", " * 12  Sheaves"), "section 12, Sheaves, has no page"),
+            other = text.replace(" * 12  Batches", " * 12  Sheaves")
+            for changed, words in ((other, "section 12, Sheaves, has no page"),
                                    (text + "\nint unknown[3];\n", "what is this? int unknown[3]"),
                                    (text + "\n/* On nothing. */", "a comment on nothing: On nothing.")):
                 with open(path, "w", encoding="utf-8") as file:
