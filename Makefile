@@ -6,6 +6,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 JOBS ?= 2
+PYTHON ?= python3
 export URL
 CFLAGS ?= -O2 -g
 WARNINGS := -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE
@@ -31,7 +32,10 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
+#? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
+#? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
 #? make man         the manual pages, from the header, in build/man
@@ -112,7 +116,8 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
-test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
+test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address \
+    build/examples/epoll build/examples/libuv
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
@@ -146,6 +151,18 @@ build/tests/imgdl-avif: Tests/c/coders/avif.c Tests/c/harness.c Tests/c/support.
     build/lib/libimgdl-avif.so | build/.setup-test
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lavif -ldl $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/lib
+
+# Downloads on the loop of the host. GLib's headers are large: `make test` does without them.
+.PHONY: examples-event-loops
+examples-event-loops: build/examples/epoll build/examples/glib build/examples/libuv
+
+build/examples/glib: LOOP := glib-2.0
+build/examples/glib: | build/.setup-ecosystem
+build/examples/libuv: LOOP := libuv
+build/examples/%: examples/event-loops/%.c include/imgdl.h $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib \
+	    $(if $(LOOP),$$(pkg-config --cflags --libs $(LOOP)))
 
 # The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
 # clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
@@ -218,6 +235,36 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
+
+# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
+.PHONY: test-ecosystem
+test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled build/examples/glib
+	Tests/run ecosystem
+
+ECOSYSTEM := build/ecosystem/venv
+
+$(ECOSYSTEM)/.installed: packaging/python-packages | build/.setup-ecosystem
+	$(PYTHON) -m venv --clear $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/python-packages
+	@touch $@
+
+# ---- Python wheels. They contain the library, and need no Swift; `bundled` also contains what the library is linked with.
+
+WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*)
+
+.PHONY: wheel wheel-bundled
+wheel: build/wheels/.built
+wheel-bundled: build/wheels/bundled/.built
+
+build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(ECOSYSTEM)/.installed
+	rm -rf build/wheels
+	$(ECOSYSTEM)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	    --wheel-dir build/wheels bindings/python
+	@touch $@
+
+build/wheels/bundled/.built: build/wheels/.built
+	PATH="$(CURDIR)/$(ECOSYSTEM)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
+	@touch $@
 
 .PHONY: bench
 bench: bench-decode bench-cache
