@@ -23,7 +23,7 @@ CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShim
 PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
-all: library programs
+all: library programs man
 
 .PHONY: help
 help:

@@ -64,6 +64,8 @@ def temporary_folder(add_cleanup):
 
 
 class InstallTests(unittest.TestCase):
+    maxDiff = None
+
     @classmethod
     def setUpClass(cls):
         """A copy that is installed, for tests that change nothing of it."""
@@ -220,6 +222,10 @@ class InstallTests(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("Permission denied", done.stdout)
 
+    def test_without_what_makes_the_pages_it_fails(self):
+        done = run("packaging/install", cwd=ROOT, environment={"PREFIX": self.prefix, "PYTHONHOME": "/nonexistent"})
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+
     # Who uses it
 
     def test_a_project_with_pkg_config(self):
@@ -256,6 +262,14 @@ class InstallTests(unittest.TestCase):
             # Without LD_LIBRARY_PATH: CMake has noted where the library is.
             done = run(os.path.join(build, program))
             self.assertEqual((done.returncode, done.stdout), (0, SAID))
+
+    def test_the_header_of_cpp_is_whole_by_itself(self):
+        if not os.path.exists(os.path.join(self.installed, "include/imgdl.hpp")):
+            return
+        source = self.write("main.cpp", "#include <imgdl.hpp>\nint main() { return 0; }\n")
+        for standard in ("c++17", "c++20"):
+            done = run("g++", f"-std={standard}", *STRICT, "-fsyntax-only", f"-I{self.installed}/include", source)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_cmake_refuses_another_major_version_and_a_newer_one(self):
         self.write("main.c", PROGRAM)
