@@ -242,6 +242,7 @@ SOAK_SECONDS ?= 3600
 .PHONY: soak
 soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
 	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
+
 # What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
 .PHONY: test-ecosystem
 test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled build/examples/glib
