@@ -243,34 +243,40 @@ SOAK_SECONDS ?= 3600
 soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
 	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
 
-# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
-.PHONY: test-ecosystem
-test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled build/examples/glib
-	Tests/run ecosystem
-
 ECOSYSTEM := build/ecosystem/venv
 
-$(ECOSYSTEM)/.installed: packaging/python-packages | build/.setup-ecosystem
+# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
+.PHONY: test-ecosystem
+test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled $(ECOSYSTEM)/.installed build/examples/glib
+	Tests/run ecosystem
+
+$(ECOSYSTEM)/.installed: packaging/python-packages packaging/python-packages-wheel | build/.setup-ecosystem
 	$(PYTHON) -m venv --clear $(ECOSYSTEM)
-	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/python-packages
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 # ---- Python wheels. They contain the library, and need no Swift; `bundled` also contains what the library is linked with.
 
-WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*)
+WHEEL_TOOLS := build/wheel-tools
+WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*.*)
 
 .PHONY: wheel wheel-bundled
 wheel: build/wheels/.built
 wheel-bundled: build/wheels/bundled/.built
 
-build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(ECOSYSTEM)/.installed
+$(WHEEL_TOOLS)/.installed: packaging/python-packages-wheel | build/.setup-wheel
+	$(PYTHON) -m venv --clear $(WHEEL_TOOLS)
+	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(WHEEL_TOOLS)/.installed
 	rm -rf build/wheels
-	$(ECOSYSTEM)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	$(WHEEL_TOOLS)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 	    --wheel-dir build/wheels bindings/python
 	@touch $@
 
 build/wheels/bundled/.built: build/wheels/.built
-	PATH="$(CURDIR)/$(ECOSYSTEM)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
+	PATH="$(CURDIR)/$(WHEEL_TOOLS)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
 	@touch $@
 
 .PHONY: bench
