@@ -12,12 +12,15 @@ use crate::builder::{Builder, Order};
 use crate::convert::{c_string, check, filled, milliseconds, wait_milliseconds};
 use crate::error::{Code, Error, Result};
 use crate::executor::Executor;
+use crate::fetch::Fetch;
 use crate::guard;
 use crate::image::Image;
 use crate::loader::{self, Loader};
+use crate::map::Map;
 use crate::observing::{self, Observation, Observer, Stats};
 use crate::request::Request;
 use crate::sink::{self, Done};
+use crate::stream::ImageStream;
 use crate::token::Token;
 
 /// What a shutdown does with accepted downloads.
@@ -83,11 +86,50 @@ impl Downloader {
         Ok(Downloader::from_owned(raw, Executor::default()))
     }
 
-    /// Asks for one download; does not wait for the network.
-    pub fn download(&self, request: Request) -> Result<Token> {
+    /// Asks for one download; does not wait for the network. A URL is a request, too.
+    pub fn download(&self, request: impl Into<Request>) -> Result<Token> {
         // SAFETY: a living handle.
-        let token = unsafe { request.submit(self.raw()) }?;
+        let token = unsafe { request.into().submit(self.raw()) }?;
         token.ok_or_else(|| Error::new(Code::INTERNAL, "no token came with success".into()))
+    }
+
+    /// Begins one download, as a future, or to wait for; dropping that cancels. What the request is refused with is its
+    /// result. A URL is a request, too.
+    pub fn fetch(&self, request: impl Into<Request>) -> Fetch {
+        Fetch::begin(self, request.into())
+    }
+
+    /// Begins one download, and gives its partial images as they come and the whole at the end, to threads and to
+    /// tasks; dropping that cancels.
+    pub fn stream(&self, request: impl Into<Request>) -> ImageStream {
+        ImageStream::begin(self, request.into())
+    }
+
+    /// Downloads all of them, as an iterator over the results, in order: so few at a time that they fit into memory,
+    /// and no more than are asked for. Nothing begins before the first result is asked for. One that fails stops none
+    /// of the others. For tasks, a list of [fetches](Downloader::fetch) does the same.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
+    /// let urls = (0..100).map(|n| format!("https://example.org/{n}.jpg"));
+    /// for (number, result) in downloader.map(urls).in_flight(20).unordered() {
+    ///     match result {
+    ///         Ok(download) => println!("{number}: {:?}", download.image),
+    ///         Err(error) => println!("{number}: {error}"),
+    ///     }
+    /// #   assert!(number < 100);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<I: IntoIterator>(&self, requests: I) -> Map<I::IntoIter>
+    where
+        I::Item: Into<Request>,
+    {
+        Map::new(self, requests.into_iter())
     }
 
     /// Downloads and decodes one image, and waits for it.

@@ -32,6 +32,14 @@ impl Executor {
         Executor(Place::Inline)
     }
 
+    /// This one, or another in place of the downloader's.
+    pub(crate) fn or(self, other: Executor) -> Executor {
+        match self.0 {
+            Place::Default => other,
+            place => Executor(place),
+        }
+    }
+
     /// What to put in a struct, and what keeps that valid while the library reads it.
     pub(crate) fn resolve(&self) -> Result<(*mut sys::imgdl_executor, Option<Arc<Pump>>)> {
         match &self.0 {

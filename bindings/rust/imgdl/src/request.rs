@@ -232,6 +232,15 @@ impl Request {
         Request { events, callback: Some(Box::new(callback)), ..self }
     }
 
+    /// The request without its callback and what that asked for. One that has none runs where `place` says, unless it
+    /// names an executor.
+    pub(crate) fn take_callback(mut self, place: Executor) -> (Request, Option<Callback>, Events) {
+        let callback = self.callback.take();
+        let executor = if callback.is_none() { self.executor.or(place) } else { self.executor };
+        let events = self.events;
+        (Request { executor, events: Events::NONE, ..self }, callback, events)
+    }
+
     fn with(self, flags: sys::imgdl_request_flags) -> Request {
         Request { flags: self.flags | flags, ..self }
     }
@@ -335,6 +344,24 @@ pub(crate) fn arm(raw: &mut sys::imgdl_request, callback: Option<Callback>) -> A
         raw.user_data = Sink::into_user_data(callback, panics.clone());
     }
     panics
+}
+
+impl From<&str> for Request {
+    fn from(url: &str) -> Request {
+        Request::new(url)
+    }
+}
+
+impl From<String> for Request {
+    fn from(url: String) -> Request {
+        Request::new(url)
+    }
+}
+
+impl From<&String> for Request {
+    fn from(url: &String) -> Request {
+        Request::new(url.as_str())
+    }
 }
 
 impl fmt::Debug for Request {

@@ -16,7 +16,7 @@ use crate::request::Priority;
 use crate::sink::{End, Panics};
 
 /// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes
-/// on.
+/// on. What cancels when it is dropped, and can be awaited, is a [`Fetch`](crate::Fetch).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -90,6 +90,20 @@ impl Token {
         self.read_result()
     }
 
+    /// Whether this thread may wait for it.
+    pub(crate) fn can_wait(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        match unsafe { sys::imgdl_token_wait(self.raw.as_ptr(), 0) } {
+            sys::IMGDL_ERROR_WAIT_TIMEOUT => Ok(()),
+            status => check(status),
+        }
+    }
+
+    /// The panic of its callback, if there was one.
+    pub(crate) fn panicked(&self) -> Result<()> {
+        self.panics.error()
+    }
+
     /// How it ended; None before that.
     pub fn result(&self) -> Option<Result<Download>> {
         match self.read_result() {
@@ -103,7 +117,7 @@ impl Token {
         let mut raw = unsafe { filled(sys::imgdl_result_init) };
         // SAFETY: a living handle, an initialised struct.
         check(unsafe { sys::imgdl_token_result(self.raw.as_ptr(), &mut raw) })?;
-        self.panics.error()?;
+        self.panicked()?;
         // SAFETY: "Everything in it is borrowed from the token": of which `self` is a reference.
         unsafe { End::of_result(&raw).outcome(raw.response.as_ref().map(|response| Response::copy(response))) }
     }
