@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::fs;
+use std::future::Future;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::io::AsRawFd;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Condvar, Mutex, Once};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
@@ -391,4 +393,53 @@ pub fn sets_at_the_end(sender: Sender<Seen>) -> (impl FnMut(&Token, Event<'_>) +
         }
     };
     (callback, flag)
+}
+
+/// A waker's other end: counts how often it is woken.
+#[derive(Default)]
+pub struct Alarm {
+    count: Mutex<usize>,
+    rings: Condvar,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Alarm>) {
+        *self.count.lock().unwrap() += 1;
+        self.rings.notify_all();
+    }
+}
+
+impl Alarm {
+    pub fn new() -> Arc<Alarm> {
+        Arc::default()
+    }
+
+    pub fn count(&self) -> usize {
+        *self.count.lock().unwrap()
+    }
+
+    /// Until it has been woken more often than that.
+    pub fn wait_beyond(&self, count: usize) -> usize {
+        let now = self.count.lock().unwrap();
+        let (now, timeout) = self.rings.wait_timeout_while(now, PATIENCE, |now| *now <= count).unwrap();
+        assert!(!timeout.timed_out(), "nothing wakes it");
+        *now
+    }
+}
+
+/// Polls once.
+pub fn poll_once<F: Future + Unpin>(future: &mut F, alarm: &Arc<Alarm>) -> Poll<F::Output> {
+    let waker = Waker::from(alarm.clone());
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
+/// The smallest runtime: polls only when woken.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let (alarm, mut future, mut seen) = (Alarm::new(), Box::pin(future), 0);
+    loop {
+        match poll_once(&mut future, &alarm) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => seen = alarm.wait_beyond(seen),
+        }
+    }
 }
