@@ -18,13 +18,24 @@ fn offline(downloader: &imgdl::Downloader) {
     downloader.register_transport("https", answer).unwrap();
 }
 
-/// A folder with files of that picture becomes the current one.
-fn with_files(names: &[&str]) {
-    let folder = std::env::temp_dir().join(format!("imgdl-documentation-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::env::set_current_dir(&folder).unwrap();
-    for name in names {
-        std::fs::write(name, PNG).unwrap();
+/// A folder with files of that picture, which is the current one until this is dropped.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn with(names: &[&str]) -> Folder {
+        let folder = std::env::temp_dir().join(format!("imgdl-documentation-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::env::set_current_dir(&folder).unwrap();
+        for name in names {
+            std::fs::write(name, PNG).unwrap();
+        }
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).unwrap();
     }
 }
 

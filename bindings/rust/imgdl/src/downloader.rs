@@ -38,9 +38,11 @@ pub enum Shutdown {
 /// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping
 /// never waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let downloader = imgdl::Downloader::new()?;
+/// # offline(&downloader);
 /// let image = downloader.get("https://example.org/picture.jpg")?;
 /// downloader.close()?;
 /// println!("{}", image.width());
@@ -239,10 +241,12 @@ impl Downloader {
     /// request has its own callback; without one its result is dropped. One that is not valid refuses the batch as a
     /// whole.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
     /// use imgdl::{BatchOptions, Request};
     /// # fn main() -> Result<(), imgdl::Error> {
-    /// # let downloader = imgdl::Downloader::shared()?;
+    /// # let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
     /// let requests = (0..100).map(|n| Request::new(format!("https://example.org/{n}.jpg")).body_only());
     /// let options = BatchOptions::new().on_progress(|now| println!("{} of {}", now.finished, now.total));
     /// let batch = downloader.prefetch(requests, options)?;
@@ -259,10 +263,13 @@ impl Downloader {
     /// that drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a
     /// panic it is not called again.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
     /// # fn main() -> Result<(), imgdl::Error> {
     /// let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
     /// downloader.set_observer(|seen| println!("{:?} {}", seen.kind, seen.url))?;
+    /// # downloader.get("https://example.org/picture.jpg")?;
     /// # Ok(())
     /// # }
     /// ```

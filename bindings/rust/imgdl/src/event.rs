@@ -53,7 +53,18 @@ impl BitOr for Events {
 
 /// What happened to a download: in this order, [`Finished`](Event::Finished) exactly once and always last.
 ///
-/// What it lends is for the time of the callback: clone an image, a body or the token to keep it.
+/// What it lends is for the time of the callback: clone an image, a body or the token to keep it. What keeps the loan
+/// does not compile:
+///
+/// ```compile_fail
+/// use imgdl::{Event, Events, Request};
+/// let mut kept = None;
+/// let request = Request::new("https://example.org/picture.jpg").on_event(Events::PARTIAL, move |_, event| {
+///     if let Event::Partial(image) = event {
+///         kept = Some(image);
+///     }
+/// });
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {

@@ -46,7 +46,7 @@ impl Priority {
 
 /// A request, for [`Downloader::download`](crate::Downloader::download). Nothing is checked before that.
 ///
-/// ```no_run
+/// ```
 /// use std::time::Duration;
 /// use imgdl::{DecodeOptions, Events, Priority, Request};
 ///
@@ -228,6 +228,14 @@ impl Request {
     /// dropped, and so it is when `download` returns an error: exactly once.
     ///
     /// Without a callback the result waits in the token.
+    ///
+    /// It runs on another thread, and so what it captures has to be `Send`:
+    ///
+    /// ```compile_fail,E0277
+    /// use imgdl::{Events, Request};
+    /// let count = std::rc::Rc::new(0);
+    /// let request = Request::new("https://example.org/picture.jpg").on_event(Events::ALL, move |_, _| drop(count.clone()));
+    /// ```
     pub fn on_event(self, events: Events, callback: impl FnMut(&Token, Event<'_>) + Send + 'static) -> Request {
         Request { events, callback: Some(Box::new(callback)), ..self }
     }

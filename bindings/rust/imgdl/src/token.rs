@@ -18,11 +18,13 @@ use crate::sink::{End, Panics};
 /// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes
 /// on. What cancels when it is dropped, and can be awaited, is a [`Fetch`](crate::Fetch).
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use std::time::Duration;
 /// # fn main() -> Result<(), imgdl::Error> {
-/// let downloader = imgdl::Downloader::shared()?;
-/// let token = downloader.download(imgdl::Request::new("https://example.org/picture.jpg"))?;
+/// let downloader = imgdl::Downloader::new()?;
+/// # offline(&downloader);
+/// let token = downloader.download("https://example.org/picture.jpg")?;
 /// match token.wait_timeout(Duration::from_secs(2)) {
 ///     Ok(download) => println!("{:?}", download.image),
 ///     Err(error) if error.code() == imgdl::Code::WAIT_TIMEOUT => token.cancel()?,

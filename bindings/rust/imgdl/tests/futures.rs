@@ -331,7 +331,8 @@ fn every_future_of_every_thread_ends_once() {
                 for turn in 0..30 {
                     random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     let url = origin.url(&format!("/pictures/lossy.webp?n={}", (number + turn) % 5));
-                    let mut fetch = downloader.fetch(Request::new(url).decode_options(DecodeOptions::new().fit(60, 40)));
+                    let mut fetch =
+                        downloader.fetch(Request::new(url).decode_options(DecodeOptions::new().fit(60, 40)));
                     match random >> 61 {
                         0 => drop(fetch),
                         1 => drop(poll_once(&mut fetch, &Alarm::new())),
