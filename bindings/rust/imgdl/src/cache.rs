@@ -170,6 +170,7 @@ statistics! {
 /// # offline(&downloader);
 /// let image = downloader.get("https://example.org/picture.jpg")?;
 /// println!("{image:?}, {} hits", cache.statistics()?.hits);
+/// # downloader.close()?;
 /// # Ok(())
 /// # }
 /// ```

@@ -170,7 +170,7 @@ impl fmt::Debug for RegisteredCoder {
 
 type BoxedCoder = Box<dyn Coder>;
 
-/// Registers a codec for every downloader and [`decode`](crate::decode) of the process. The newest that can decode
+/// Registers a codec for every downloader and [`decode`](crate::decode()) of the process. The newest that can decode
 /// something is asked first, and all of them before the library's own. The coder is dropped when it was taken out and
 /// nothing decodes with it.
 pub fn register_coder(coder: impl Coder) -> Result<RegisteredCoder> {
