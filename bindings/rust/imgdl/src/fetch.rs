@@ -19,8 +19,9 @@ use crate::token::Token;
 /// It needs not be polled to go on: those that are made first and awaited later run at the same time. Once it has
 /// ended it gives the same result however often it is asked.
 ///
-/// Its task is woken on the library's thread, unless the request names an [executor](Request::executor). A
-/// [callback](Request::on_event) of the request's own is called as ever, before the task is woken.
+/// Its task is woken on the library's thread. A [callback](Request::on_event) of the request's own is called as ever,
+/// before the task is woken, and then both happen where callbacks run; so it is if the request names an
+/// [executor](Request::executor).
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));

@@ -138,12 +138,12 @@ impl<I: Iterator> Unordered<I> {
         }
     }
 
-    /// One of those that this thread cannot wait for.
+    /// The first, if this thread cannot wait for it: any other wakes this thread sooner or later.
     fn hopeless(&mut self) -> Option<(usize, Result<Download>)> {
-        let first = |(&number, fetch): (&usize, &Fetch)| Some((number, Err(fetch.can_wait().err()?)));
-        let found = self.fetches.iter().find_map(first)?;
-        self.fetches.remove(&found.0);
-        Some(found)
+        let (&number, fetch) = self.fetches.iter().next()?;
+        let error = fetch.can_wait().err()?;
+        self.fetches.remove(&number);
+        Some((number, Err(error)))
     }
 }
 

@@ -103,3 +103,27 @@ fn waiting_for_oneself_is_refused_for_each() {
     downloader.fetch(request).wait().unwrap();
     assert_eq!(receiver.recv().unwrap(), [Code::WOULD_DEADLOCK; 10]);
 }
+
+#[test]
+fn one_that_this_thread_cannot_wait_for_stops_no_other() {
+    let origin = Origin::start();
+    let downloader = Downloader::new().unwrap();
+    let pumped = PumpedExecutor::new().unwrap();
+    let requests = || {
+        (0..6).map(|n| {
+            let request = Request::new(origin.url(&format!("/pictures/opaque.png?n={n}"))).body_only();
+            if n % 3 == 1 {
+                request.executor(&pumped)
+            } else {
+                request
+            }
+        })
+    };
+    let code = |result: Result<Download>| result.map_or_else(|error| Some(error.code()), |_| None);
+    let refused = Some(Code::WOULD_DEADLOCK);
+    let expected = [None, refused, None, None, refused, None];
+    assert_eq!(downloader.map(requests()).map(code).collect::<Vec<_>>(), expected);
+    let mut results: Vec<_> = downloader.map(requests()).unordered().map(|(n, result)| (n, code(result))).collect();
+    results.sort_by_key(|result| result.0);
+    assert_eq!(results.into_iter().map(|result| result.1).collect::<Vec<_>>(), expected);
+}
