@@ -36,7 +36,7 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
-#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
