@@ -38,6 +38,7 @@ help:
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
+#? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
 
@@ -268,6 +269,14 @@ uninstall:
 	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
 	    $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION) $(PC_DIR)/imgdl.pc
 	rm -rf $(CMAKE_DIR)
+
+# ---- Documentation
+
+# A link that leads nowhere, a name in Rust's that does not resolve and a public function without comment fail.
+.PHONY: docs
+docs: $(LIBRARY) | build/.setup-build build/.setup-docs
+	cd bindings/rust && RUSTDOCFLAGS="-D warnings" CARGO_TARGET_DIR=$(CURDIR)/build/rust-docs cargo doc --offline --no-deps
+	packaging/docs/build build/docs build/rust-docs/doc
 
 .PHONY: clean
 clean:
