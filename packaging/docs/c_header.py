@@ -1,7 +1,7 @@
 """Reads include/imgdl.h: its sections, and in each the declarations with what their comments say.
 
-The header keeps to a few forms, and this reader refuses what has none of them, so that nothing of it is left out silently:
-prose in a comment of its own, a comment right before what it is about, comments behind or above members.
+The header keeps to a few forms, and this reader refuses what has none of them, so that nothing of it is left out
+silently: prose in a comment of its own, a comment right before what it is about, comments behind or above members.
 """
 
 from __future__ import annotations
@@ -259,7 +259,8 @@ def _members(code: str, names_of: Callable[[str], list[str]]) -> list[Member]:
             continue
         column = match.start() - (body.rfind("\n", 0, match.start()) + 1)
         if not part.startswith("/*"):
-            member = Member(names_of(re.sub(r"\s+", " ", part).rstrip(";, ")), re.sub(r"\s+", " ", part).rstrip(", "), [])
+            flat = re.sub(r"\s+", " ", part).rstrip(", ")
+            member = Member(names_of(flat.rstrip(";")), flat, [])
             if not member.names:
                 raise HeaderError(f"a member without a name: {part!r}")
             member.comment, above = above, []

@@ -37,12 +37,14 @@ class CReference:
             place = self.place(match.group())
             return f'<a href="{place}">{match.group()}</a>' if place else match.group()
 
-        return re.sub(r"\b(?:imgdl_\w*[a-z0-9]|IMGDL_\w*[A-Z0-9]|[A-Z]{3,}(?:_[A-Z]+)*)\b(?!…)", replace, escape(text))
+        names = r"\b(?:imgdl_\w*[a-z0-9]|IMGDL_\w*[A-Z0-9]|[A-Z]{3,}(?:_[A-Z]+)*)\b(?!…)"
+        return re.sub(names, replace, escape(text))
 
     def write(self, folder: Path) -> None:
         for section in self.header.sections:
             title = f"{section.number} {section.title}"
-            listed = "".join(f'<li><a href="#{each.name}"><code>{each.name}</code></a></li>' for each in section.declarations)
+            names = [each.name for each in section.declarations]
+            listed = "".join(f'<li><a href="#{name}"><code>{name}</code></a></li>' for name in names)
             body = [f'<p><a href="index.html">C reference</a></p><h1>{escape(title)}</h1>']
             body += [f"<details><summary>On this page</summary><ul>{listed}</ul></details>" if listed else ""]
             body += [self._item(item) for item in section.items]
@@ -50,13 +52,16 @@ class CReference:
         write(folder / "index.html", page("C reference", self._index(), 1, self.version))
 
     def _index(self) -> str:
-        sections = "".join(f'<li><a href="{_file(each)}">{escape(each.title)}</a></li>' for each in self.header.sections)
+        titles = {_file(each): escape(each.title) for each in self.header.sections}
+        sections = "".join(f'<li><a href="{file}">{title}</a></li>' for file, title in titles.items())
         functions = sorted(each.name for each in self.header.declarations if each.kind == "function")
         others = sorted(set(self.names) - set(functions))
         # The contents in the comment are the list of sections here.
-        introduction = [line for line in self.header.introduction if not re.match(r"^ *\d+  \S", line) and "SPDX" not in line]
+        left_out = re.compile(r"^ *\d+  \S|^SPDX")
+        introduction = [line for line in self.header.introduction if not left_out.match(line)]
         return (f"<h1>C reference</h1>{to_html(introduction, self.link)}<h2>Sections</h2><ol>{sections}</ol>"
-                f"<h2>Functions</h2><ul>{self._list(functions)}</ul><h2>Types and constants</h2><ul>{self._list(others)}</ul>")
+                f"<h2>Functions</h2><ul>{self._list(functions)}</ul>"
+                f"<h2>Types and constants</h2><ul>{self._list(others)}</ul>")
 
     def _list(self, names: list[str]) -> str:
         return "".join(f"<li><code>{self.link(name)}</code></li>" for name in names)
@@ -93,7 +98,8 @@ class CReference:
         since = SINCE.search(text)
         text = SINCE.sub("", text)
         first, *rest = LABEL.split(text)
-        rows = "".join(f"<dt>{label}</dt><dd>{self.link(said.strip())}</dd>" for label, said in zip(rest[::2], rest[1::2]))
+        rows = "".join(
+            f"<dt>{label}</dt><dd>{self.link(said.strip())}</dd>" for label, said in zip(rest[::2], rest[1::2]))
         return ((f"<p>{self.link(first.strip())}</p>" if first.strip() else "") + (f"<dl>{rows}</dl>" if rows else "")
                 + (f"<p class=since>Since {since.group(1)}</p>" if since else ""))
 

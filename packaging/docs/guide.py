@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,7 +32,7 @@ class Guide:
             write(folder / place, page(path, text, len(place.parts) - 1, self.version))
 
     def _html(self, path: str) -> str:
-        command = ["cmark-gfm", "--unsafe", "--extension", "table", "--extension", "strikethrough", str(self.root / path)]
+        command = ["cmark-gfm", "--unsafe", "--extension", "table", str(self.root / path)]
         html = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
         html = re.sub(r"<!--.*?-->\n?", "", html, flags=re.S)
         html = re.sub(r"<(h[1-6])>(.*?)</\1>", _with_anchor(), html)
@@ -43,12 +44,12 @@ class Guide:
         if parts.scheme or not parts.path:
             return target
         there = posixpath.normpath(posixpath.join(posixpath.dirname(path), parts.path))
-        anchor = f"#{parts.fragment}" if parts.fragment else ""
+        fragment = f"#{parts.fragment}" if parts.fragment else ""
         up = "../" * depth(path)
         if there in self.paths:
-            return up + page_of(there) + anchor
+            return up + page_of(there) + fragment
         if there == "include/imgdl.h":
-            return f"{up}c/index.html{anchor}"
+            return f"{up}c/index.html{fragment}"
         if not (self.root / there).is_file():
             # The look for broken links names it.
             return target
@@ -69,15 +70,20 @@ def depth(path: str) -> int:
     return page_of(path).count("/")
 
 
-def _with_anchor():
-    """Anchors for headings, as the usual places that show Markdown make them."""
+def anchor(heading: str) -> str:
+    """As the usual places that show Markdown make them."""
+    words = re.sub(r"<.*?>|&\w+;", "", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+
+
+def _with_anchor() -> Callable[[re.Match[str]], str]:
+    """A heading with its anchor, which is another one where it comes again."""
     seen: dict[str, int] = {}
 
     def heading(match: re.Match[str]) -> str:
-        words = re.sub(r"<.*?>|&\w+;", "", match.group(2)).strip().lower()
-        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        seen[anchor] = seen.get(anchor, -1) + 1
-        anchor += f"-{seen[anchor]}" if seen[anchor] else ""
-        return f'<{match.group(1)} id="{anchor}">{match.group(2)}</{match.group(1)}>'
+        name = anchor(match.group(2))
+        seen[name] = seen.get(name, -1) + 1
+        name += f"-{seen[name]}" if seen[name] else ""
+        return f'<{match.group(1)} id="{name}">{match.group(2)}</{match.group(1)}>'
 
     return heading

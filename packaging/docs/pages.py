@@ -41,7 +41,8 @@ def page(title: str, body: str, depth: int, version: str) -> str:
             f'<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>{escape(title)} · imgdl {version}</title>"
             f'<link rel="stylesheet" href="{up}style.css"></head>\n'
-            f"<body><nav>{navigation}<span class=since>imgdl {version}</span></nav>\n<main>\n{body}\n</main></body></html>\n")
+            f"<body><nav>{navigation}<span class=since>imgdl {version}</span></nav>\n"
+            f"<main>\n{body}\n</main></body></html>\n")
 
 
 def write(path: Path, text: str) -> None:

@@ -76,8 +76,8 @@ class PythonReference:
         returns = f" → {ast.unparse(node.returns)}" if node.returns else ""
         if any(each in ("property", "cached_property", "functools.cached_property") for each in decorators):
             return Entry(node.name, "property", node.name + returns.replace(" →", ":"), text)
-        given = [part for part in re.split(r", (?![^\[(]*[\])])", ast.unparse(node.args)) if part not in ("self", "cls")]
-        arguments = ", ".join(part for part in given if part != "/")
+        given = re.split(r", (?![^\[(]*[\])])", ast.unparse(node.args))
+        arguments = ", ".join(part for part in given if part not in ("self", "cls", "/"))
         before = "async " if isinstance(node, ast.AsyncFunctionDef) else ""
         before = "classmethod " if "classmethod" in decorators else before
         return Entry(node.name, "function", f"{before}{node.name}({arguments}){returns}", text)
@@ -105,7 +105,8 @@ class PythonReference:
 
     def _internal(self) -> set[str]:
         """Classes that users have nothing to do with."""
-        defined = {node.name for module in self.modules.values() for node in module.body if isinstance(node, ast.ClassDef)}
+        nodes = [node for module in self.modules.values() for node in module.body]
+        defined = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
         return defined - set(self.exported)
 
     # Pages
