@@ -16,8 +16,7 @@ sys.path.insert(0, str(ROOT / "packaging/docs"))
 import c_header  # noqa: E402
 
 FRAMES = Path(__file__).resolve().parent / "frames"
-PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
-         *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "bindings").glob("*/README.md"))]
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
 # Where the programs in the comments of the header go, in order.
 HEADER_FRAMES = ["draws", "configured"]
 
