@@ -6,6 +6,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 JOBS ?= 2
+PYTHON ?= python3
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
@@ -35,6 +36,8 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
+#? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
@@ -213,6 +216,36 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
+
+# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
+.PHONY: test-ecosystem
+test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled
+	Tests/run ecosystem
+
+ECOSYSTEM := build/ecosystem/venv
+
+$(ECOSYSTEM)/.installed: packaging/python-packages | build/.setup-ecosystem
+	$(PYTHON) -m venv --clear $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/python-packages
+	@touch $@
+
+# ---- Python wheels. They contain the library, and need no Swift; `bundled` also contains what the library is linked with.
+
+WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*)
+
+.PHONY: wheel wheel-bundled
+wheel: build/wheels/.built
+wheel-bundled: build/wheels/bundled/.built
+
+build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(ECOSYSTEM)/.installed
+	rm -rf build/wheels
+	$(ECOSYSTEM)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	    --wheel-dir build/wheels bindings/python
+	@touch $@
+
+build/wheels/bundled/.built: build/wheels/.built
+	PATH="$(CURDIR)/$(ECOSYSTEM)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
+	@touch $@
 
 .PHONY: bench
 bench: bench-decode bench-cache

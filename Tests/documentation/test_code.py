@@ -27,11 +27,10 @@ COMPILERS = {
 
 
 def header_blocks() -> list[Block]:
-    header = c_header.parse((ROOT / "include/imgdl.h").read_text("utf-8"))
-    prose = [header.introduction]
-    prose += [item.lines for section in header.sections for item in section.items if isinstance(item, c_header.Prose)]
-    programs = [program for lines in prose for program in c_header.code_blocks(lines)]
-    return [Block("include/imgdl.h", number, "c", "\n".join(program) + "\n", frame)
+    header = c_header.read(ROOT / "include/imgdl.h")
+    prose = [header.introduction, *(text for section in header.sections for text in section.prose)]
+    programs = [program for text in prose for program in c_header.code_blocks(text)]
+    return [Block("include/imgdl.h", number, "c", program, frame)
             for number, (program, frame) in enumerate(zip(programs, HEADER_FRAMES, strict=True), 1)]
 
 
