@@ -40,9 +40,11 @@ class MakeDocsTests(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / "root"
             (root / "docs").mkdir(parents=True)
-            (root / "docs/README.md").write_text("# A\n\n[b](b.md#c), [c](c.md), [d](../d.txt)\n", "utf-8")
+            (root / "docs/README.md").write_text("# A\n\n[b](b.md#c), [c](c.md), [d](../d.txt), [e](../e)\n", "utf-8")
             (root / "docs/b.md").write_text("# B\n\n<!-- code: run -->\n```sh\ntrue\n```\n", "utf-8")
             (root / "d.txt").write_text("1 < 2\n", "utf-8")
+            (root / "e").mkdir()
+            (root / "e/f.c").write_text("int f;\n", "utf-8")
             pages = Path(folder) / "pages"
             Guide(root, ["docs/README.md", "docs/b.md"], "1.0").write(pages)
             found = [problem for problem in broken_links(pages) if not re.search("style.css|/index.html is", problem)]
@@ -50,6 +52,7 @@ class MakeDocsTests(unittest.TestCase):
                 found, ["index.html: b.html#c: there is no such heading", "index.html: c.md is not there"])
             self.assertNotIn("code: run", (pages / "b.html").read_text("utf-8"))
             self.assertIn("1 &lt; 2", (pages / "source/d.txt.html").read_text("utf-8"))
+            self.assertIn("int f;", (pages / "source/e/f.c.html").read_text("utf-8"))
 
     def test_page_without_title(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -26,10 +26,24 @@ class Guide:
             if title is None:
                 raise SystemExit(f"docs: {path} has no title")
             write(folder / page_of(path), page(re.sub("<.*?>", "", title.group(1)), text, depth(path), self.version))
-        for path in sorted(self.sources):
-            text = f"<h1><code>{path}</code></h1>\n<pre>{escape((self.root / path).read_text('utf-8'))}</pre>"
-            place = Path("source") / (path + ".html")
-            write(folder / place, page(path, text, len(place.parts) - 1, self.version))
+        while self.sources:
+            self._write_source(folder, self.sources.pop())
+
+    def _write_source(self, folder: Path, path: str) -> None:
+        place = Path("source") / (path + ".html")
+        if (folder / place).exists():
+            return
+        up = "../" * (len(place.parts) - 1)
+        text = f"<h1><code>{path}</code></h1>\n"
+        if (self.root / path).is_dir():
+            within = sorted(each for each in (self.root / path).iterdir() if each.is_file())
+            names = [str(each.relative_to(self.root)) for each in within]
+            self.sources.update(names)
+            items = [f'<li><a href="{up}source/{name}.html">{posixpath.basename(name)}</a></li>' for name in names]
+            text += f"<ul>{''.join(items)}</ul>"
+        else:
+            text += f"<pre>{escape((self.root / path).read_text('utf-8'))}</pre>"
+        write(folder / place, page(path, text, len(place.parts) - 1, self.version))
 
     def _html(self, path: str) -> str:
         command = ["cmark-gfm", "--unsafe", "--extension", "table", str(self.root / path)]
@@ -50,7 +64,7 @@ class Guide:
             return up + page_of(there) + fragment
         if there == "include/imgdl.h":
             return f"{up}c/index.html{fragment}"
-        if not (self.root / there).is_file():
+        if not (self.root / there).exists():
             # The look for broken links names it.
             return target
         self.sources.add(there)
