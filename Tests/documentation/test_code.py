@@ -25,6 +25,9 @@ COMPILERS = {
     "cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"],
 }
 
+# From 3.12 on Python warns of every fork beside threads, which an example is about.
+WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+
 
 def header_blocks() -> list[Block]:
     header = c_header.read(ROOT / "include/imgdl.h")
@@ -72,7 +75,7 @@ class CodeTests(unittest.TestCase):
         (home / "example.py").write_text(text, "utf-8")
         compile(text, block.place, "exec")
         if not block.is_compiled_only:
-            self.run_program(block, [sys.executable, "-W", "error", "example.py"], home)
+            self.run_program(block, [sys.executable, *WARNINGS, "example.py"], home)
 
     def look_at_rust(self, block: Block, home: Path) -> None:
         self.assertIsNotNone(self.rust, f"the examples in Rust do not compile:\n{self.rust_said}")
