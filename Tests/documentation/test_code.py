@@ -117,6 +117,23 @@ class CodeTests(unittest.TestCase):
             self.assertTrue(agrees(expected, given), f"{block.place}: {command}\nprints:\n{given}\nand not\n{expected}")
 
 
+    def test_threads_page_tells_who_is_called_where(self) -> None:
+        home = self.world.home("threads")
+        source = Path(__file__).resolve().parent / "threads.c"
+        linked = ["-o", home / "threads", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+        status, said = tool(*COMPILERS["c"], "-I", ROOT / "include", source, *linked, folder=home)
+        self.assertEqual(status, 0, said)
+        done = self.world.run([home / "threads", f"{self.world.address}picture.jpg"], home)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        page = (ROOT / "docs/threads.md").read_text("utf-8")
+        rows = {row.split("`")[1]: row for row in page.split("\n") if row.startswith("| `")}
+        told = {tuple(line.split(": ")) for line in done.stdout.splitlines()}
+        self.assertGreaterEqual(len({thread for _, thread in told}), 4)
+        for what, thread in sorted(told):
+            with self.subTest(what):
+                self.assertIn(what, rows[thread])
+
+
 class BlockTests(unittest.TestCase):
     """What would otherwise pass without a look is refused."""
 
