@@ -145,6 +145,13 @@ class GeneratorTests(unittest.TestCase):
         download = next(each for each in downloader.members if each.name == "download")
         self.assertTrue(download.signature.startswith("download(url: str, *, body: bool=False"))
 
+    def test_export_without_docstring(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder) / "__init__.py", 'from .a import B, c\n\n__all__ = ["B", "c"]\n')
+            write(Path(folder) / "a.py", "class B:\n    def d(self): ...\n    def _e(self): ...\n\ndef c():\n    'What.'\n")
+            found = PythonReference(Path(folder), "1.0").problems()
+            self.assertEqual(found, ["imgdl.B has no docstring", "imgdl.B.d has no docstring"])
+
     def test_references_have_no_broken_links(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             CReference(HEADER, "1.1.0").write(Path(folder) / "c")

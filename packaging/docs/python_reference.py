@@ -40,8 +40,11 @@ class PythonReference:
         self.entries = [self._export(name) for name in self.exported]
 
     def problems(self) -> list[str]:
-        """What is exported and says nothing of itself."""
-        return [f"imgdl.{entry.name} has no docstring" for entry in self.entries if not entry.text]
+        """What is exported and says nothing of itself. Fields may be clear without."""
+        silent = [entry.name for entry in self.entries if not entry.text]
+        silent += [f"{entry.name}.{member.name}" for entry in self.entries for member in entry.members
+                   if member.kind != "value" and not member.text]
+        return [f"imgdl.{name} has no docstring" for name in silent]
 
     def _export(self, name: str) -> Entry:
         module, original = self.origins.get(name, ("__init__", name))

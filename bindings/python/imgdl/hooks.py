@@ -74,6 +74,7 @@ class Continuation:
 
     @property
     def is_answered(self) -> bool:
+        """Whether it has its answer."""
         return self._is_answered
 
     def unchanged(self) -> None:
