@@ -94,11 +94,11 @@ class Batch(Pending):
         self._is_paused = bool(value)
 
     def pause(self) -> None:
-        """Begins no further request of the batch until `resume`."""
+        """Begins no further request: `paused` = True."""
         self.paused = True
 
     def resume(self) -> None:
-        """Goes on after `pause`."""
+        """Goes on."""
         self.paused = False
 
     def set_priority(self, priority: Union[str, int]) -> None:

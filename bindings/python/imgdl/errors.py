@@ -117,7 +117,7 @@ class Error(Exception):
 
     @property
     def name(self) -> str:
-        """The symbolic name, such as "IMGDL_ERROR_INVALID_STATUS"."""
+        """Of the code, such as "IMGDL_ERROR_INVALID_STATUS"."""
         return str(_native.imgdl_error_name(self.code).decode())
 
     def __repr__(self) -> str:

@@ -74,7 +74,7 @@ class Continuation:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it has its answer."""
+        """Whether an answer was given."""
         return self._is_answered
 
     def unchanged(self) -> None:
