@@ -35,13 +35,13 @@ help:
 
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
+#? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
 #? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
-#? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
 
