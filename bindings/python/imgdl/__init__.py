@@ -41,8 +41,8 @@ What is in memory already:
     >>> imgdl.decode(data, size=(90, 90))
     <imgdl.Image 90×60 png rgba8>
 
-The library is found at IMGDL_LIBRARY, in this package where a wheel brought it, in build/lib of the repository, or where
-the system has libimgdl.so.1.
+The library is found at IMGDL_LIBRARY, in this package where a wheel brought it, in build/lib of the repository, or
+where the system has libimgdl.so.1.
 """
 
 from ._native import imgdl_version_string as _version

@@ -20,7 +20,8 @@ _PERCEPTUAL = b"\0"
 
 
 def encode(image: Image, level: int = 6) -> bytes:
-    """The picture as a PNG file, with its colour profile where that is of these pixels. Of an animation the first frame.
+    """The picture as a PNG file, with its colour profile where that is of these pixels; of an animation the first
+    frame.
 
     level  zlib's, 0 to 9
     """

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class BatchProgress(NamedTuple):
+    """How far a batch is."""
+
     finished: int
     """Succeeded, failed or cancelled."""
     failed: int

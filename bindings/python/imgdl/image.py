@@ -331,8 +331,8 @@ class Image:
         return profile if profile is not None and profile[16:20] == b"RGB " else None
 
     def to_pil(self) -> PIL.Image.Image:
-        """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are seldom copied. Of an
-        animation the first frame, as anywhere: see `frames`. 16 bits become 8.
+        """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are seldom copied.
+        Of an animation the first frame, as anywhere: see `frames`. 16 bits become 8.
 
             >>> imgdl.decode(data).to_pil().rotate(90, expand=True).size
             (600, 900)

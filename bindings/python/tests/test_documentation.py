@@ -17,6 +17,8 @@ from support import PATIENCE, Origin, OriginTests
 
 README = Path(imgdl.__file__).parents[1] / "README.md"
 MODULES = [importlib.import_module(f"imgdl.{module.name}") for module in pkgutil.iter_modules(imgdl.__path__)]
+# That forking is a risk where there are threads is Python's own opinion, from 3.12 on.
+WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
 # Run by `make test-ecosystem`.
 NEEDS_PILLOW = "imgdl.image.Image.to_pil"
 
@@ -92,7 +94,7 @@ class DocumentationTests(OriginTests):
         for program in programs:
             program = program.replace("https://example.org/picture.jpg", url)
             done = subprocess.run(
-                [sys.executable, "-X", "dev", "-W", "error", "-W", "ignore:This process:DeprecationWarning", "-c", head + program],
+                [sys.executable, "-X", "dev", *WARNINGS, "-c", head + program],
                 cwd=self.folder(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
