@@ -20,7 +20,7 @@ export SWIFT_BACKTRACE := enable=no
 VERSION := $(shell sed -n 's/^\#define IMGDL_VERSION_STRING "\(.*\)"/\1/p' include/imgdl.h)
 MAJOR := $(firstword $(subst ., ,$(VERSION)))
 LIBRARY := build/lib/libimgdl.so
-LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f)
+LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f ! -name '*.hpp')
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
 CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
 PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
@@ -106,7 +106,7 @@ run: $(PROGRAMS) build/pictures/.written
 
 # ---- Tests
 
-C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/tls-peer
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
@@ -136,6 +136,19 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# imgdl.hpp: compiled as each standard that it promises, by the compilers that are here, and tested as C++17.
+CPP_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror
+CPP_TESTS := $(wildcard Tests/cpp/*.cpp)
+
+build/tests/imgdl-cpp: $(CPP_TESTS) $(wildcard Tests/cpp/*.hpp) include/imgdl.hpp include/imgdl.h $(LIBRARY) \
+    | build/.setup-test
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(CPP_WARNINGS) -Iinclude -fsyntax-only Tests/cpp/values.cpp
+	for standard in 17 20; do $(SWIFT_HOME)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
+	    Tests/cpp/downloads.cpp Tests/cpp/values.cpp || exit 1; done
+	$(CXX) -std=c++17 $(CPP_WARNINGS) -O1 -g -Iinclude -o $@ $(CPP_TESTS) -Lbuild/lib -limgdl -pthread \
+	    -Wl,-rpath,$(CURDIR)/build/lib
 
 # A codec of somebody else's: an example, not a part of `make all`.
 .PHONY: examples-avif
@@ -255,7 +268,7 @@ FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUD
 .PHONY: install
 install: $(LIBRARY)
 	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCLUDEDIR) $(PC_DIR) $(CMAKE_DIR)
-	install -m 644 include/imgdl.h $(DESTDIR)$(INCLUDEDIR)/imgdl.h
+	install -m 644 include/imgdl.h include/imgdl.hpp $(DESTDIR)$(INCLUDEDIR)
 	install -m 755 $(LIBRARY).$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION)
 	ln -sf libimgdl.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR)
 	ln -sf libimgdl.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libimgdl.so
@@ -265,7 +278,7 @@ install: $(LIBRARY)
 
 .PHONY: uninstall
 uninstall:
-	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
+	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(INCLUDEDIR)/imgdl.hpp $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
 	    $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION) $(PC_DIR)/imgdl.pc
 	rm -rf $(CMAKE_DIR)
 
