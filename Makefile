@@ -23,7 +23,7 @@ LIBRARY := build/lib/libimgdl.so
 LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f ! -name '*.hpp')
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
 CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
-PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
+PROGRAMS := build/bin/imgdl build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
 all: library programs
@@ -83,6 +83,19 @@ build/bin/imgdl-demo: examples/c/imgdl-demo.c examples/c/png-writer.c examples/c
 build/bin/imgdl-fetch build/bin/imgdl-demo: include/imgdl.h $(LIBRARY) | build/.setup-build
 	@mkdir -p $(@D)
 	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread '-Wl,-rpath,$$ORIGIN/../lib'
+
+# The terminal program. The library needs libpng, too.
+TERMINAL_FLAGS := -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O2 -g -Iinclude
+TERMINAL_OBJECTS := $(patsubst tools/imgdl/%.cpp,build/tools/imgdl/%.o,$(wildcard tools/imgdl/*.cpp))
+
+build/tools/imgdl/%.o: tools/imgdl/%.cpp $(wildcard tools/imgdl/*.hpp) include/imgdl.hpp include/imgdl.h \
+    | build/.setup-build
+	@mkdir -p $(@D)
+	$(CXX) $(TERMINAL_FLAGS) -c -o $@ $<
+
+build/bin/imgdl: $(TERMINAL_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CXX) -o $@ $(TERMINAL_OBJECTS) -Lbuild/lib -limgdl -lpng16 '-Wl,-rpath,$$ORIGIN/../lib'
 
 build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
