@@ -7,7 +7,7 @@
 #include <vector>
 
 struct Bar {
-    std::string name; ///< printable
+    std::string name; ///< fit for a terminal
     std::int64_t received = 0, expected = -1;
 };
 

@@ -21,6 +21,13 @@ static std::system_error from_errno(const std::string &what)
     return std::system_error(errno, std::generic_category(), what);
 }
 
+// By what the server says, else the address.
+static std::string name_of(const Download &download)
+{
+    const std::string name = download.disposition ? name_in_disposition(*download.disposition).value_or("") : "";
+    return safe_name(name.empty() ? name_in_address(download.address.url) : name);
+}
+
 Session::Session(const Arguments &arguments)
     : arguments_(arguments), list_(arguments.addresses, arguments.list), output_(arguments),
       progress_(!arguments.quiet && arguments.show == Show::nothing), downloader_(config())
@@ -100,7 +107,7 @@ int Session::run()
     const std::lock_guard<std::mutex> guard(cache_lock_);
     if (!cache_problem_.empty() && !arguments_.quiet)
         progress_.say("imgdl: the cache: " + printable(cache_problem_));
-    if (!arguments_.quiet && (arguments_.has_many() || is_stopping_))
+    if (!arguments_.quiet && (arguments_.has_many() || signal_that_came()))
         for (const std::string &line : summary_.lines())
             progress_.say(line);
     if (const int number = signal_that_came())
@@ -233,11 +240,11 @@ void Session::save(Download &download, const imgdl::Event &event)
     try {
         const imgdl::Image image = event.image();
         const imgdl::Data data = event.data();
-        if (image) {
+        if (image && !viewer_) { // what is drawn has the terminal's size
             download.width = image.width();
             download.height = image.height();
-            download.format = image.format();
         }
+        download.format = image.format();
         imgdl::Bytes bytes = data.bytes();
         std::string thumbnail;
         if (arguments_.wants_thumbnails()) {
@@ -246,10 +253,8 @@ void Session::save(Download &download, const imgdl::Event &event)
         }
         if (output_.is_wanted()) {
             download.format = format_of(bytes);
-            const std::string name = download.disposition ? name_in_disposition(*download.disposition).value_or("") : "";
-            const std::string safe = safe_name(name.empty() ? name_in_address(download.address.url) : name);
             const auto again = journal_ ? journal_->interrupted_name(download.address.url) : std::nullopt;
-            download.path = output_.save(with_extension(safe, download.format), bytes, again, [&](const auto &chosen) {
+            download.path = output_.save(with_extension(name_of(download), download.format), bytes, again, [&](const auto &chosen) {
                 if (journal_)
                     journal_->note_saving(download.address.url, chosen);
             });
@@ -320,7 +325,8 @@ void Session::report(const Download &download)
     if (arguments_.json)
         return write_line(json_about(download));
     const bool is_news = download.ending == Ending::done || (download.ending == Ending::skipped && arguments_.verbose);
-    if (download.ending == Ending::failed || (is_news && !arguments_.quiet))
+    // Whoever has left knows it.
+    if ((download.ending == Ending::failed && !is_pipe_broken_) || (is_news && !arguments_.quiet))
         progress_.say(line_about(download, arguments_.verbose));
 }
 
@@ -372,7 +378,7 @@ void Session::draw_bars(bool at_once)
     for (const auto &[number, download] : downloads_) {
         bytes += download->received;
         if (download->received > 0)
-            bars.push_back({download->shown, download->received, download->expected});
+            bars.push_back({name_of(*download), download->received, download->expected});
     }
     const double seconds = std::chrono::duration<double>(now - began_).count();
     const auto rate = static_cast<std::int64_t>(static_cast<double>(bytes) / (seconds > 0.1 ? seconds : 0.1));
