@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -46,9 +47,11 @@ class Terminal:
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, width, height))
 
     def read_until(self, what, start=0):
-        """Reads until `what` has been written after `start`, or to the end with None; gives everything."""
+        """Reads until `what`, bytes or a pattern of them, has been written after `start`, or to the end with None; gives
+        everything."""
+        pattern = what if what is None or isinstance(what, re.Pattern) else re.compile(re.escape(what))
         deadline = time.monotonic() + PATIENCE
-        while what is None or what not in self.written[start:]:
+        while pattern is None or not pattern.search(self.written, start):
             ready, _, _ = select.select([self.descriptor], [], [], max(0, deadline - time.monotonic()))
             if not ready:
                 raise AssertionError(f"{what!r} does not come; there is {self.written[-2000:]!r}")
