@@ -1,5 +1,5 @@
-"""Runs build/bin/imgdl, with pipes or on a terminal of its own, against the scripted origin. Nothing sleeps: tests wait for
-what they need, with a deadline that only a failure reaches."""
+"""Runs build/bin/imgdl, with pipes or on a terminal of its own, against the scripted origin. Nothing sleeps: tests wait
+for what they need, with a deadline that only a failure reaches. IMGDL_PROGRAM names another build of it."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "bindings/python/tests"))
 
 from support import PATIENCE, Origin, OriginTests, pictures, png  # noqa: E402, F401
 
-PROGRAM = str(ROOT / "build/bin/imgdl")
+PROGRAM = os.environ.get("IMGDL_PROGRAM", str(ROOT / "build/bin/imgdl"))
 
 # What a terminal or a proxy of whoever runs the tests would change.
 ENVIRONMENT = {
@@ -47,8 +47,8 @@ class Terminal:
         fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, width, height))
 
     def read_until(self, what, start=0):
-        """Reads until `what`, bytes or a pattern of them, has been written after `start`, or to the end with None; gives
-        everything."""
+        """Reads until `what`, bytes or a pattern of them, has been written after `start`, or to the end with None;
+        gives everything."""
         pattern = what if what is None or isinstance(what, re.Pattern) else re.compile(re.escape(what))
         deadline = time.monotonic() + PATIENCE
         while pattern is None or not pattern.search(self.written, start):

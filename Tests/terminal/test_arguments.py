@@ -85,7 +85,11 @@ class ArgumentTests(ProgramTests):
 
     def test_the_bash_completion_completes_options_and_their_values(self):
         script = f"""source {ROOT}/packaging/completions/imgdl.bash
-        complete_for() {{ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _imgdl; printf '%s\\n' "${{COMPREPLY[@]}}"; }}
+        complete_for() {{
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+            _imgdl
+            printf '%s\\n' "${{COMPREPLY[@]}}"
+        }}
         complete_for imgdl --js; complete_for imgdl --show = bl"""
         output = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
         self.assertEqual(output, ["--json", "blocks", "blocks256"])

@@ -1,9 +1,10 @@
 import os
 import stat
 import struct
+import subprocess
 import unittest
 
-from program import ProgramTests, pictures
+from program import PROGRAM, ProgramTests, pictures
 
 
 class FileTests(ProgramTests):
@@ -17,9 +18,9 @@ class FileTests(ProgramTests):
 
     def test_names_are_safe_whatever_says_them(self):
         cases = [
-            ("/pictures/baseline.jpg", {"header": "Content-Disposition:attachment; filename=../../evil.jpg"}, "evil.jpg"),
+            ("/pictures/baseline.jpg", {"header": "Content-Disposition:x; filename=../../evil.jpg"}, "evil.jpg"),
             ("/pictures/baseline.jpg", {"header": 'Content-Disposition:inline; filename="a\\"b.jpg"'}, "a_b.jpg"),
-            ("/pictures/baseline.jpg", {"header": "Content-Disposition:x; filename=c.jpg; filename*=UTF-8''d%C3%A9.jpg"},
+            ("/pictures/baseline.jpg", {"header": "Content-Disposition:x; filename=c; filename*=UTF-8''d%C3%A9.jpg"},
              "dé.jpg"),
             ("/pictures/baseline.jpg", {"header": "Content-Disposition:x; filename*=UTF-8''a%1b[2J%0a%e2%80%ae.jpg"},
              "a_[2J__.jpg"),
@@ -127,6 +128,14 @@ class FileTests(ProgramTests):
         origins = [self.json_lines("--cache", "cache", "-o", "out/", url)[0]["from"] for _ in range(2)]
         self.assertEqual(origins, ["network", "hit"])
         self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 1)
+
+    def test_standard_descriptors_that_are_closed_are_no_files_of_ours(self):
+        (self.folder / "list").write_text(self.origin.picture("alpha.png"))
+        command = f"exec '{PROGRAM}' \"$@\" <&- >&- 2>&-"
+        for arguments, status in ((["-i", "list"], 0), (["-i", "list", "--json"], 3), (["-i", "-"], 0)):
+            code = subprocess.run(["sh", "-c", command, "sh", *arguments], cwd=self.folder).returncode
+            self.assertEqual(code, status, arguments)
+        self.assertEqual((self.folder / "list").read_text(), self.origin.picture("alpha.png"))
 
     def test_standard_output_that_ends_early_ends_the_program_as_sigpipe_would(self):
         process = self.start("-o", "-", self.origin.url("/huge", bytes=50_000_000, type="image/png"))

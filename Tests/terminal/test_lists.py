@@ -128,8 +128,8 @@ class StatusTests(ProgramTests):
         done, failed = sorted(lines, key=lambda line: line["number"])
         expected = {
             "number": 1, "url": self.origin.picture("baseline.jpg"), "result": "done", "status": 200, "from": "network",
-            "content_type": "image/jpeg", "format": "jpeg", "width": 1200, "height": 800, "path": "o\"ut\n/baseline.jpg",
-            "bytes": len(self.origin.bytes("baseline.jpg"))}
+            "content_type": "image/jpeg", "format": "jpeg", "width": 1200, "height": 800,
+            "path": "o\"ut\n/baseline.jpg", "bytes": len(self.origin.bytes("baseline.jpg"))}
         self.assertEqual({name: done.get(name) for name in expected}, expected)
         self.assertEqual((failed["result"], failed["error"], failed["status"]),
                          ("failed", "IMGDL_ERROR_INVALID_STATUS", 404))

@@ -1,5 +1,5 @@
-// Addresses, from the command line and from a list, one at a time: the list may be longer than memory, and may come from
-// somebody who is still writing it.
+// Addresses, from the command line and from a list, one at a time: the list may be longer than memory, and may come
+// from somebody who is still writing it.
 #ifndef ADDRESS_LIST_HPP
 #define ADDRESS_LIST_HPP
 

@@ -11,6 +11,12 @@ static const char *outcome_name(imgdl_cache_outcome outcome)
     return outcome < 5 ? names[outcome] : "network";
 }
 
+std::string Download::name() const
+{
+    const std::string said = disposition ? name_in_disposition(*disposition).value_or("") : "";
+    return safe_name(said.empty() ? name_in_address(address.url) : said);
+}
+
 std::string line_about(const Download &download, bool is_verbose)
 {
     if (download.ending == Ending::failed || download.ending == Ending::cancelled) {

@@ -34,6 +34,9 @@ struct Download {
     std::uint32_t width = 0, height = 0;
     imgdl_format format = IMGDL_FORMAT_UNKNOWN;
     std::string content_type;
+
+    /// A safe name for its file, by what the server says, else by its address.
+    std::string name() const;
 };
 
 /// A line about its end, for a person.

@@ -38,7 +38,8 @@ unsigned nearest_of_256(Colour colour)
         const int r = red - colour.red, g = green - colour.green, b = blue - colour.blue;
         return r * r + g * g + b * b;
     };
-    const unsigned red = nearest_level(colour.red), green = nearest_level(colour.green), blue = nearest_level(colour.blue);
+    const unsigned red = nearest_level(colour.red), green = nearest_level(colour.green);
+    const unsigned blue = nearest_level(colour.blue);
     const int mean = (colour.red + colour.green + colour.blue) / 3;
     const int gray = std::clamp((mean - 3) / 10, 0, 23), shade = 8 + 10 * gray;
     if (distance(shade, shade, shade) < distance(levels[red], levels[green], levels[blue]))

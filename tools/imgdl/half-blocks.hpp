@@ -13,8 +13,8 @@ struct BlockStyle {
     bool has_24_bits = true;    ///< else the 256 colours of xterm
 };
 
-/// The lines of the picture, each ending with reset colours, CR and LF; what is right of the last column is left out. Of a
-/// partial picture the rest is background. RGBA8, straight alpha.
+/// The lines of the picture, each ending with reset colours, CR and LF; what is right of the last column is left out.
+/// Of a partial picture the rest is background. RGBA8, straight alpha.
 std::string half_blocks(const imgdl::Image &image, std::uint32_t columns, const BlockStyle &style);
 
 /// How many lines that are.

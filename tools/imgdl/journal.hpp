@@ -1,6 +1,6 @@
-// What a run has done, so that the next one goes on from there. Lines are only ever added, each in one write: after kill -9
-// at most the last one is cut, and that is passed over. Addresses stand in it as digests, and for a person without the
-// values of their queries:
+// What a run has done, so that the next one goes on from there. Lines are only ever added, each in one write: after
+// kill -9 at most the last one is cut, and that is passed over. Addresses stand in it as digests, and for a person
+// without the values of their queries:
 //
 //     imgdl-journal 1
 //     save 8f3a… photo.jpg                      its file will have this name, and may be half done
@@ -18,8 +18,8 @@
 
 class Journal {
   public:
-    /// Reads what is there; makes the file where there is none. Throws std::system_error, and std::runtime_error where the
-    /// file is something else, or another run has it.
+    /// Reads what is there; makes the file where there is none. Throws std::system_error, and std::runtime_error where
+    /// the file is something else, or another run has it.
     explicit Journal(const std::string &path);
     ~Journal();
     Journal(const Journal &) = delete;

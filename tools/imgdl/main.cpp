@@ -2,6 +2,8 @@
 #include <clocale>
 #include <cstdio>
 #include <exception>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "arguments.hpp"
 #include "session.hpp"
@@ -23,8 +25,20 @@ static ExitCode blame(const imgdl::Error &error)
     return is_usage ? ExitCode::usage : ExitCode::machine;
 }
 
+// A file that is opened must not become standard output because that was closed. Read-only: writing there is still an
+// error.
+static void hold_standard_descriptors()
+{
+    int descriptor = 0;
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO)
+        descriptor = open("/dev/null", O_RDONLY);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
 int main(int argc, char **argv)
 {
+    hold_standard_descriptors();
     std::setlocale(LC_CTYPE, "C.UTF-8"); // how wide characters are; nothing else goes by it
     try {
         const std::optional<Arguments> arguments = parse_arguments(argc, argv);

@@ -43,7 +43,8 @@ class Draft {
   public:
     Draft(int folder, const std::string &path, imgdl::Bytes bytes) : folder_(folder), path_(path)
     {
-        descriptor_ = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+        if (access("/proc/self/fd", X_OK) == 0)
+            descriptor_ = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
         for (unsigned attempt = 0; descriptor_ < 0 && attempt < 100; attempt++) {
             name_ = hidden_name(attempt);
             descriptor_ = openat(folder, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

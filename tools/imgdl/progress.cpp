@@ -65,8 +65,9 @@ std::string bar_line(const Bar &bar, std::size_t columns)
     const std::size_t width = columns > taken + 8 ? std::min<std::size_t>(40, columns - taken) : 0;
     std::string line = name + std::string(name_width - columns_of(name), ' ') + " ";
     if (width > 0) {
-        const double part = bar.expected > 0 ? static_cast<double>(bar.received) / static_cast<double>(bar.expected) : 0;
-        const std::size_t filled = static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * static_cast<double>(width));
+        const double whole = bar.expected > 0 ? static_cast<double>(bar.expected) : 1e300;
+        const double part = std::clamp(static_cast<double>(bar.received) / whole, 0.0, 1.0);
+        const std::size_t filled = static_cast<std::size_t>(part * static_cast<double>(width));
         line += "[" + std::string(filled, '#') + std::string(width - filled, '.') + "] ";
     }
     return cut_to(line + amount, columns);

@@ -14,18 +14,9 @@
 
 using std::chrono::milliseconds;
 
-static const milliseconds redraw_interval(100);
-
 static std::system_error from_errno(const std::string &what)
 {
     return std::system_error(errno, std::generic_category(), what);
-}
-
-// By what the server says, else the address.
-static std::string name_of(const Download &download)
-{
-    const std::string name = download.disposition ? name_in_disposition(*download.disposition).value_or("") : "";
-    return safe_name(name.empty() ? name_in_address(download.address.url) : name);
 }
 
 Session::Session(const Arguments &arguments)
@@ -76,6 +67,7 @@ imgdl::Request Session::request_for(const Download &download) const
         request.event_mask |= IMGDL_EVENT_PROGRESS;
     if (viewer_ && viewer_->shows_partial())
         request.event_mask |= IMGDL_EVENT_PARTIAL;
+    request.partial_interval = milliseconds(200); // a terminal takes its time for each
     // The picture's own bytes are saved, unless it is to be another one.
     if (output_.is_wanted() && !arguments_.wants_thumbnails())
         request.flags |= IMGDL_REQUEST_BODY;
@@ -98,12 +90,12 @@ int Session::run()
             break;
         wait_for_news();
         draw_pictures();
-        draw_bars(false);
+        draw_bars();
     }
     draw_pictures();
     progress_.clear();
-    if (!list_problem_.empty())
-        progress_.say("imgdl: " + list_problem_);
+    if (!problem_.empty())
+        progress_.say("imgdl: " + problem_);
     const std::lock_guard<std::mutex> guard(cache_lock_);
     if (!cache_problem_.empty() && !arguments_.quiet)
         progress_.say("imgdl: the cache: " + printable(cache_problem_));
@@ -114,7 +106,7 @@ int Session::run()
         return 128 + number;
     if (is_pipe_broken_)
         return 128 + SIGPIPE;
-    return static_cast<int>(list_problem_.empty() ? summary_.exit_code() : ExitCode::machine);
+    return static_cast<int>(problem_.empty() ? summary_.exit_code() : ExitCode::machine);
 }
 
 // As many are taken as can be running, and as many again, so that no place is empty; more would only be held here.
@@ -135,7 +127,7 @@ void Session::take_addresses()
         try {
             list_.read();
         } catch (const std::system_error &error) {
-            list_problem_ = error.what();
+            problem_ = error.what();
             return stop();
         }
     }
@@ -254,7 +246,8 @@ void Session::save(Download &download, const imgdl::Event &event)
         if (output_.is_wanted()) {
             download.format = format_of(bytes);
             const auto again = journal_ ? journal_->interrupted_name(download.address.url) : std::nullopt;
-            download.path = output_.save(with_extension(name_of(download), download.format), bytes, again, [&](const auto &chosen) {
+            const std::string name = with_extension(download.name(), download.format);
+            download.path = output_.save(name, bytes, again, [&](const std::string &chosen) {
                 if (journal_)
                     journal_->note_saving(download.address.url, chosen);
             });
@@ -310,77 +303,4 @@ void Session::end(Download &download)
         return;
     report(download);
     downloads_.erase(download.number);
-}
-
-// ---- What is said
-
-void Session::report(const Download &download)
-{
-    switch (download.ending) {
-    case Ending::done: summary_.count_done(download.bytes); break;
-    case Ending::failed: summary_.count_failed(download.class_name, download.failure); break;
-    case Ending::skipped: summary_.count_skipped(); break;
-    case Ending::cancelled: summary_.count_cancelled(); break;
-    }
-    if (arguments_.json)
-        return write_line(json_about(download));
-    const bool is_news = download.ending == Ending::done || (download.ending == Ending::skipped && arguments_.verbose);
-    // Whoever has left knows it.
-    if ((download.ending == Ending::failed && !is_pipe_broken_) || (is_news && !arguments_.quiet))
-        progress_.say(line_about(download, arguments_.verbose));
-}
-
-void Session::write_line(const std::string &line)
-{
-    try {
-        if (!is_pipe_broken_)
-            write_all(STDOUT_FILENO, imgdl::Bytes(line + "\n"), "standard output");
-    } catch (const std::system_error &error) {
-        is_pipe_broken_ = is_pipe_broken_ || error.code().value() == EPIPE;
-        if (!is_pipe_broken_ && list_problem_.empty())
-            list_problem_ = error.what();
-        stop();
-    }
-}
-
-void Session::draw_pictures()
-{
-    while (viewer_ && !downloads_.empty()) {
-        Download &first = *downloads_.begin()->second;
-        try {
-            if (first.has_news && !is_pipe_broken_)
-                viewer_->draw(first.image);
-            first.has_news = false;
-            if (!first.has_ended)
-                return;
-            viewer_->end_picture();
-        } catch (const std::system_error &error) {
-            is_pipe_broken_ = true;
-            if (!is_stopping_)
-                stop();
-            if (!first.has_ended)
-                return;
-        }
-        report(first);
-        downloads_.erase(downloads_.begin());
-    }
-}
-
-void Session::draw_bars(bool at_once)
-{
-    const Clock::time_point now = Clock::now();
-    if (!progress_.has_bars() || !has_news_ || (!at_once && now - drawn_ < redraw_interval))
-        return;
-    drawn_ = now;
-    has_news_ = false;
-    std::vector<Bar> bars;
-    std::int64_t bytes = summary_.bytes();
-    for (const auto &[number, download] : downloads_) {
-        bytes += download->received;
-        if (download->received > 0)
-            bars.push_back({name_of(*download), download->received, download->expected});
-    }
-    const double seconds = std::chrono::duration<double>(now - began_).count();
-    const auto rate = static_cast<std::int64_t>(static_cast<double>(bytes) / (seconds > 0.1 ? seconds : 0.1));
-    progress_.draw(bars, summary_.counts() + ", " + std::to_string(running_) + " running, " + amount_of(rate) + "/s");
 }

@@ -28,6 +28,7 @@ class Session {
 
   private:
     using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::milliseconds redraw_interval{100};
     using Downloads = std::map<std::uint64_t, std::unique_ptr<Download>>;
 
     imgdl::Config config();
@@ -46,7 +47,7 @@ class Session {
 
     void report(const Download &download);
     void draw_pictures();
-    void draw_bars(bool at_once);
+    void draw_bars();
     void write_line(const std::string &line);
 
     const Arguments &arguments_;
@@ -63,7 +64,7 @@ class Session {
     std::uint64_t running_ = 0;
     bool is_stopping_ = false;
     bool is_pipe_broken_ = false;
-    std::string list_problem_;
+    std::string problem_; // of this machine, which ended the run
     Clock::time_point began_ = Clock::now(), drawn_ = {};
     bool has_news_ = true;
 

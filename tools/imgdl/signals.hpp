@@ -1,5 +1,5 @@
-// Signals that ask this program to end. The first one is noted, and a descriptor becomes readable; the second one of any of
-// them ends the process at once.
+// Signals that ask this program to end. The first one is noted, and a descriptor becomes readable; the second one, of
+// whichever kind, ends the process at once.
 #ifndef SIGNALS_HPP
 #define SIGNALS_HPP
 

@@ -52,7 +52,8 @@ std::vector<std::string> Summary::lines() const
     std::vector<std::pair<std::string, std::uint64_t>> classes(classes_.begin(), classes_.end());
     std::stable_sort(classes.begin(), classes.end(),
                      [](const auto &one, const auto &other) { return one.second > other.second; });
-    std::vector<std::string> lines = {std::to_string(ended()) + (ended() == 1 ? " address: " : " addresses: ") + counts()};
+    const char *const what = ended() == 1 ? " address: " : " addresses: ";
+    std::vector<std::string> lines = {std::to_string(ended()) + what + counts()};
     for (const auto &[name, count] : classes) {
         char text[32];
         std::snprintf(text, sizeof text, "%8llu  ", static_cast<unsigned long long>(count));

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-/// What a terminal would obey, and what is no UTF-8, as escapes such as \x1b and \u202e: nothing from a server or a list
-/// can move the cursor, change a title or turn the direction of text around.
+/// What a terminal would obey, and what is no UTF-8, as escapes such as \x1b and \u202e: nothing from a server or a
+/// list can move the cursor, change a title or turn the direction of text around.
 std::string printable(std::string_view text);
 
 /// An address without user, password and fragment, with … for the values of its query, as in the library's messages.
