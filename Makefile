@@ -344,7 +344,7 @@ build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs
 man: build/man/.written
 
 .PHONY: install uninstall
-install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
+install: $(LIBRARY) man build/bin/imgdl
 	@packaging/install
 uninstall:
 	@packaging/install --uninstall
