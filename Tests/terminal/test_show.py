@@ -222,6 +222,24 @@ class BarTests(ProgramTests):
         ups = [int(number) for number in re.findall(rb"\x1b\[([0-9]+)A", terminal.written)]
         self.assertLessEqual(max(ups), 4)
 
+    def test_json_lines_on_the_same_terminal_are_not_erased(self):
+        gate = self.origin.gate()
+        held = self.origin.picture("opaque.png", hold_after=50_000, gate=gate.name)
+        first = self.origin.picture("alpha.png", hold_after=50_000, gate=gate.name)
+        terminal = self.on_terminal("--json", "-o", "out", first, held, columns=60)
+        terminal.read_until(self.both)
+        gate.open()
+        self.assertEqual(terminal.end(), 0)
+        for line in re.findall(rb"\{.*?\}\r\n", terminal.written):
+            self.assertNotIn(b"\x1b", line)
+        # Up goes as far as bars reach, and these are drawn anew below the line.
+        self.assertIn(b"\x1b[3A\r\x1b[J{", terminal.written)
+
+    def test_a_picture_s_bytes_are_not_written_to_a_terminal(self):
+        terminal = self.on_terminal("-o", "-", self.origin.picture("alpha.png"))
+        self.assertEqual(terminal.end(), 2)
+        self.assertIn(b"standard output is a terminal: --show draws there", terminal.written)
+
     def test_quiet_has_no_bars(self):
         terminal = self.on_terminal("-q", "-o", "out/", self.origin.picture("alpha.png"))
         self.assertEqual(terminal.end(), 0)

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <getopt.h>
 #include <limits>
+#include <unistd.h>
 
 #include "imgdl.hpp"
 #include "text.hpp"
@@ -150,6 +151,8 @@ void check(const Arguments &arguments)
         throw UsageError("no address is given");
     if (arguments.has_many() && arguments.output == "-")
         refuse("-o", "standard output takes one address alone");
+    if (arguments.output == "-" && isatty(STDOUT_FILENO))
+        refuse("-o", "standard output is a terminal: --show draws there");
     if (arguments.json && arguments.output == "-")
         refuse("--json", "standard output cannot have the picture, too");
     if (arguments.json && arguments.show != Show::nothing)

@@ -24,6 +24,7 @@ void Session::report(const Download &download)
 
 void Session::write_line(const std::string &line)
 {
+    progress_.clear(); // it may be the same terminal
     try {
         if (!is_pipe_broken_)
             write_all(STDOUT_FILENO, imgdl::Bytes(line + "\n"), "standard output");

@@ -36,6 +36,9 @@ void Viewer::draw(const imgdl::Image &image)
     const bool is_kitty = show_ == Show::kitty;
     const std::uint32_t rows = is_kitty ? (image.height() + size.cell_height - 1) / size.cell_height
                                         : half_block_rows(image.height());
+    // One that a window has become too low for cannot be drawn over: its top is out of reach.
+    if (is_terminal_ && rows >= size.rows && !image.is_complete())
+        return;
     columns_ = is_kitty ? (image.width() + size.cell_width - 1) / size.cell_width : image.width();
     columns_ = std::min(columns_, size.columns);
     std::string text;
