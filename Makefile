@@ -33,7 +33,7 @@ help:
 #? make run         the demonstration; make run URL=https://… for one address
 #? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
-#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
