@@ -107,6 +107,23 @@ class ArgumentTests(ProgramTests):
         _, errors = self.run_program("--max-size=1K", self.origin.picture("baseline.jpg"), status=6)
         self.assertIn("1024", errors.replace("1 024", "1024"))
 
+    def test_certificates_are_those_of_the_file(self):
+        secured = self.other_origin("--tls", "valid")
+        url = secured.picture("alpha.png")
+        _, errors = self.run_program(url, status=4)
+        self.assertIn("certificate", errors)
+        self.run_program("--cacert", secured.info["ca_file"], url)
+        self.assertEqual(self.files(), ["alpha.png"])
+
+    def test_one_host_gets_as_many_as_asked_for(self):
+        gate = self.origin.gate()
+        urls = [self.origin.picture("alpha.png", n=n, hold_head=1, gate=gate.name) for n in range(4)]
+        process = self.start("--per-host=1", "-o", "out", *urls)
+        self.assertTrue(gate.is_reached())
+        gate.open()
+        process.communicate()
+        self.assertEqual((process.returncode, self.origin.log["max_in_flight"]), (0, 1))
+
     def test_retries_are_as_many_as_asked_for(self):
         self.run_program("--retries=0", self.origin.url("/flaky", id="a", fail=1), status=5)
         self.assertEqual(len(self.origin.requests("/flaky")), 1)
