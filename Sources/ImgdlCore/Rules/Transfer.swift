@@ -148,7 +148,7 @@ struct Transfer {
 
     /// When it is too late for the next byte.
     func deadline(_ limits: Limits) -> Instant? {
-        guard pauses.isEmpty, question == nil else { return nil }
+        guard pauses.isEmpty, question == nil, !cache.isPlaying else { return nil }
         switch phase {
         case .connecting: return lastActivity.advanced(byMilliseconds: connectTimeout)
         case .receiving where isDraining:
