@@ -96,11 +96,12 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// The reading thread's next; nil: there are no more.
-    func nextLookup() -> Lookup? {
+    /// The reading thread's next; nil: there are no more, or none now where it does not wait.
+    func nextLookup(waits: Bool) -> Lookup? {
         lock.withLock {
             while true {
                 if !state.isOpening, let next = state.lookups.popFirst() { return next }
+                if !waits { return nil }
                 if state.isClosing, state.isWriterDone, state.lookups.isEmpty { return nil }
                 readerWakes.wait()
             }

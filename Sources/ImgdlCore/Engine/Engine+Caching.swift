@@ -8,7 +8,7 @@ extension Engine {
     func consult(_ id: TransferID, _ consultation: Consultation) {
         guard let transfer = open(id) else { return }
         switch consultation.kind {
-        case .first: transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        case .first: if let outgoing = transfer.outgoing { transfer.startHop(outgoing.url, redirect: nil) }
         case .redirect(let redirect): advance(id, transfer, redirect)
         case .again: break
         case .answer, .standIn: return findReplacement(id, consultation, transfer)
@@ -184,11 +184,13 @@ extension Engine {
         measurement(id)?.update { $0.answerFromCache(now, head.httpVersion) }
         downloads.consulted(id, number, .play, now)
         receive(head, of: transfer)
-        _ = downloads.headReceived(id, head, location: location(head, transfer.url), retryAfter: nil, now)
-        if !transfer.isSent, !downloads.isRedirecting(id) { statistics.update { $0.answerFromCache() } }
+        // What a hook says to it is looked at when all has been reported.
+        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), retryAfter: nil, now)
+        let isRedirect = RedirectRules.isRedirect(head.status) && downloads.isRedirecting(id)
+        if !transfer.isSent, !isRedirect { statistics.update { $0.answerFromCache() } }
         performTakenActions()
         guard downloads.request(id) != nil else { return }
-        if downloads.disposition(id) == .receive {
+        if disposition == .receive {
             if !body.isEmpty { adopt(body, id, transfer) } else { skip(length, id, transfer) }
         }
         downloads.finished(id, clock.now())
