@@ -17,10 +17,10 @@ export SWIFT_BACKTRACE := enable=no
 VERSION := $(shell sed -n 's/^\#define IMGDL_VERSION_STRING "\(.*\)"/\1/p' include/imgdl.h)
 MAJOR := $(firstword $(subst ., ,$(VERSION)))
 LIBRARY := build/lib/libimgdl.so
-LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f)
+LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f ! -name '*.hpp')
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
 CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
-PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
+PROGRAMS := build/bin/imgdl build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
 all: library programs man
@@ -88,6 +88,19 @@ build/bin/imgdl-fetch build/bin/imgdl-demo: include/imgdl.h $(LIBRARY) | build/.
 	@mkdir -p $(@D)
 	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread '-Wl,-rpath,$$ORIGIN/../lib'
 
+# The terminal program. The library needs libpng, too.
+TERMINAL_FLAGS := -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O2 -g -Iinclude
+TERMINAL_OBJECTS := $(patsubst tools/imgdl/%.cpp,build/tools/imgdl/%.o,$(wildcard tools/imgdl/*.cpp))
+
+build/tools/imgdl/%.o: tools/imgdl/%.cpp $(wildcard tools/imgdl/*.hpp) include/imgdl.hpp include/imgdl.h \
+    | build/.setup-build
+	@mkdir -p $(@D)
+	$(CXX) $(TERMINAL_FLAGS) -c -o $@ $<
+
+build/bin/imgdl: $(TERMINAL_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CXX) -o $@ $(TERMINAL_OBJECTS) -Lbuild/lib -limgdl -lpng16 '-Wl,-rpath,$$ORIGIN/../lib'
+
 build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
@@ -110,7 +123,7 @@ run: $(PROGRAMS) build/pictures/.written
 
 # ---- Tests
 
-C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/tls-peer
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
@@ -141,6 +154,19 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# imgdl.hpp: compiled as each standard that it promises, by the compilers that are here, and tested as C++17.
+CPP_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror
+CPP_TESTS := $(wildcard Tests/cpp/*.cpp)
+
+build/tests/imgdl-cpp: $(CPP_TESTS) $(wildcard Tests/cpp/*.hpp) include/imgdl.hpp include/imgdl.h $(LIBRARY) \
+    | build/.setup-test
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(CPP_WARNINGS) -Iinclude -fsyntax-only Tests/cpp/values.cpp
+	for standard in 17 20; do $(SWIFT_HOME)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
+	    Tests/cpp/downloads.cpp Tests/cpp/values.cpp || exit 1; done
+	$(CXX) -std=c++17 $(CPP_WARNINGS) -O1 -g -Iinclude -o $@ $(CPP_TESTS) -Lbuild/lib -limgdl -pthread \
+	    -Wl,-rpath,$(CURDIR)/build/lib
 
 # A codec of somebody else's: an example, not a part of `make all`.
 .PHONY: examples-avif
@@ -318,7 +344,7 @@ build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs
 man: build/man/.written
 
 .PHONY: install uninstall
-install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
+install: $(LIBRARY) man build/bin/imgdl
 	@packaging/install
 uninstall:
 	@packaging/install --uninstall
