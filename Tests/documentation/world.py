@@ -82,6 +82,10 @@ def tool(*command: str | Path, folder: Path = ROOT, **environment: str) -> tuple
     return done.returncode, done.stdout
 
 
+def in_order(text: str) -> str:
+    return "\n".join(sorted(text.strip().splitlines()))
+
+
 def agrees(expected: str, given: str) -> bool:
     """Whether a text is the expected one, where … stands for anything."""
     pattern = ".*?".join(re.escape(part) for part in expected.strip().split("…"))
