@@ -11,12 +11,13 @@ package struct HeaderField: Hashable, Sendable {
 
 /// ASCII letters without regard to case; other bytes as they are.
 package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
-    let left = left.utf8
-    let right = right.utf8
-    guard left.count == right.count else { return false }
-    return zip(left, right).allSatisfy { a, b in
-        a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
+    guard left.utf8.count == right.utf8.count else { return false }
+    var others = right.utf8.makeIterator()
+    for a in left.utf8 {
+        guard let b = others.next() else { return false }
+        guard a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A) else { return false }
     }
+    return true
 }
 
 extension [HeaderField] {

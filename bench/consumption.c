@@ -1,4 +1,4 @@
-/* measure OUTPUT COMMAND [ARGUMENT …]: runs a command and writes what it took to the file OUTPUT, as JSON: CPU seconds of
+/* consumption OUTPUT COMMAND [ARGUMENT …]: runs a command and writes what it took to the file OUTPUT, as JSON: CPU seconds of
  * the process and of those it waited for, wall seconds, the largest peak of resident memory in KiB, and its exit status.
  *
  * A program of its own because a process begins with the peak of the one that started it: this one's is a megabyte. */
@@ -23,20 +23,20 @@ static double now(void)
 int main(int count, char **arguments)
 {
     if (count < 3) {
-        fprintf(stderr, "usage: measure OUTPUT COMMAND [ARGUMENT …]\n");
+        fprintf(stderr, "usage: consumption OUTPUT COMMAND [ARGUMENT …]\n");
         return 2;
     }
     double start = now();
     pid_t child = fork();
     if (child == 0) {
         execvp(arguments[2], arguments + 2);
-        fprintf(stderr, "measure: %s: %s\n", arguments[2], strerror(errno));
+        fprintf(stderr, "consumption: %s: %s\n", arguments[2], strerror(errno));
         _exit(127);
     }
     int status;
     struct rusage usage;
     if (child < 0 || wait4(child, &status, 0, &usage) != child) {
-        perror("measure");
+        perror("consumption");
         return 1;
     }
     double wall = now() - start;
