@@ -42,6 +42,8 @@ class Client:
 
     is_ours = False
     is_python_peer = False
+    # In which rounds it takes part: each so many.
+    every = 3
 
     def __init__(self, name, title, *program):
         self.name, self.title, self.program = name, title, program
@@ -64,6 +66,7 @@ class Ours(Client):
     """Measured in each round: the limit program, and imgdl."""
 
     is_ours = True
+    every = 1
 
 
 class PythonPeer(Client):
@@ -79,6 +82,15 @@ class PythonPeer(Client):
             self._is_there = super().is_there() and subprocess.run(
                 [PYTHON, "-c", f"import {', '.join(self.modules)}"], stderr=subprocess.DEVNULL).returncode == 0
         return self._is_there
+
+
+class SlowPythonPeer(PythonPeer):
+    """Takes so long that one run has to do."""
+
+    every = 1000
+
+    def environment(self, ca_file):
+        return {"NO_ALBUMENTATIONS_UPDATE": "1"}
 
 
 class CurlTool(Client):
@@ -114,7 +126,7 @@ CLIENTS = {client.name: client for client in (
     PythonPeer("pycurl-pillow", "pycurl, Pillow", "pycurl", "PIL"),
     PythonPeer("aiohttp-pillow", "aiohttp (HTTP/1.1), Pillow", "aiohttp", "PIL"),
     PythonPeer("httpx-pillow", "httpx, Pillow", "httpx", "h2", "PIL"),
-    PythonPeer("img2dataset-client", "img2dataset", "img2dataset"),
+    SlowPythonPeer("img2dataset-client", "img2dataset", "img2dataset"),
     FoundationClient("urlsession", "URLSession (Foundation on Linux)", f"{BUILD}/urlsession"),
     Client("pixbuf", "libcurl, GdkPixbufLoader (C)", f"{BUILD}/pixbuf"),
 )}
