@@ -125,7 +125,7 @@ CLIENTS = {client.name: client for client in (
     CurlTool("curl", "curl --parallel"),
     PythonPeer("pycurl-pillow", "pycurl, Pillow", "pycurl", "PIL"),
     PythonPeer("aiohttp-pillow", "aiohttp (HTTP/1.1), Pillow", "aiohttp", "PIL"),
-    PythonPeer("httpx-pillow", "httpx, Pillow", "httpx", "h2", "PIL"),
+    SlowPythonPeer("httpx-pillow", "httpx, Pillow", "httpx", "h2", "PIL"),
     SlowPythonPeer("img2dataset-client", "img2dataset", "img2dataset"),
     FoundationClient("urlsession", "URLSession (Foundation on Linux)", f"{BUILD}/urlsession"),
     Client("pixbuf", "libcurl, GdkPixbufLoader (C)", f"{BUILD}/pixbuf"),

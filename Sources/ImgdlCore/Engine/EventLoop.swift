@@ -1,6 +1,5 @@
 import CSystem
 import Glibc
-import Synchronization
 
 /// epoll, and an eventfd by which other threads end its sleep. Its thread is the engine's; only `wake` is for others.
 ///
@@ -8,10 +7,6 @@ import Synchronization
 final class EventLoop {
     private let epoll: Int32
     private let wakeDescriptor: Int32
-    /// `wake` was called since `wait` last returned.
-    private let isWoken = Atomic<Bool>(false)
-    /// The thread sleeps, or is about to without looking at `isWoken` again.
-    private let isAsleep = Atomic<Bool>(false)
     private var watched: Set<Int32> = []
     private var readyCount = 0
     private var isClosed = false
@@ -42,11 +37,8 @@ final class EventLoop {
         Glibc.close(epoll)
     }
 
-    /// Threads: any. A system call only where the thread sleeps: what it says to itself, and what others say while it is
-    /// at work, it finds before it sleeps.
+    /// Threads: any.
     func wake() {
-        isWoken.store(true, ordering: .sequentiallyConsistent)
-        guard isAsleep.load(ordering: .sequentiallyConsistent) else { return }
         var one: UInt64 = 1
         _ = write(wakeDescriptor, &one, 8)
     }
@@ -75,11 +67,7 @@ final class EventLoop {
             let milliseconds = (deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
             timeout = Int32(clamping: max(0, milliseconds))
         }
-        isAsleep.store(true, ordering: .sequentiallyConsistent)
-        if isWoken.load(ordering: .sequentiallyConsistent) { timeout = 0 }
         readyCount = Thread.resting { max(0, Int(epoll_wait(epoll, &events, Int32(events.count), timeout))) }
-        isAsleep.store(false, ordering: .sequentiallyConsistent)
-        isWoken.store(false, ordering: .sequentiallyConsistent)
         for index in 0..<readyCount where events[index].data.fd == wakeDescriptor {
             var value: UInt64 = 0
             _ = read(wakeDescriptor, &value, 8)

@@ -12,12 +12,15 @@ package struct HeaderField: Hashable, Sendable {
 /// ASCII letters without regard to case; other bytes as they are.
 package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
-    var others = right.utf8.makeIterator()
-    for a in left.utf8 {
-        guard let b = others.next() else { return false }
-        guard a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A) else { return false }
+    var (left, right) = (left, right)
+    return left.withUTF8 { left in
+        right.withUTF8 { right in
+            left.indices.allSatisfy { index in
+                let (a, b) = (left[index], right[index])
+                return a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
+            }
+        }
     }
-    return true
 }
 
 extension [HeaderField] {
