@@ -51,6 +51,9 @@ class Client:
     def is_there(self):
         return all(os.path.exists(part) for part in self.program)
 
+    def can_do(self, row):
+        return True
+
     def command(self, row, urls, ca_file):
         return [*self.program, "--urls", urls, "--concurrency", str(row.concurrency), "--decode", str(int(row.decodes)),
                 *(["--cacert", ca_file] if ca_file else [])]
@@ -114,8 +117,10 @@ class CurlTool(Client):
 
 
 class FoundationClient(Client):
-    def environment(self, ca_file):
-        return {"URLSessionCertificateAuthorityInfoFile": ca_file}
+    """On Linux it cannot be told whom to trust: it takes no part over HTTPS."""
+
+    def can_do(self, row):
+        return row.protocol == "http"
 
 
 CLIENTS = {client.name: client for client in (

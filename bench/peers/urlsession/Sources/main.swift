@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 
 /// URLSession with its delegate queue's own thread: data tasks, bodies handed over, nothing decoded. HTTP/2 where the server
-/// offers it. Whom it trusts, Foundation takes from the environment (URLSessionCertificateAuthorityInfoFile).
+/// offers it. On Linux it cannot be told whom to trust, so --cacert is of no use to it.
 final class Client: @unchecked Sendable {
     private let lock = NSCondition()
     private let session: URLSession
