@@ -107,8 +107,9 @@ class CurlTool(Client):
         with open(urls, encoding="ascii") as file, open(config, "w", encoding="ascii") as to:
             for url in file.read().split():
                 to.write(f'url = "{url}"\noutput = "/dev/null"\n')
-        return ["curl", "--silent", "--show-error", "--parallel", "--parallel-max", str(row.concurrency), "--config", config,
-                "--write-out", "%{http_code} %{size_download}\\n", *(["--cacert", ca_file] if ca_file else [])]
+        return ["curl", "--silent", "--show-error", "--no-progress-meter", "--parallel", "--parallel-max",
+                str(row.concurrency), "--config", config, "--write-out", "%{http_code} %{size_download}\\n",
+                *(["--cacert", ca_file] if ca_file else [])]
 
     def counts(self, output):
         answers = [line.split() for line in output.splitlines()]
@@ -146,8 +147,8 @@ def transfer_rows():
     for work, factor in (("photographs", 1.15), ("thumbnails", 1.30)):
         for protocol, version in PROTOCOLS:
             for concurrency in (6, 32):
-                yield Row(f"{work}, transfer only, {version}, concurrency {concurrency}", work, protocol, concurrency, False,
-                          (Bound("CPU", factor),), TRANSFER)
+                name = f"{work}, transfer only, {version}, concurrency {concurrency}"
+                yield Row(name, work, protocol, concurrency, False, (Bound("CPU", factor),), TRANSFER)
 
 
 ROWS = (

@@ -1,6 +1,6 @@
-/* consumption OUTPUT COMMAND [ARGUMENT …]: runs a command and writes what it took to the file OUTPUT, as JSON: CPU seconds of
- * the process and of those it waited for, wall seconds, the largest peak of resident memory in KiB, and its exit status.
- *
+/* consumption OUTPUT COMMAND [ARGUMENT …]: runs a command and writes what it took to the file OUTPUT, as JSON: CPU
+ * seconds of the process and of those it waited for, wall seconds, the largest peak of resident memory in KiB, and its
+ * exit status.
  * A program of its own because a process begins with the peak of the one that started it: this one's is a megabyte. */
 #include <errno.h>
 #include <stdio.h>
@@ -45,7 +45,8 @@ int main(int count, char **arguments)
         perror(arguments[1]);
         return 1;
     }
-    fprintf(output, "{\"user\":%.6f,\"system\":%.6f,\"wall\":%.6f,\"peak\":%ld,\"status\":%d}\n", seconds(usage.ru_utime),
-            seconds(usage.ru_stime), wall, usage.ru_maxrss, WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    fprintf(output, "{\"user\":%.6f,\"system\":%.6f,\"wall\":%.6f,\"peak\":%ld,\"status\":%d}\n",
+            seconds(usage.ru_utime), seconds(usage.ru_stime), wall, usage.ru_maxrss,
+            WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
     return fclose(output) != 0;
 }

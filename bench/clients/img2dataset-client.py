@@ -1,5 +1,5 @@
-"""img2dataset with one process and as many threads as transfers may run, keeping nothing. With --decode pictures are decoded
-by OpenCV and not encoded again. Its own statistics tell how many there were, not how large."""
+"""img2dataset with one process and as many threads as transfers may run, keeping nothing. With --decode pictures are
+decoded by OpenCV and not encoded again. Its own statistics tell how many there were, not how large."""
 import glob
 import json
 import logging

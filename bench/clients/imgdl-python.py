@@ -1,5 +1,5 @@
-"""imgdl through its Python binding: callbacks on the binding's own thread (a pumped executor), event mask TERMINAL. Bodies
-and pixels are looked at where they are. Each download that ends hands over the next."""
+"""imgdl through its Python binding: callbacks on the binding's own thread (a pumped executor), event mask TERMINAL.
+Bodies and pixels are looked at where they are. Each download that ends hands over the next."""
 import threading
 
 import imgdl

@@ -1,5 +1,5 @@
-/* imgdl's client in C: the same work as limit.c. Executor inline, event mask TERMINAL. As many requests are in work as there
- * as are there; each that ends hands over the next, from its callback. */
+/* imgdl's client in C: the same work as limit.c. Executor inline, event mask TERMINAL. As many requests are in work as
+ * there as are there; each that ends hands over the next, from its callback. */
 #include "client.h"
 
 #include <imgdl.h>
@@ -27,7 +27,8 @@ static void on_end(const imgdl_event *event, void *context)
         run->client.images++;
         run->client.bytes += event->data ? imgdl_data_length(event->data) : (unsigned long long)event->received;
         if (event->image)
-            run->client.pixels += (unsigned long long)imgdl_image_width(event->image) * imgdl_image_height(event->image);
+            run->client.pixels +=
+                (unsigned long long)imgdl_image_width(event->image) * imgdl_image_height(event->image);
     } else {
         client_failed(&run->client, event->message);
     }

@@ -1,7 +1,7 @@
-/* The limit program: what is left when nothing is done but the transfers and the decoding. libcurl's multi interface on one
- * thread (perform and poll, the cheaper of its two for so few transfers), easy handles, connections, bodies and canvases used
- * again; the codecs called by hand, with one call for a whole body, on two threads. No queue, no sharing, no cancelling, no
- * limits; a picture that cannot be decoded ends it.
+/* The limit program: what is left when nothing is done but the transfers and the decoding. libcurl's multi interface
+ * on one thread (perform and poll, the cheaper of its two for so few transfers), easy handles, connections, bodies and
+ * canvases used again; the codecs called by hand, with one call for a whole body, on two threads. No queue, no
+ * sharing, no cancelling, no limits; a picture that cannot be decoded ends it.
  *
  * As imgdl's client it has up to twice as many requests in work as transfers may run: the others are decoded, or wait
  * for it. Each body is collected, from one end to the other, and each picture decoded to RGBA8. */

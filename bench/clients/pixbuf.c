@@ -1,4 +1,5 @@
-/* What GTK programs do: libcurl's multi interface, and each body fed to a GdkPixbufLoader as it arrives, on one thread. */
+/* What GTK programs do: libcurl's multi interface, and each body fed to a GdkPixbufLoader as it arrives, on one
+ * thread. */
 #include "client.h"
 
 #include <curl/curl.h>
@@ -50,7 +51,8 @@ static void finish(struct run *run, struct transfer *transfer, CURLcode code)
     if (transfer->loader && !gdk_pixbuf_loader_close(transfer->loader, &error))
         transfer->is_broken = TRUE;
     if (code != CURLE_OK || status != 200 || transfer->is_broken) {
-        client_failed(&run->client, error ? error->message : code != CURLE_OK ? curl_easy_strerror(code) : "not a picture");
+        client_failed(&run->client, error ? error->message
+                                    : code != CURLE_OK ? curl_easy_strerror(code) : "not a picture");
     } else {
         run->client.images++;
         run->client.bytes += transfer->bytes;

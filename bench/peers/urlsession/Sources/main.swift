@@ -1,8 +1,8 @@
 import Foundation
 import FoundationNetworking
 
-/// URLSession with its delegate queue's own thread: data tasks, bodies handed over, nothing decoded. HTTP/2 where the server
-/// offers it. On Linux it cannot be told whom to trust, so --cacert is of no use to it.
+/// URLSession with its delegate queue's own thread: data tasks, bodies handed over, nothing decoded. HTTP/2 where the
+/// server offers it. On Linux it cannot be told whom to trust, so --cacert is of no use to it.
 final class Client: @unchecked Sendable {
     private let lock = NSCondition()
     private let session: URLSession
@@ -42,7 +42,7 @@ final class Client: @unchecked Sendable {
                     bytes += data.count
                 } else {
                     errors += 1
-                    if errors <= 5 { FileHandle.standardError.write(Data("urlsession: \(String(describing: error))\n".utf8)) }
+                    if errors <= 5 { complain("urlsession: \(String(describing: error))") }
                 }
             }
             handOver()
@@ -54,13 +54,15 @@ final class Client: @unchecked Sendable {
     }
 }
 
+func complain(_ message: String) { FileHandle.standardError.write(Data("\(message)\n".utf8)) }
+
 var options: [String: String] = [:]
 var arguments = CommandLine.arguments.dropFirst()
 while let name = arguments.popFirst(), let value = arguments.popFirst() { options[name] = value }
 guard let path = options["--urls"], let text = try? String(contentsOfFile: path, encoding: .utf8),
     let concurrency = options["--concurrency"].flatMap({ Int($0) }), options["--decode"] != "1"
 else {
-    FileHandle.standardError.write(Data("usage: urlsession --urls FILE --concurrency N --decode 0 [--cacert FILE]\n".utf8))
+    complain("usage: urlsession --urls FILE --concurrency N --decode 0 [--cacert FILE]")
     exit(2)
 }
 let urls = text.split(separator: "\n").compactMap { URL(string: String($0)) }
