@@ -31,8 +31,9 @@ help:
 
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
+#? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
-#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
@@ -359,6 +360,14 @@ install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
 	@packaging/install
 uninstall:
 	@packaging/install --uninstall
+
+# ---- Documentation
+
+# A link that leads nowhere, a name in Rust's that does not resolve and a public function without comment fail.
+.PHONY: docs
+docs: $(LIBRARY) | build/.setup-build build/.setup-docs
+	cd bindings/rust && RUSTDOCFLAGS="-D warnings" CARGO_TARGET_DIR=$(CURDIR)/build/rust-docs cargo doc --offline --no-deps
+	packaging/docs/build build/docs build/rust-docs/doc
 
 .PHONY: clean
 clean:
