@@ -43,7 +43,7 @@ help:
 #? make man         the manual pages, from the header, in build/man
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
-#? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache); make format-check: Swift sources against .swift-format; make clean
+#? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache; make bench-transfer: against the peers); make format-check: Swift sources against .swift-format; make clean
 
 # ---- What has to be installed
 
@@ -307,7 +307,7 @@ build/wheels/bundled/.built: build/wheels/.built
 	@touch $@
 
 .PHONY: bench
-bench: bench-decode bench-cache
+bench: bench-decode bench-cache bench-transfer
 
 # What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
 .PHONY: bench-cache
@@ -331,6 +331,44 @@ bench-decode: build/bench/decode build/bench/arrival
 	build/bench/decode --thumbnails
 	build/bench/arrival
 	bench/instructions build/bench/decode
+
+# The whole of it against the limit program and the peers (docs/performance.md): `bench/compare --help` tells the options.
+BENCH_PYTHON := build/bench/venv/bin/python
+BENCH_ROUNDS ?= 9
+.PHONY: bench-transfer
+bench-transfer: build/bench/limit build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
+    build/bench/work/origin.txt
+	bench/compare --rounds $(BENCH_ROUNDS)
+
+build/bench/consumption: bench/consumption.c | build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) -o $@ $<
+
+build/bench/limit: bench/clients/limit.c bench/clients/client.c bench/hand.c bench/clients/client.h bench/hand.h | build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) -o $@ $(filter %.c,$^) -lcurl -lgif $(C_LIBS)
+
+build/bench/imgdl: bench/clients/imgdl.c bench/clients/client.c bench/clients/client.h $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread -Wl,-rpath,$(CURDIR)/build/lib
+
+build/bench/pixbuf: bench/clients/pixbuf.c bench/clients/client.c bench/clients/client.h | build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) $$(pkg-config --cflags gdk-pixbuf-2.0) -o $@ $(filter %.c,$^) -lcurl \
+	    $$(pkg-config --libs gdk-pixbuf-2.0)
+
+build/bench/urlsession: $(shell find bench/peers/urlsession -name '*.swift')
+	@mkdir -p $(@D)
+	swift build -c release -j $(JOBS) --package-path bench/peers/urlsession --scratch-path build/swift-urlsession
+	cp build/swift-urlsession/release/urlsession $@
+
+build/bench/venv/.installed: packaging/bench-python-packages | build/.setup-bench
+	python3 -m venv build/bench/venv
+	$(BENCH_PYTHON) -m pip install --quiet --requirement $<
+	@touch $@
+
+build/bench/work/origin.txt: bench/work build/bench/venv/.installed build/bin/imgdl-pictures
+	$(BENCH_PYTHON) bench/work $(@D)
 
 .PHONY: format-check
 format-check:

@@ -146,7 +146,7 @@ static int64_t measure(imgdl_downloader *downloader, struct server *server)
 static int64_t decode_by_hand(const char *name, struct bytes bytes)
 {
     int64_t start = now();
-    if (!hand_decode(name, bytes.data, bytes.size))
+    if (!hand_decode(bytes.data, bytes.size))
         fail(name);
     return now() - start;
 }

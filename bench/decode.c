@@ -98,7 +98,7 @@ static int decode(const struct picture *picture, struct bytes bytes, enum way wa
     imgdl_image *image;
     switch (way) {
     case BY_HAND:
-        if (!hand_decode(picture->name, bytes.data, bytes.size))
+        if (!hand_decode(bytes.data, bytes.size))
             fail("a codec called by hand has failed");
         return 0;
     case WHOLE:

@@ -10,16 +10,28 @@
 #include <webp/decode.h>
 
 /* As the library gets its canvases: large ones from huge pages. With small ones a third of the time would be page faults. */
-static void *allocate(size_t size)
+static void *room(struct hand_canvas *canvas, size_t size)
 {
     enum { HUGE = 2 * 1024 * 1024 };
-    void *memory = aligned_alloc(HUGE, (size + HUGE - 1) / HUGE * HUGE);
-    if (memory)
-        (void)madvise(memory, size, MADV_HUGEPAGE);
-    return memory;
+    if (size > canvas->size) {
+        hand_canvas_free(canvas);
+        canvas->size = (size + HUGE - 1) / HUGE * HUGE;
+        canvas->pixels = aligned_alloc(HUGE, canvas->size);
+        if (canvas->pixels)
+            (void)madvise(canvas->pixels, size, MADV_HUGEPAGE);
+        else
+            canvas->size = 0;
+    }
+    return canvas->pixels;
 }
 
-static int decode_jpeg(const uint8_t *bytes, size_t size)
+void hand_canvas_free(struct hand_canvas *canvas)
+{
+    free(canvas->pixels);
+    *canvas = (struct hand_canvas){0};
+}
+
+static size_t decode_jpeg(struct hand_canvas *canvas, const uint8_t *bytes, size_t size)
 {
     struct jpeg_decompress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -30,15 +42,15 @@ static int decode_jpeg(const uint8_t *bytes, size_t size)
     jpeg.out_color_space = JCS_EXT_RGBA;
     jpeg_start_decompress(&jpeg);
     size_t stride = 4 * (size_t)jpeg.output_width;
-    uint8_t *pixels = allocate(stride * jpeg.output_height);
+    size_t count = (size_t)jpeg.output_width * jpeg.output_height;
+    uint8_t *pixels = room(canvas, 4 * count);
     while (pixels && jpeg.output_scanline < jpeg.output_height) {
         JSAMPROW row = pixels + stride * jpeg.output_scanline;
         jpeg_read_scanlines(&jpeg, &row, 1);
     }
     jpeg_finish_decompress(&jpeg);
     jpeg_destroy_decompress(&jpeg);
-    free(pixels);
-    return pixels != NULL;
+    return pixels ? count : 0;
 }
 
 struct cursor {
@@ -56,7 +68,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
     cursor->left -= size;
 }
 
-static int decode_png(const uint8_t *bytes, size_t size)
+static size_t decode_png(struct hand_canvas *canvas, const uint8_t *bytes, size_t size)
 {
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -72,7 +84,7 @@ static int decode_png(const uint8_t *bytes, size_t size)
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     size_t stride = png_get_rowbytes(png, info), height = png_get_image_height(png, info);
-    uint8_t *pixels = allocate(stride * height);
+    uint8_t *pixels = room(canvas, stride * height);
     png_bytepp rows = malloc(height * sizeof *rows);
     if (!pixels || !rows)
         return 0;
@@ -82,20 +94,17 @@ static int decode_png(const uint8_t *bytes, size_t size)
     png_read_end(png, NULL);
     png_destroy_read_struct(&png, &info, NULL);
     free(rows);
-    free(pixels);
-    return 1;
+    return stride / 4 * height;
 }
 
-static int decode_webp(const uint8_t *bytes, size_t size)
+static size_t decode_webp(struct hand_canvas *canvas, const uint8_t *bytes, size_t size)
 {
     int width, height;
     if (!WebPGetInfo(bytes, size, &width, &height))
         return 0;
-    size_t needed = 4 * (size_t)width * (size_t)height;
-    uint8_t *pixels = allocate(needed);
-    int is_done = pixels && WebPDecodeRGBAInto(bytes, size, pixels, needed, 4 * width) != NULL;
-    free(pixels);
-    return is_done;
+    size_t count = (size_t)width * (size_t)height;
+    uint8_t *pixels = room(canvas, 4 * count);
+    return pixels && WebPDecodeRGBAInto(bytes, size, pixels, 4 * count, 4 * width) ? count : 0;
 }
 
 static int read_gif(GifFileType *gif, GifByteType *to, int size)
@@ -108,7 +117,7 @@ static int read_gif(GifFileType *gif, GifByteType *to, int size)
     return (int)count;
 }
 
-static int decode_gif(const uint8_t *bytes, size_t size)
+static size_t decode_gif(struct hand_canvas *canvas, const uint8_t *bytes, size_t size)
 {
     struct cursor cursor = {bytes, size};
     int error;
@@ -123,22 +132,30 @@ static int decode_gif(const uint8_t *bytes, size_t size)
         colours[i] = (uint32_t)c.Red | (uint32_t)c.Green << 8 | (uint32_t)c.Blue << 16 | 0xFF000000u;
     }
     size_t count = (size_t)frame->ImageDesc.Width * (size_t)frame->ImageDesc.Height;
-    uint32_t *pixels = allocate(4 * count);
+    uint32_t *pixels = room(canvas, 4 * count);
     for (size_t i = 0; pixels && i < count; i++)
         pixels[i] = colours[frame->RasterBits[i]];
-    free(pixels);
     DGifCloseFile(gif, &error);
-    return pixels != NULL;
+    return pixels ? count : 0;
 }
 
-int hand_decode(const char *name, const uint8_t *bytes, size_t size)
+size_t hand_decode_into(struct hand_canvas *canvas, const uint8_t *bytes, size_t size)
 {
-    const char *ending = strrchr(name, '.');
-    if (!strcmp(ending, ".jpg"))
-        return decode_jpeg(bytes, size);
-    if (!strcmp(ending, ".png"))
-        return decode_png(bytes, size);
-    return strcmp(ending, ".webp") ? decode_gif(bytes, size) : decode_webp(bytes, size);
+    switch (size ? bytes[0] : 0) {
+    case 0xFF: return decode_jpeg(canvas, bytes, size);
+    case 0x89: return decode_png(canvas, bytes, size);
+    case 'R': return decode_webp(canvas, bytes, size);
+    case 'G': return decode_gif(canvas, bytes, size);
+    default: return 0;
+    }
+}
+
+int hand_decode(const uint8_t *bytes, size_t size)
+{
+    struct hand_canvas canvas = {0};
+    size_t count = hand_decode_into(&canvas, bytes, size);
+    hand_canvas_free(&canvas);
+    return count > 0;
 }
 
 void hand_write_gif(const char *path, const uint8_t *pixels, int width, int height)

@@ -185,7 +185,7 @@ final class CurlTransfer {
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
-        if heldHead != nil, line.starts(with: "HTTP/".utf8) {
+        if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil
             answeredChallenges += 1
             guard answeredChallenges <= Self.maximumChallenges else {
@@ -205,7 +205,7 @@ final class CurlTransfer {
                 let head = try parser.head()
                 status = head.status
                 // Asked before each piece of the body. Newer versions of curl do not look again: they fail as before.
-                if head.remainingCoding != nil { handle?.set(CURLOPT_HTTP_CONTENT_DECODING, 0) }
+                if head.remainingCoding != nil { handle?.setOnce(CURLOPT_HTTP_CONTENT_DECODING, 0) }
                 guard !mayBeAnswered(head.status) else {
                     heldHead = head
                     return true

@@ -123,11 +123,17 @@ package final class CurlTransport: Transport {
         guard let lanes, !transfer.isEnded else { return }
         do throws(Failure) {
             let lane = try lanes.lane(for: transfer.request)
-            let handle = try lane.takeHandle()
+            let setup = options.setup(for: transfer.request, addresses: addresses)
+            let handle = try lane.takeHandle(for: setup)
             transfer.lane = lane
             transfer.handle = handle
-            options.apply(transfer.request, addresses: addresses, to: handle)
-            if transfer.needsFreshConnection { handle.set(CURLOPT_FRESH_CONNECT, 1) }
+            if handle.setup == nil {
+                options.apply(transfer.request, addresses: addresses, to: handle)
+                handle.setup = setup
+            } else {
+                handle.set(CURLOPT_URL, transfer.request.url.canonical)
+            }
+            if transfer.needsFreshConnection { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             transfer.addresses = addresses
             transfer.installCallbacks(on: handle)
             try handle.check()

@@ -1,8 +1,8 @@
 import CCurl
 import ImgdlCore
 
-/// One of curl's easy handles with all that must live as long as a transfer on it. Used again after `reset`: what is
-/// dear about a handle is its buffers, and these stay.
+/// One of curl's easy handles with all that must live as long as a transfer on it. Used again: for a request that differs
+/// in its URL alone as it is, for others after `reset`, which leaves its buffers.
 final class EasyHandle {
     let easy: UnsafeMutableRawPointer
     private let errorBuffer: UnsafeMutablePointer<CChar>
@@ -10,6 +10,8 @@ final class EasyHandle {
     private var addresses: UnsafeMutablePointer<curl_slist>?
     /// Kept by curl over a reset, so it has to be taken off.
     private var cookies: CookieJar?
+    /// What its options say, but for the URL and the callbacks; nil when it has none, or some for one transfer alone.
+    var setup: HandleSetup?
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -37,10 +39,15 @@ final class EasyHandle {
         }
         curl_easy_reset(easy)
         freeLists()
-        errorBuffer.pointee = 0
-        status = CURLE_OK
+        setup = nil
+        forgetError()
         setBufferSize()
         return status == CURLE_OK
+    }
+
+    func forgetError() {
+        errorBuffer.pointee = 0
+        status = CURLE_OK
     }
 
     var errorMessage: String { String(cString: errorBuffer) }
@@ -51,6 +58,12 @@ final class EasyHandle {
     func set(_ option: CURLoption, _ value: Int) { note(ccurl_set_long(easy, option, value)) }
 
     func set(_ option: CURLoption, _ value: String?) { note(ccurl_set_string(easy, option, value)) }
+
+    /// For this transfer, not for the next one like it.
+    func setOnce(_ option: CURLoption, _ value: Int) {
+        set(option, value)
+        setup = nil
+    }
 
     func setBody(_ bytes: [UInt8]) { note(ccurl_set_body(easy, bytes, bytes.count)) }
 
@@ -82,6 +95,7 @@ final class EasyHandle {
     /// Best effort, also while it runs: low 1, normal 16 as HTTP/2 has it, high 256.
     func setPriority(_ priority: Priority) {
         ccurl_set_long(easy, CURLOPT_STREAM_WEIGHT, priority == .normal ? 16 : priority == .high ? 256 : 1)
+        setup = nil
     }
 
     /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all.
@@ -99,7 +113,10 @@ final class EasyHandle {
 
     /// Before an unfinished transfer ends: closes its connection unless others use it, too. curl 7.88 keeps an HTTP/2
     /// connection with the stream's RST_STREAM unsent in its buffer (curl issue 17611), and the server goes on sending.
-    func forbidReuse() { ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1) }
+    func forbidReuse() {
+        ccurl_set_long(easy, CURLOPT_FORBID_REUSE, 1)
+        setup = nil
+    }
 
     /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
     /// work-around), and lets a paused transfer go on: the callback for the body may be called.
@@ -111,6 +128,7 @@ final class EasyHandle {
     /// Throws when curl refused one of the options set since `reset`.
     func check() throws(Failure) {
         guard status != CURLE_OK else { return }
+        setup = nil
         let code: ErrorCode = status == CURLE_OUT_OF_MEMORY ? .outOfMemory : .internal
         throw Failure(code, "libcurl refuses an option: \(String(cString: curl_easy_strerror(status)))")
     }

@@ -18,17 +18,29 @@ final class Lane {
         self.multi = multi
     }
 
-    func takeHandle() throws(Failure) -> EasyHandle {
-        let handle: EasyHandle
-        if let spare = spareHandles.popLast() { handle = spare } else { handle = try EasyHandle() }
+    /// With that setup, or with none.
+    func takeHandle(for setup: HandleSetup?) throws(Failure) -> EasyHandle {
         running += 1
-        return handle
+        if let spare = spareHandles.popLast() {
+            if spare.setup != nil, spare.setup == setup {
+                spare.forgetError()
+                return spare
+            }
+            if spare.reset() { return spare }
+        }
+        do throws(Failure) {
+            return try EasyHandle()
+        } catch {
+            running -= 1
+            throw error
+        }
     }
 
-    /// Off the multi.
+    /// Off the multi. What was set for one request alone, such as a password, is not kept.
     func giveBack(_ handle: EasyHandle) {
         running -= 1
-        if handle.reset(), spareHandles.count < Self.maximumSpareHandles { spareHandles.append(handle) }
+        guard spareHandles.count < Self.maximumSpareHandles, handle.setup != nil || handle.reset() else { return }
+        spareHandles.append(handle)
     }
 
     func isDue(_ now: Instant) -> Bool { multi.deadline.map { $0 <= now } ?? false }

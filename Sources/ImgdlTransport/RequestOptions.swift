@@ -28,7 +28,17 @@ struct RequestOptions {
     func needsAddresses(_ url: ParsedURL) -> Bool {
         if !proxies.proxy(for: url.scheme).isEmpty { return false }
         if url.host == "localhost" || url.host.hasSuffix(".localhost") { return false }
-        return !url.host.contains(":") && !Self.isIPv4(url.host)
+        return !url.host.utf8.contains(UInt8(ascii: ":")) && !URLText.isIPv4(url.host)
+    }
+
+    /// nil for a request with something of its own, such as credentials: its options are set anew, and not kept.
+    func setup(for request: TransportRequest, addresses: [String]) -> HandleSetup? {
+        guard request.method == "GET", request.body == nil, request.credential == nil, !request.usesCookies,
+            request.priority == .normal, !deniesPrivateAddresses
+        else { return nil }
+        return HandleSetup(
+            scheme: request.url.scheme, host: request.url.host, port: request.url.port, addresses: addresses,
+            fields: request.fields)
     }
 
     func apply(_ request: TransportRequest, addresses: [String], to handle: EasyHandle) {
@@ -117,12 +127,13 @@ struct RequestOptions {
         }
         return lines
     }
+}
 
-    private static func isIPv4(_ host: String) -> Bool {
-        let parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count == 4
-            && parts.allSatisfy { part in
-                (1...3).contains(part.count) && part.allSatisfy { (0x30...0x39).contains($0) }
-            }
-    }
+/// What decides how a request of the usual kind is said to curl, but for its URL and what its lane knows.
+struct HandleSetup: Equatable {
+    let scheme: String
+    let host: String
+    let port: UInt16
+    let addresses: [String]
+    let fields: [HeaderField]
 }

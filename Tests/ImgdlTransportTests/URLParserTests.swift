@@ -32,6 +32,16 @@ final class URLParserTests: XCTestCase {
         }
     }
 
+    func testWhatIsAnAddressAsCurlWritesIt() {
+        for host in ["0.0.0.0", "127.0.0.1", "255.255.255.255"] { XCTAssertTrue(URLText.isIPv4(host), host) }
+        for host in [
+            "", "1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "1..2.3", "1.2.3.", ".1.2.3", "1.2.3.x", "1.2.3.4.",
+            "::1",
+        ] {
+            XCTAssertFalse(URLText.isIPv4(host), host)
+        }
+    }
+
     func testCanonicalFormIsAFixedPoint() throws {
         for text in ["HTTP://EXAMPLE.com:80/ü b?ö", "http://[fe80::1%25eth0]:81/", "http://bücher.example/%20?%zz"] {
             let once = try URLParser.parse(text)

@@ -47,7 +47,9 @@ enum URLParser {
     /// curl makes an address of a number ("http://5/" leads to 0.0.0.5) before it undoes percent-encoding in a host, so of
     /// "%35" only when it reads its own text again. Compared and judged is what it will request.
     private static func settled(_ first: ParsedURL) throws(Failure) -> ParsedURL {
-        guard let digit = first.host.utf8.first, (0x30...0x39).contains(digit) else { return first }
+        guard let digit = first.host.utf8.first, (0x30...0x39).contains(digit), !URLText.isIPv4(first.host) else {
+            return first
+        }
         let url = try CurlURL()
         try url.set(first.canonical)
         let again = try url.parsed()

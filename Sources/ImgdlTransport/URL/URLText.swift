@@ -19,7 +19,29 @@ enum URLText {
     }
 
     static func hasControlCharacter(_ text: String) -> Bool {
-        text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
+        for byte in text.utf8 where byte < 0x20 || byte == 0x7F { return true }
+        return false
+    }
+
+    /// Four decimal numbers as curl writes an address: no leading zeros, none above 255.
+    static func isIPv4(_ host: String) -> Bool {
+        var dots = 0
+        var digits = 0
+        var value = 0
+        for byte in host.utf8 {
+            if byte == UInt8(ascii: ".") {
+                guard digits > 0 else { return false }
+                dots += 1
+                digits = 0
+                value = 0
+            } else {
+                guard isDigit(byte), digits == 0 || value > 0 else { return false }
+                digits += 1
+                value = 10 * value + Int(byte - 0x30)
+                guard value <= 255 else { return false }
+            }
+        }
+        return dots == 3 && digits > 0
     }
 
     /// Cuts the fragment off and percent-encodes, in path and query, what may not stand there: spaces, bytes above

@@ -1,0 +1,101 @@
+import CCurl
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Easy handles that are used again: as they are for requests that are alike, bare for others.
+final class HandleTests: TransportTestCase {
+    private func setup(_ fields: [HeaderField] = [], host: String = "a.example") -> HandleSetup {
+        HandleSetup(scheme: "http", host: host, port: 80, addresses: [], fields: fields)
+    }
+
+    private func makeLane() throws -> Lane {
+        Lane(TLSOptions(), try CurlMulti(loop: loop, clock: MonotonicClock(), maximumIdleConnections: 1))
+    }
+
+    func testIsSetUpOnceForRequestsThatAreAlike() throws {
+        let lane = try makeLane()
+        let handle = try lane.takeHandle(for: setup())
+        XCTAssertNil(handle.setup)
+        handle.setup = setup()
+        lane.giveBack(handle)
+        XCTAssertTrue(try lane.takeHandle(for: setup()) === handle)
+        XCTAssertEqual(handle.setup, setup())
+        lane.giveBack(handle)
+        for other in [setup([HeaderField("X", "1")]), setup(host: "b.example"), nil] {
+            handle.setup = setup()
+            XCTAssertTrue(try lane.takeHandle(for: other) === handle)
+            XCTAssertNil(handle.setup, "made bare")
+            lane.giveBack(handle)
+        }
+        XCTAssertEqual(lane.running, 0)
+    }
+
+    /// What was for one transfer alone.
+    func testIsNotKeptAsItIs() throws {
+        let changes: [(EasyHandle) -> Void] = [
+            { $0.forbidReuse() }, { $0.setPriority(.high) }, { $0.setOnce(CURLOPT_FRESH_CONNECT, 1) },
+        ]
+        for change in changes {
+            let lane = try makeLane()
+            let handle = try lane.takeHandle(for: setup())
+            handle.setup = setup()
+            change(handle)
+            lane.giveBack(handle)
+            XCTAssertTrue(try lane.takeHandle(for: setup()) === handle)
+            XCTAssertNil(handle.setup)
+        }
+    }
+
+    func testOnlyUsualRequestsAreAlike() throws {
+        let url = try transport.parse("http://a.example/x")
+        func request(
+            _ method: String = "GET", body: [UInt8]? = nil, credential: Credential? = nil, usesCookies: Bool = false,
+            priority: Priority = .normal
+        ) -> TransportRequest {
+            TransportRequest(
+                url: url, method: method, fields: [], body: body, maximumHeaderBytes: 1000, credential: credential,
+                usesCookies: usesCookies, tls: TLSOptions(), priority: priority)
+        }
+        XCTAssertEqual(transport.options.setup(for: request(), addresses: []), setup())
+        for special in [
+            request("HEAD"), request("POST", body: [1]), request(body: [1]), request(usesCookies: true),
+            request(credential: Credential(user: "me", password: "secret")), request(priority: .high),
+        ] {
+            XCTAssertNil(transport.options.setup(for: special, addresses: []))
+        }
+    }
+
+    /// On one connection and one handle, each request says what it was asked to say, and nothing of those before it.
+    func testNothingIsLeftOfTheRequestBefore() throws {
+        let field = HeaderField("X-Secret", "1")
+        let turns: [(method: String, fields: [HeaderField], body: [UInt8]?)] = [
+            ("GET", [], nil), ("GET", [field], nil), ("GET", [field], nil), ("GET", [], nil), ("POST", [], [1, 2]),
+            ("GET", [], nil), ("HEAD", [], nil), ("GET", [], nil), ("GET", [field], nil), ("DELETE", [], nil),
+            ("GET", [], nil),
+        ]
+        for turn in turns {
+            let record = record(
+                of: try start(origin.url("/echo"), method: turn.method, fields: turn.fields, body: turn.body))
+            XCTAssertNil(record.failure)
+            let request = try XCTUnwrap(origin.log.requests.last)
+            XCTAssertEqual(request.method, turn.method)
+            XCTAssertEqual(request.headers["X-Secret"], turn.fields.isEmpty ? nil : "1")
+            XCTAssertEqual(request.headers["Content-Length"], turn.body.map { "\($0.count)" })
+        }
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    /// A coding that curl cannot undo is left on that body alone.
+    func testDecodingGoesOnAfterABodyThatIsLeftEncoded() throws {
+        origin.route("/unknown") { try $0.respond(200, headers: ["Content-Encoding": "x-unknown"], text: "raw") }
+        origin.content["p"] = Picture(Array(repeating: 7, count: 10_000), type: "image/x")
+        for _ in 0..<2 {
+            XCTAssertEqual(try fetchSucceeding(origin.url("/unknown")).text, "raw")
+            let record = try fetchSucceeding(origin.url("/pictures/p?gzip=1"))
+            XCTAssertEqual(record.body, Array(repeating: 7, count: 10_000))
+        }
+    }
+}
