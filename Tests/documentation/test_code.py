@@ -118,7 +118,6 @@ class CodeTests(unittest.TestCase):
             said = f"{block.place}: {command}\nprints:\n{given}\nand not\n{expected}"
             self.assertTrue(agrees(in_order(expected), in_order(given)), said)
 
-
     def test_threads_page_tells_who_is_called_where(self) -> None:
         home = self.world.home("threads")
         source = Path(__file__).resolve().parent / "threads.c"
