@@ -171,7 +171,7 @@ extension Engine {
         guard let transfer = transfer(id) else { return }
         var head = head
         head.outcome = outcome
-        measurement(id)?.update { $0.answerFromCache(clock.now(), head.httpVersion) }
+        beginMeasurement(id).update { $0.answerFromCache(clock.now(), head.httpVersion) }
         downloads.consulted(id, number, .play, clock.now())
         receive(head, of: transfer)
         _ = downloads.headReceived(
@@ -266,9 +266,7 @@ extension Engine {
             followsRedirects: false, credential: transfer.request.credential, usesCookies: transfer.request.usesCookies,
             tls: transfer.request.tls, cacheMode: .refresh)
         guard let id = downloads.revalidate(request, now) else { return }
-        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
-        while measurements.count <= slot { measurements.append(nil) }
-        measurements[slot] = TransferMeasurement()
+        beginMeasurement(id)
     }
 }
 

@@ -18,7 +18,7 @@ extension Engine {
     }
 
     /// nil: one of the rules' own, whom nobody tells anything.
-    private func subscription(_ subscriber: SubscriberID) -> Subscription? {
+    func subscription(_ subscriber: SubscriberID) -> Subscription? {
         let slot = SlotTable<Subscription>.slot(subscriber)
         return slot < subscriptions.count ? subscriptions[slot] : nil
     }

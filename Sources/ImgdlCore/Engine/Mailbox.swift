@@ -4,24 +4,24 @@ enum Command {
     case cancel(Subscription)
     case setPriority(Subscription, Priority)
     /// These, which no `submit` has brought, end so.
-    case end([Subscription], Failure?)
+    indirect case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
     case setMaximumPerHost(Int)
     case setOrder(ExecutionOrder)
     case setSuspended(Bool)
     /// Milliseconds; nil: without end.
-    case enterBackground(grace: Int64?)
+    indirect case enterBackground(grace: Int64?)
     case enterForeground
     case invalidate(cancelling: Bool)
     /// Cancel everything and go on with this.
-    case reconfigure(any Transport, Limits, CacheSettings)
+    indirect case reconfigure(any Transport, Limits, CacheSettings)
     /// The store has been looked into.
-    case found(TransferID, UInt32, CacheChoice, FoundEntry?)
-    case decodeStepped(DecodeReport)
+    indirect case found(TransferID, UInt32, CacheChoice, FoundEntry?)
+    indirect case decodeStepped(DecodeReport)
     case memoryReleased
-    case answered(TransferID, UInt32, HookReply)
-    case setObserver((any TransferObserver)?)
+    indirect case answered(TransferID, UInt32, HookReply)
+    indirect case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)

@@ -243,7 +243,7 @@ extension Downloads {
     /// told.
     package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
         guard joinable[request] == nil else { return nil }
-        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
+        let id = insert(request)
         joinable[request] = id
         joinInternally(id)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
@@ -270,7 +270,7 @@ extension Downloads {
         options.priority = .low
         options.decode = nil
         options.acceptsAnyStatus = true
-        subscribers[join(id, options)].isInternal = true
+        subscribers[join(id, Boxed(wrappedValue: options))].isInternal = true
         internalCount += 1
     }
 
