@@ -92,7 +92,7 @@ final class Engine {
                 break
             }
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
-            loop.wait(until: deadline, now: now)
+            loop.wait(until: mailbox.letSleep() ? deadline : now, now: now)
         }
         settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()

@@ -34,6 +34,8 @@ final class Mailbox: @unchecked Sendable {
     private var commands: [Command] = []
     private var intake = Intake.open
     private var isClosed = false
+    /// The engine has looked, and is not awake any more.
+    private var mustWake = false
 
     private enum Intake {
         case open
@@ -92,8 +94,17 @@ final class Mailbox: @unchecked Sendable {
         post(.shutDown(cancelling: cancelling))
     }
 
+    /// False when there is something to take. After true the next command wakes.
+    func letSleep() -> Bool {
+        lock.withLock {
+            mustWake = commands.isEmpty
+            return mustWake
+        }
+    }
+
     func takeAll() -> [Command] {
         lock.withLock {
+            mustWake = false
             guard !commands.isEmpty else { return [] }
             defer { commands = [] }
             return commands
@@ -113,6 +124,8 @@ final class Mailbox: @unchecked Sendable {
     /// Wakes inside the lock: after `close` nobody is about to touch the engine's descriptors.
     private func append(_ command: Command) {
         commands.append(command)
-        if commands.count == 1 { wake() }
+        guard mustWake else { return }
+        mustWake = false
+        wake()
     }
 }
