@@ -16,7 +16,8 @@ package final class Subscription: @unchecked Sendable {
     package let id: UInt64
     /// Not changed once it is accepted.
     @Boxed package internal(set) var options: SubscriberOptions
-    package let request: TransferRequest
+    /// The engine may put the transfer's in place of an equal one.
+    package private(set) var request: TransferRequest
     let executor: any Executor
     let outstanding: Outstanding
     /// When it was asked for.
@@ -28,8 +29,7 @@ package final class Subscription: @unchecked Sendable {
     var subscriberID: SubscriberID = 0
     var transferID = TransferID(rawValue: 0)
     /// Memory that the terminal carries: set before it is posted, let go when its callback has returned.
-    var pictureCharge: MemoryCharge?
-    var bodyCharge: MemoryCharge?
+    var charges: [MemoryCharge] = []
     /// Guarded by the executor's queue.
     var pending: PendingEvents?
     var isScheduled = false
@@ -78,6 +78,8 @@ package final class Subscription: @unchecked Sendable {
         options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: request.url.canonical)
     }
 
+    func share(_ equal: TransferRequest) { request = equal }
+
     func markCancelled() { cancelled.store(true, ordering: .releasing) }
 
     /// To its executor, or, where nobody listens, at once.
@@ -119,15 +121,9 @@ package final class Subscription: @unchecked Sendable {
     private func complete(_ result: DownloadResult) {
         sink?.close()
         var kept = result
-        if sink != nil {
-            // The callback has had them; nothing keeps pixels alive behind the caller's back.
-            kept.image = nil
-            kept.body = nil
-            kept.response = nil
-        }
+        if sink != nil { kept.forgetPictureAndBody() }
         outstanding.complete(self, kept)
-        pictureCharge = nil
-        bodyCharge = nil
+        if !charges.isEmpty { charges = [] }
         whenComplete?(kept.code)
     }
 }
@@ -148,7 +144,7 @@ extension DownloadEvent {
         case .partial(var image, let progress):
             image.scaleFactor = subscription.scaleFactor
             return .partial(image, progress)
-        case .terminal(var result):
+        case .terminal(var result) where result.image != nil:
             result.image?.scaleFactor = subscription.scaleFactor
             return .terminal(result)
         default:

@@ -125,7 +125,11 @@ final class Engine {
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
-            if admission.hasJoined { measureJoin(subscription) }
+            if admission.hasJoined {
+                // Of many that ask for the same, one text of the URL is enough.
+                if let request = downloads.request(admission.transfer) { subscription.share(request) }
+                measureJoin(subscription)
+            }
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
         case .end(let subscriptions, let failure): end(subscriptions, failure)

@@ -2,7 +2,7 @@
 package final class TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
     private let profile: Profile
-    private let hash: Int
+    package let hash: Int
 
     /// All but the URL: requests that ask in the same way have one in common.
     package final class Profile: Sendable {

@@ -242,9 +242,9 @@ extension Downloads {
     /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
     /// told.
     package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
-        guard joinable[request] == nil else { return nil }
+        guard joinable(request) == nil else { return nil }
         let id = insert(request)
-        joinable[request] = id
+        offer(id)
         joinInternally(id)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)

@@ -198,15 +198,25 @@ extension Downloads {
         remindOfGrace()
     }
 
-    /// Later requests for the same bytes join it, unless they have another one.
-    mutating func share(_ id: TransferID) {
-        let request = transfers[id].request
-        if transfers[id].isShareable, joinable[request] == nil { joinable[request] = id }
+    func joinable(_ request: TransferRequest) -> TransferID? {
+        let slot = shared.find(request.hash) { transfers[transfers.key(of: $0)].request == request }
+        return slot.map { TransferID(rawValue: transfers.key(of: $0)) }
     }
 
-    /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).
+    /// There must be none that can be joined yet.
+    mutating func offer(_ id: TransferID) {
+        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash) { [transfers] slot in
+            transfers[transfers.key(of: slot)].request.hash
+        }
+    }
+
+    /// Later requests for the same bytes join it, unless they have another one.
+    mutating func share(_ id: TransferID) {
+        if transfers[id].isShareable, joinable(transfers[id].request) == nil { offer(id) }
+    }
+
+    /// Later requests start anew. A newer transfer of the same request, which they may join, stays (features D3).
     mutating func unshare(_ id: TransferID) {
-        let request = transfers[id].request
-        if joinable[request] == id { joinable[request] = nil }
+        shared.remove(SlotTable<Transfer>.slot(id), transfers[id].request.hash)
     }
 }

@@ -25,7 +25,7 @@ package struct Downloads {
     /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the same.
     var usualVariants: (options: Boxed<SubscriberOptions>, variants: [Variant])?
     /// Which transfer a new request for the same bytes joins. One that failed or was cancelled is not here any more.
-    var joinable: [TransferRequest: TransferID] = [:]
+    var shared = SharedTransfers()
     var waiting: WaitingQueue
     /// Those that have a place, in no order.
     var running: [TransferID] = []
@@ -117,7 +117,7 @@ package struct Downloads {
     package mutating func submit(
         _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, _ now: Instant
     ) -> Admission {
-        if let id = joinable[request] {
+        if let id = joinable(request) {
             let subscriber = join(id, options)
             if options.wrappedValue.continuesInBackground { reconsider(id, now) }
             if !transfers[id].isWaiting { catchUp(subscriber, now) }
@@ -126,7 +126,7 @@ package struct Downloads {
         }
         if let failure = blacklisted(request, options.wrappedValue, now) { return refuse(request, options, failure, now) }
         let id = insert(request)
-        if transfers[id].isShareable { joinable[request] = id }
+        if transfers[id].isShareable { offer(id) }
         let subscriber = join(id, options)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
