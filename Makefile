@@ -6,10 +6,7 @@ SHELL := /bin/sh
 .DELETE_ON_ERROR:
 
 JOBS ?= 2
-PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
-INCLUDEDIR ?= $(PREFIX)/include
-DESTDIR ?=
+PYTHON ?= python3
 export URL
 CFLAGS ?= -O2 -g
 WARNINGS := -std=c11 -Wall -Wextra -Wpedantic -Werror -D_GNU_SOURCE
@@ -26,7 +23,7 @@ CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShim
 PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
-all: library programs
+all: library programs man
 
 .PHONY: help
 help:
@@ -34,10 +31,17 @@ help:
 
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
+#? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
+#? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
+#? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
-#? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same
+#? make soak        mixed work with faults, 500 requests a second, for an hour; SOAK_SECONDS=600
+#? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
+#? make man         the manual pages, from the header, in build/man
+#? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache;
 #?                  make bench-engine: of the engine); make format-check: Swift sources against .swift-format; make clean
@@ -115,7 +119,8 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
-test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address
+test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address \
+    build/examples/epoll build/examples/libuv
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
@@ -150,6 +155,18 @@ build/tests/imgdl-avif: Tests/c/coders/avif.c Tests/c/harness.c Tests/c/support.
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lavif -ldl $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/lib
 
+# Downloads on the loop of the host. GLib's headers are large: `make test` does without them.
+.PHONY: examples-event-loops
+examples-event-loops: build/examples/epoll build/examples/glib build/examples/libuv
+
+build/examples/glib: LOOP := glib-2.0
+build/examples/glib: | build/.setup-ecosystem
+build/examples/libuv: LOOP := libuv
+build/examples/%: examples/event-loops/%.c include/imgdl.h $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib \
+	    $(if $(LOOP),$$(pkg-config --cflags --libs $(LOOP)))
+
 # The same C tests against a library built with a sanitizer. It uses the dynamic Swift runtime, so the toolchain's own
 # clang links the tests; ThreadSanitizer's runtime asks for libdispatch.
 SWIFT_HOME = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
@@ -162,6 +179,14 @@ build/tests/imgdl-tests-%: $(C_SOURCES) $(C_PICTURES) $(C_SUPPORT) $(LIBRARY_SOU
 	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(C_FLAGS) -O1 -g -o $@ $(C_SOURCES) $(C_PICTURES) \
 	    -Lbuild/swift-$*/release -limgdl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) $(C_LIBS) \
 	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
+
+# ---- The ABI: what was released, recorded in packaging/abi
+
+.PHONY: abi-check abi-record
+abi-check: build/.setup-test
+	packaging/abi/check
+abi-record: build/.setup-test
+	packaging/abi/check --record
 
 # ---- Fuzzing: libFuzzer under AddressSanitizer. The targets (Tests/Fuzz/Targets) are a library of their own, instrumented;
 # each program is libFuzzer's main and the name of one target.
@@ -214,6 +239,42 @@ test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
 
+# Memory, threads and descriptors must be flat. Ten minutes of it are in test-long.
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
+	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
+
+# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
+.PHONY: test-ecosystem
+test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled build/examples/glib
+	Tests/run ecosystem
+
+ECOSYSTEM := build/ecosystem/venv
+
+$(ECOSYSTEM)/.installed: packaging/python-packages | build/.setup-ecosystem
+	$(PYTHON) -m venv --clear $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/python-packages
+	@touch $@
+
+# ---- Python wheels. They contain the library, and need no Swift; `bundled` also contains what the library is linked with.
+
+WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*)
+
+.PHONY: wheel wheel-bundled
+wheel: build/wheels/.built
+wheel-bundled: build/wheels/bundled/.built
+
+build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(ECOSYSTEM)/.installed
+	rm -rf build/wheels
+	$(ECOSYSTEM)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	    --wheel-dir build/wheels bindings/python
+	@touch $@
+
+build/wheels/bundled/.built: build/wheels/.built
+	PATH="$(CURDIR)/$(ECOSYSTEM)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
+	@touch $@
+
 .PHONY: bench
 bench: bench-decode bench-cache bench-engine
 
@@ -263,29 +324,30 @@ format-check:
 
 # ---- Installing
 
-PC_DIR := $(DESTDIR)$(LIBDIR)/pkgconfig
-CMAKE_DIR := $(DESTDIR)$(LIBDIR)/cmake/imgdl
-# Where the headers are, seen from the CMake files: these work wherever the whole tree is moved to.
-INCLUDEDIR_FROM_CMAKE = $(shell realpath -m --relative-to='$(LIBDIR)/cmake/imgdl' '$(INCLUDEDIR)')
-FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
-    -e 's|@VERSION@|$(VERSION)|g' -e 's|@MAJOR@|$(MAJOR)|g' -e 's|@INCLUDEDIR_FROM_CMAKE@|$(INCLUDEDIR_FROM_CMAKE)|g'
+# packaging/install says what goes where. These reach it, and no shell in between, so that they may hold spaces.
+INSTALL_VARIABLES := PREFIX DESTDIR LIBDIR INCLUDEDIR BINDIR DATADIR MANDIR BASHCOMPLETIONDIR ZSHCOMPLETIONDIR
+export $(INSTALL_VARIABLES)
 
-.PHONY: install
-install: $(LIBRARY)
-	install -d $(DESTDIR)$(LIBDIR) $(DESTDIR)$(INCLUDEDIR) $(PC_DIR) $(CMAKE_DIR)
-	install -m 644 include/imgdl.h $(DESTDIR)$(INCLUDEDIR)/imgdl.h
-	install -m 755 $(LIBRARY).$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION)
-	ln -sf libimgdl.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR)
-	ln -sf libimgdl.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libimgdl.so
-	$(FILL) packaging/imgdl.pc.in > $(PC_DIR)/imgdl.pc
-	$(FILL) packaging/imgdl-config.cmake.in > $(CMAKE_DIR)/imgdl-config.cmake
-	$(FILL) packaging/imgdl-config-version.cmake.in > $(CMAKE_DIR)/imgdl-config-version.cmake
+build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs/man/imgdl.3.in
+	packaging/man-pages build/man/man3
+	@touch $@
 
-.PHONY: uninstall
+.PHONY: man
+man: build/man/.written
+
+.PHONY: install uninstall
+install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
+	@packaging/install
 uninstall:
-	rm -f $(DESTDIR)$(INCLUDEDIR)/imgdl.h $(DESTDIR)$(LIBDIR)/libimgdl.so $(DESTDIR)$(LIBDIR)/libimgdl.so.$(MAJOR) \
-	    $(DESTDIR)$(LIBDIR)/libimgdl.so.$(VERSION) $(PC_DIR)/imgdl.pc
-	rm -rf $(CMAKE_DIR)
+	@packaging/install --uninstall
+
+# ---- Documentation
+
+# A link that leads nowhere, a name in Rust's that does not resolve and a public function without comment fail.
+.PHONY: docs
+docs: $(LIBRARY) | build/.setup-build build/.setup-docs
+	cd bindings/rust && RUSTDOCFLAGS="-D warnings" CARGO_TARGET_DIR=$(CURDIR)/build/rust-docs cargo doc --offline --no-deps
+	packaging/docs/build build/docs build/rust-docs/doc
 
 .PHONY: clean
 clean:

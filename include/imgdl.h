@@ -380,8 +380,9 @@ typedef struct imgdl_decode_options {
     uint32_t reserved;
     uint64_t max_pixels;             /* width × height; 0 is IMGDL_DEFAULT_MAX_PIXELS. Checked before any allocation */
     /* since 1.1 */
-    uint32_t target_width;           /* decode to a size that fits into this box; 0: that side is free. Both 0: as   */
-    uint32_t target_height;          /* stored. Never enlarged. At most IMGDL_MAX_TARGET; see above                  */
+    uint32_t target_width;           /* decode to a size that fits into this box, never enlarged; see above. 0: that */
+                                     /* side is free. Both 0: as stored. At most IMGDL_MAX_TARGET                    */
+    uint32_t target_height;          /* likewise                                                                     */
     uint64_t max_output_bytes;       /* with SCALE_DOWN alone; then target_width and _height do not count            */
     uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
     imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
@@ -575,8 +576,9 @@ typedef struct imgdl_event {
     const char *message;            /* TERMINAL: a sentence that names the URL and the cause; "" on success          */
     /* since 1.1 */
     const char *content_type;       /* TERMINAL: of the last response; "" when it said none                          */
-    const void *preview;            /* TERMINAL with an error: the first bytes of the body that was refused, 512 at  */
-    size_t preview_length;          /* most; NULL and 0 where there is none                                          */
+    const void *preview;            /* TERMINAL with an error: the first bytes of the body that was refused; NULL    */
+                                    /* where there is none                                                           */
+    size_t preview_length;          /* 512 at most                                                                   */
     const imgdl_metrics *metrics;   /* TERMINAL: where the time went (section 13)                                    */
 } imgdl_event;                      /* end of 1.1 */
 
@@ -665,8 +667,9 @@ typedef struct imgdl_request {
     imgdl_destructor destructor;         /* of user_data; may be NULL                                                */
     void *user_data;
     /* since 1.1 */
-    const char *user;                    /* Basic or Digest, as the server asks; NULL: as in the URL, else the       */
-    const char *password;                /* downloader's. Never sent to another origin                               */
+    const char *user;                    /* for Basic or Digest, as the server asks; never sent to another origin.   */
+                                         /* NULL: as in the URL, else the downloader's                               */
+    const char *password;                /* likewise                                                                 */
     uint32_t connect_timeout_ms;         /* 0: the downloader's                                                      */
     uint32_t idle_timeout_ms;            /* 0: the downloader's                                                      */
     uint32_t retry_count;                /* how often to try again after what may pass: no connection, a lost one,   */
@@ -678,8 +681,9 @@ typedef struct imgdl_request {
     uint32_t reserved;
     const imgdl_status_range *accepted_statuses; /* NULL: the downloader's, by default 200 to 299                    */
     size_t accepted_status_count;
-    const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by default */
-    size_t accepted_type_count;          /* any. A response without Content-Type passes                              */
+    const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by      */
+                                         /* default any. A response without Content-Type passes                      */
+    size_t accepted_type_count;
     const char *ca_file;                 /* PEM; in place of the downloader's                                        */
     const char *client_certificate;      /* a file in PEM                                                            */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */

@@ -5,6 +5,8 @@ import ImgdlCore
 /// only where somebody looks: a partial image costs the rows that have changed, and a picture nobody watched nothing.
 final class Adam7Picture {
     private static let stripRows = 16
+    /// Of a processor's own caches, about: a canvas that is larger is not in them any more when it is looked at.
+    private static let cacheBytes = 2 << 20
 
     let stored: PixelBuffer
     /// Rows on their way to a canvas of another kind.
@@ -23,7 +25,8 @@ final class Adam7Picture {
         for y in 0..<stored.height {
             let source = position.source(of: y)
             if let source, source != last?.source(of: y) {
-                fill(source, into: strip.map { $0.bytes + gathered * $0.stride } ?? canvas.bytes + y * canvas.stride)
+                let row = strip.map { $0.bytes + gathered * $0.stride } ?? canvas.bytes + y * canvas.stride
+                fill(source, into: row, isLarge: isAlike && canvas.byteCount > Self.cacheBytes)
                 gathered += 1
                 if gathered < Self.stripRows, y + 1 < stored.height { continue }
                 strip?.place(rows: gathered, top: y + 1 - gathered, layout, on: canvas, conversion)
@@ -40,21 +43,22 @@ final class Adam7Picture {
         var filled: Adam7Position.Source?
         for y in 0..<stored.height {
             guard let source = position.source(of: y) else { return }
-            if source != filled { fill(source, into: strip.bytes) }
+            if source != filled { fill(source, into: strip.bytes, isLarge: false) }
             filled = source
             scaler.push(strip.bytes, rows: 1, stride: strip.stride)
         }
     }
 
-    private func fill(_ source: Adam7Position.Source, into row: UnsafeMutableRawPointer) {
+    private func fill(_ source: Adam7Position.Source, into row: UnsafeMutableRawPointer, isLarge: Bool) {
         codec_fill_gaps(
             (stored.bytes + source.row * stored.stride).assumingMemoryBound(to: UInt8.self), stored.format.bytesPerPixel,
-            source.step, row.assumingMemoryBound(to: UInt8.self), stored.width)
+            source.step, row.assumingMemoryBound(to: UInt8.self), stored.width, isLarge ? 1 : 0)
     }
 
     private func makeStrip() throws(Failure) -> PixelBuffer {
         if let strip { return strip }
-        let strip = try PixelBuffer(width: stored.width, height: Self.stripRows, format: stored.format)
+        let strip = try PixelBuffer(
+            width: stored.width, height: Self.stripRows, format: stored.format, isCleared: false)
         self.strip = strip
         return strip
     }

@@ -2,13 +2,11 @@ import CCodecs
 import ImgdlCore
 
 extension DecodeOptions {
-    /// What is given out: in the host's memory where it brings some.
+    /// What is given out: in the host's memory where it brings some. Not cleared: of what is handed out before all is
+    /// written, `DecodedImage` makes the rest transparent.
     func makeCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        try makeCanvas(width: layout.width, height: layout.height)
-    }
-
-    func makeCanvas(width: Int, height: Int) throws(Failure) -> PixelBuffer {
-        try PixelBuffer(width: width, height: height, format: pixelFormat, allocator: allocator)
+        try PixelBuffer(
+            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator, isCleared: false)
     }
 
     /// Whether pixels of this format, upright and at full size, can be given out as they are.
@@ -56,7 +54,7 @@ extension PixelBuffer {
     /// Itself where it has four bytes a pixel, or a copy that has.
     func inFourBytes() throws(Failure) -> PixelBuffer {
         guard format.bytesPerPixel != 4 else { return self }
-        let copy = try PixelBuffer(width: width, height: height, format: .rgba8)
+        let copy = try PixelBuffer(width: width, height: height, format: .rgba8, isCleared: false)
         for row in 0..<height {
             codec_four_bytes(
                 (bytes + row * stride).assumingMemoryBound(to: UInt8.self), format.codecPixel,

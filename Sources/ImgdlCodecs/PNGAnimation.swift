@@ -81,6 +81,9 @@ final class PNGAnimation {
     func keep(_ bytes: UnsafeRawBufferPointer, name: String) throws(Failure) {
         if name == "IHDR", bytes.count >= 16 {
             (width, height) = (Control.number(bytes, 8), Control.number(bytes, 12))
+            guard max(width, height) <= Int32.max else {
+                throw Failure(.badImageData, "the PNG is broken: it cannot be \(width) × \(height) pixels large")
+            }
             let isDeep = options.pixelFormat == .rgba16 && bytes.count > 16 && bytes[16] == 16
             canvas = FrameCanvas(
                 width: width, height: height, format: isDeep ? .rgba16 : options.pixelFormat.straight)

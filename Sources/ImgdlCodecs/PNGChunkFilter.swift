@@ -129,6 +129,8 @@ struct PNGChunkFilter {
                 throw Failure(.badImageData, "the PNG does not begin with its header, but with a chunk “\(name)”")
             }
             progress = .header
+        } else if name == "IHDR" {
+            throw Failure(.badImageData, "the PNG is broken: it has a second header")
         }
         if name == "IDAT", progress != .behindImageData {
             progress = .imageData

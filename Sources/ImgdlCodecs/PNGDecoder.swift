@@ -139,7 +139,7 @@ final class PNGDecoder: FormatDecoder {
         } else {
             let wanted = options.pixelFormat
             let format = isDeep ? .rgba16 : premultiplies ? wanted.straight : wanted.working
-            written = try PixelBuffer(width: width, height: height, format: format)
+            written = try PixelBuffer(width: width, height: height, format: format, isCleared: false)
         }
         let conversion = isInterlaced ? nil : colours.conversion
         ownScaler?.begin(on: written, conversion)

@@ -3,6 +3,7 @@ import ImgdlCore
 
 /// One still WebP on its way through libwebp's incremental decoder, not turned yet, at full size or scaled by libwebp.
 final class WebPStill {
+    /// Only `rows` of them are more than what was in this memory before.
     let pixels: PixelBuffer
     /// Rows that are final.
     private(set) var rows = 0
@@ -21,7 +22,8 @@ final class WebPStill {
         _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
         _ allocator: CanvasAllocator? = nil
     ) throws(Failure) {
-        let pixels = try PixelBuffer(width: width, height: height, format: format, allocator: allocator)
+        let pixels = try PixelBuffer(
+            width: width, height: height, format: format, allocator: allocator, isCleared: false)
         let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
         guard WebPInitDecoderConfig(configuration) != 0, let stride = Int32(exactly: pixels.stride),
             let scaledWidth = Int32(exactly: width), let scaledHeight = Int32(exactly: height)

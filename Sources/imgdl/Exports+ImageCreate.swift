@@ -18,7 +18,7 @@ public func imgdl_image_create(
         guard stride >= format.bytesPerPixel * Int(width), !stride.multipliedReportingOverflow(by: Int(height)).overflow else {
             throw Failure(.invalidArgument, "a stride of \(stride) bytes for \(width) pixels")
         }
-        let canvas = try PixelBuffer(width: Int(width), height: Int(height), format: format)
+        let canvas = try PixelBuffer(width: Int(width), height: Int(height), format: format, isCleared: false)
         for row in 0..<canvas.height {
             canvas.bytes.advanced(by: row * canvas.stride)
                 .copyMemory(from: pixels + row * stride, byteCount: canvas.stride)

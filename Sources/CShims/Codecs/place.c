@@ -166,37 +166,3 @@ void codec_place_rows(
         }
     }
 }
-
-/* Two pixels at a time, with a step that the compiler knows. */
-static inline void fill(const uint8_t *restrict from, size_t step, uint8_t *restrict to, size_t width)
-{
-    size_t x = 0;
-    for (; x + step <= width; x += step) {
-        uint64_t two = load(from + 4 * x) * 0x100000001u;
-        for (size_t i = x; i < x + step; i += 2)
-            memcpy(to + 4 * i, &two, sizeof two);
-    }
-    for (size_t i = x; i < width; i++)
-        memcpy(to + 4 * i, from + 4 * x, 4);
-}
-
-static void fill_words(const uint8_t *restrict from, size_t step, uint8_t *restrict to, size_t width)
-{
-    for (size_t x = 0; x < width; x += step)
-        for (size_t i = x; i < x + step && i < width; i++)
-            memcpy(to + 8 * i, from + 8 * x, 8);
-}
-
-void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width)
-{
-    if (step == 1)
-        memcpy(to, from, pixel * width);
-    else if (pixel == 8)
-        fill_words(from, step, to, width);
-    else if (step == 2)
-        fill(from, 2, to, width);
-    else if (step == 4)
-        fill(from, 4, to, width);
-    else
-        fill(from, 8, to, width);
-}

@@ -90,6 +90,7 @@ package struct DecodedImage: Sendable {
         self.pass = pass
         self.frames = frames
         self.loopCount = loopCount
+        pixels.showOnly(ready)
     }
 }
 

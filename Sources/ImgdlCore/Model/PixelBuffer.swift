@@ -1,18 +1,22 @@
 import CSystem
 
-/// Memory for one canvas, the library's own or the host's, zeroed: what no decoder has written yet is transparent.
+/// Memory for one canvas, the library's own or the host's.
 ///
 /// A decoder writes it on one thread and hands out `DecodedImage`s that share it; rows it has called ready are never
-/// written again. Freed with its last reference, on whichever thread that is.
+/// written again, and what it has not written yet is transparent to whoever is handed one. Freed with its last reference,
+/// on whichever thread that is.
 package final class PixelBuffer: @unchecked Sendable {
     package let width: Int
     package let height: Int
     /// Bytes from one row to the next; in the host's memory there may be padding, which is not touched.
     package let stride: Int
     package let format: PixelFormat
+    /// Where no decoder has written: zeros, or until `showOnly` what was there before.
     package let bytes: UnsafeMutableRawPointer
     private let capacity: Int
     private let allocator: CanvasAllocator?
+    /// What was in this memory before is still there, where no decoder has written.
+    private var holdsOldBytes: Bool
 
     package var byteCount: Int { stride * height }
     /// Bytes of the pixels in a row.
@@ -22,9 +26,10 @@ package final class PixelBuffer: @unchecked Sendable {
     package var isPacked: Bool { stride == rowBytes }
 
     /// Throws `outOfMemory`, and what the allocator does wrong; width and height are positive and have passed the pixel
-    /// limit.
+    /// limit. Transparent, unless `isCleared` is false: for a decoder that writes every pixel, in most cases before anybody
+    /// looks.
     package init(
-        width: Int, height: Int, format: PixelFormat, allocator: CanvasAllocator? = nil
+        width: Int, height: Int, format: PixelFormat, allocator: CanvasAllocator? = nil, isCleared: Bool = true
     ) throws(Failure) {
         var (stride, strideOverflow) = width.multipliedReportingOverflow(by: format.bytesPerPixel)
         let (size, sizeOverflow) = stride.multipliedReportingOverflow(by: height)
@@ -32,15 +37,12 @@ package final class PixelBuffer: @unchecked Sendable {
             throw Failure(.outOfMemory, "no memory for a canvas of \(width) × \(height) pixels")
         }
         var capacity = 0
+        var isZero: Int32 = 0
         let memory: UnsafeMutableRawPointer
         if let allocator {
-            let rowBytes = stride
             memory = try allocator.allocate(
                 width: width, height: height, bytesPerPixel: format.bytesPerPixel, stride: &stride)
-            for row in 0..<height {
-                (memory + row * stride).initializeMemory(as: UInt8.self, repeating: 0, count: rowBytes)
-            }
-        } else if let own = system_pixels_allocate(size, &capacity) {
+        } else if let own = system_pixels_allocate(size, &capacity, &isZero) {
             memory = own
         } else {
             throw Failure(.outOfMemory, "no memory for a canvas of \(width) × \(height) pixels")
@@ -52,6 +54,32 @@ package final class PixelBuffer: @unchecked Sendable {
         self.format = format
         self.bytes = memory
         self.capacity = capacity
+        holdsOldBytes = isZero == 0
+        if isCleared { showOnly(PixelRectangle(x: 0, y: 0, width: 0, height: 0)) }
+    }
+
+    /// The first call makes everything outside `ready` transparent: before anybody sees the canvas, and on the thread that
+    /// writes it.
+    package func showOnly(_ ready: PixelRectangle) {
+        guard holdsOldBytes else { return }
+        holdsOldBytes = false
+        clear(rows: 0..<ready.y, from: 0, to: width)
+        clear(rows: ready.y..<ready.y + ready.height, from: 0, to: ready.x)
+        clear(rows: ready.y..<ready.y + ready.height, from: ready.x + ready.width, to: width)
+        clear(rows: ready.y + ready.height..<height, from: 0, to: width)
+    }
+
+    private func clear(rows: Range<Int>, from first: Int, to end: Int) {
+        guard first < end, !rows.isEmpty else { return }
+        let pixel = format.bytesPerPixel
+        if first == 0, end == width, isPacked {
+            (bytes + rows.lowerBound * stride).initializeMemory(as: UInt8.self, repeating: 0, count: rows.count * stride)
+            return
+        }
+        for row in rows {
+            (bytes + row * stride + first * pixel).initializeMemory(
+                as: UInt8.self, repeating: 0, count: (end - first) * pixel)
+        }
     }
 
     deinit {

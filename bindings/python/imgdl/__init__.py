@@ -23,7 +23,8 @@
 
     image = imgdl.decode(open("picture.webp", "rb").read())
 
-The library is found at IMGDL_LIBRARY, in build/lib of the repository, or where the system has libimgdl.so.1.
+The library is found at IMGDL_LIBRARY, in this package where a wheel brought it, in build/lib of the repository, or where
+the system has libimgdl.so.1.
 """
 
 from ._native import imgdl_version_string as _version

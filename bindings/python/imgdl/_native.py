@@ -683,8 +683,12 @@ def _find_library() -> str:
     given = os.environ.get("IMGDL_LIBRARY")
     if given:
         return given
-    built = Path(__file__).resolve().parents[3] / "build" / "lib" / "libimgdl.so"
-    return str(built) if built.exists() else "libimgdl.so.1"
+    here = Path(__file__).resolve()
+    # As a wheel has it, and as the repository does.
+    for path in (here.parent / "libimgdl.so.1", here.parents[3] / "build" / "lib" / "libimgdl.so"):
+        if path.exists():
+            return str(path)
+    return "libimgdl.so.1"
 
 
 library_path = _find_library()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class BatchProgress(NamedTuple):
+    """How far a batch is."""
+
     finished: int
     """Succeeded, failed or cancelled."""
     failed: int
@@ -92,9 +94,11 @@ class Batch(Pending):
         self._is_paused = bool(value)
 
     def pause(self) -> None:
+        """Begins no further request: `paused` = True."""
         self.paused = True
 
     def resume(self) -> None:
+        """Goes on."""
         self.paused = False
 
     def set_priority(self, priority: Union[str, int]) -> None:

@@ -170,6 +170,7 @@ class Cache:
         check(_native.imgdl_cache_flush(self._open()))
 
     def statistics(self) -> CacheStatistics:
+        """What it did, and how much is stored."""
         native = _native.imgdl_cache_stats()
         _native.imgdl_cache_stats_init(native, ctypes.sizeof(native))
         check(_native.imgdl_cache_statistics(self._open(), native))

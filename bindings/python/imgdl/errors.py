@@ -117,6 +117,7 @@ class Error(Exception):
 
     @property
     def name(self) -> str:
+        """Of the code, such as "IMGDL_ERROR_INVALID_STATUS"."""
         return str(_native.imgdl_error_name(self.code).decode())
 
     def __repr__(self) -> str:

@@ -74,6 +74,7 @@ class Continuation:
 
     @property
     def is_answered(self) -> bool:
+        """Whether an answer was given."""
         return self._is_answered
 
     def unchanged(self) -> None:

@@ -184,6 +184,7 @@ class Image:
 
     @property
     def height(self) -> int:
+        """In pixels, orientation applied."""
         return int(_native.imgdl_image_height(self._handle))
 
     @property

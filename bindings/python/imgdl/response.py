@@ -25,6 +25,8 @@ class Hop(NamedTuple):
 
 
 class Response(NamedTuple):
+    """What a server answered."""
+
     status: int
     http_version: str
     """"1.0", "1.1" or "2"; "" where it was not HTTP."""

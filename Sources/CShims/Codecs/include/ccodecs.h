@@ -226,8 +226,9 @@ codec_status codec_png_start(
 void codec_png_limit_profile(codec_png *session, size_t bytes);
 /* The profile that came ahead of the pixels; NULL for none that libpng can make sense of. Lives as long as the session. */
 const uint8_t *codec_png_profile(const codec_png *session, size_t *size, int *is_too_long);
-/* A row of pixels, of four or eight bytes, made of every so manieth (1, 2, 4, 8) of them. */
-void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width);
+/* A row of pixels, of four or eight bytes, made of every so manieth (1, 2, 4, 8) of them. `is_large`: `to` belongs to
+ * something that caches do not hold, and is written past them where it can be. */
+void codec_fill_gaps(const uint8_t *from, size_t pixel, size_t step, uint8_t *to, size_t width, int is_large);
 /* The running pass, from 0, and the rows of it that are there: fewer than the picture has. */
 int codec_png_pass(const codec_png *session);
 size_t codec_png_rows(const codec_png *session);

@@ -8,9 +8,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-/* Zeroed memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults
- * are a third to half of the cost of decoding into fresh 4 KiB pages. *capacity is what system_pixels_free needs. */
-void *system_pixels_allocate(size_t size, size_t *capacity);
+/* Memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to
+ * half of the cost of decoding into fresh 4 KiB pages. Such memory is kept when it is freed, up to 64 MiB, for what is asked
+ * for next, since the system clears each page that it gives. *capacity is what system_pixels_free needs; *is_zero: it holds
+ * zeros, otherwise what was there before. */
+void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
+use std::fmt::Write;
 use std::fs;
 use std::mem::{align_of, size_of, MaybeUninit};
 use std::path::{Path, PathBuf};
@@ -333,21 +334,23 @@ fn prototypes(source: &str) -> BTreeMap<String, String> {
 fn c_program(header: &Header, source: &str) -> String {
     let mut program = String::from("#include <imgdl.h>\n#include <stdio.h>\n\n");
     for prototype in prototypes(source).values() {
-        program += &format!("{prototype}\n");
+        writeln!(program, "{prototype}").unwrap();
     }
     for (index, (name, field, kind)) in fields(source).iter().enumerate() {
         let pointer = c_pointer(kind, "field");
-        program += &format!("void field{index}({name} *all) {{ {pointer} = &all->{field}; (void)field; }}\n");
+        writeln!(program, "void field{index}({name} *all) {{ {pointer} = &all->{field}; (void)field; }}").unwrap();
     }
     program += "\nint main(void)\n{\n";
     for (name, fields) in &header.structs {
-        program +=
-            &format!("    printf(\"struct {name}=%zu %zu\\n\", sizeof(struct {name}), _Alignof(struct {name}));\n");
+        writeln!(program, "    printf(\"struct {name}=%zu %zu\\n\", sizeof(struct {name}), _Alignof(struct {name}));")
+            .unwrap();
         for field in fields {
-            program += &format!(
+            writeln!(
+                program,
                 "    printf(\"{name}.{field}=%zu %zu\\n\", offsetof(struct {name}, {field}), \
-                 sizeof(((struct {name} *)0)->{field}));\n"
-            );
+                 sizeof(((struct {name} *)0)->{field}));"
+            )
+            .unwrap();
         }
     }
     for name in header.enumerators.iter().chain(&header.defines) {
@@ -356,7 +359,7 @@ fn c_program(header: &Header, source: &str) -> String {
             "IMGDL_EXECUTOR_INLINE" => ("%zu", format!("(size_t){name}")),
             _ => ("%lld", format!("(long long){name}")),
         };
-        program += &format!("    printf(\"{name}={format}\\n\", {value});\n");
+        writeln!(program, "    printf(\"{name}={format}\\n\", {value});").unwrap();
     }
     program + "    return 0;\n}\n"
 }

@@ -37,7 +37,7 @@ impl Order {
 
 /// How to make a [`Downloader`]. Zero is the default everywhere.
 ///
-/// ```no_run
+/// ```
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let downloader = imgdl::Downloader::builder().max_concurrent(12).user_agent("viewer/3.1").build()?;
 /// # Ok(())

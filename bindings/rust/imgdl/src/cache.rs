@@ -161,12 +161,16 @@ statistics! {
 /// A private HTTP cache as RFC 9111 describes one, for any number of downloaders. Clones are the same cache; downloaders
 /// hold it, too, and it closes with the last of them all. Processes may share its directory.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// # fn main() -> Result<(), imgdl::Error> {
-/// let cache = imgdl::Cache::builder().directory("/home/me/.cache/viewer").max_memory_bytes(16 << 20).open()?;
+/// # let _folder = Folder::with(&[]);
+/// let cache = imgdl::Cache::builder().directory("cache-of-viewer").max_memory_bytes(16 << 20).open()?;
 /// let downloader = imgdl::Downloader::builder().cache(&cache).build()?;
+/// # offline(&downloader);
 /// let image = downloader.get("https://example.org/picture.jpg")?;
 /// println!("{image:?}, {} hits", cache.statistics()?.hits);
+/// # downloader.close()?;
 /// # Ok(())
 /// # }
 /// ```

@@ -15,7 +15,7 @@ use crate::image::Image;
 
 /// A codec: see [`register_coder`]. It may be asked on several threads at the same time.
 ///
-/// ```no_run
+/// ```
 /// use imgdl::{Code, Coder, CoderOptions, Image, ImageInfo, PictureDecoder, PixelFormat};
 ///
 /// /// One byte of gray for each of 16 × 16 pixels, after "GRAY".
@@ -48,7 +48,9 @@ use crate::image::Image;
 ///
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let gray = imgdl::register_coder(Gray)?;
-/// let image = imgdl::Downloader::shared()?.get("https://example.org/picture.gray")?;
+/// let file = [&b"GRAY"[..], &[128; 256]].concat();
+/// let image = imgdl::decode(&file, &imgdl::DecodeOptions::new())?;
+/// assert_eq!(image.pixels()[..4], [128, 128, 128, 255]);
 /// drop(gray);
 /// # Ok(())
 /// # }
@@ -168,7 +170,7 @@ impl fmt::Debug for RegisteredCoder {
 
 type BoxedCoder = Box<dyn Coder>;
 
-/// Registers a codec for every downloader and [`decode`](crate::decode) of the process. The newest that can decode
+/// Registers a codec for every downloader and [`decode`](crate::decode()) of the process. The newest that can decode
 /// something is asked first, and all of them before the library's own. The coder is dropped when it was taken out and
 /// nothing decodes with it.
 pub fn register_coder(coder: impl Coder) -> Result<RegisteredCoder> {

@@ -205,9 +205,11 @@ impl DecodeOptions {
 
 /// Decodes a whole picture in memory.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use imgdl::{DecodeOptions, PixelFormat};
 /// # fn main() -> Result<(), imgdl::Error> {
+/// # let _folder = Folder::with(&["picture.webp"]);
 /// let bytes = std::fs::read("picture.webp").unwrap();
 /// let image = imgdl::decode(&bytes, &DecodeOptions::new().pixel_format(PixelFormat::Bgra8Premultiplied))?;
 /// # Ok(())
@@ -223,9 +225,11 @@ pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Image> {
 
 /// Decodes a picture that comes in pieces. Whatever the pieces, the result is that of [`decode`].
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use std::io::Read;
 /// # fn main() -> Result<(), imgdl::Error> {
+/// # let _folder = Folder::with(&["picture.jpg"]);
 /// let mut file = std::fs::File::open("picture.jpg").unwrap();
 /// let mut decoder = imgdl::Decoder::new(&imgdl::DecodeOptions::new())?;
 /// let mut buffer = [0; 4096];
@@ -242,6 +246,13 @@ pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Image> {
 /// let image = decoder.finish()?;
 /// # Ok(())
 /// # }
+/// ```
+///
+/// It may move to another thread, and is not `Sync`: pieces come one after the other.
+///
+/// ```compile_fail,E0277
+/// fn needs_sync<T: Sync>() {}
+/// needs_sync::<imgdl::Decoder>();
 /// ```
 #[derive(Debug)]
 pub struct Decoder(NonNull<sys::imgdl_decoder>);

@@ -12,12 +12,15 @@ use crate::builder::{Builder, Order};
 use crate::convert::{c_string, check, filled, milliseconds, wait_milliseconds};
 use crate::error::{Code, Error, Result};
 use crate::executor::Executor;
+use crate::fetch::Fetch;
 use crate::guard;
 use crate::image::Image;
 use crate::loader::{self, Loader};
+use crate::map::Map;
 use crate::observing::{self, Observation, Observer, Stats};
 use crate::request::Request;
 use crate::sink::{self, Done};
+use crate::stream::ImageStream;
 use crate::token::Token;
 
 /// What a shutdown does with accepted downloads.
@@ -35,9 +38,11 @@ pub enum Shutdown {
 /// When the last one is dropped it takes no more requests, lets those it has run to their end, and is gone; dropping
 /// never waits. [`close`](Downloader::close) cancels them and waits. Tokens, images and bodies live on either way.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let downloader = imgdl::Downloader::new()?;
+/// # offline(&downloader);
 /// let image = downloader.get("https://example.org/picture.jpg")?;
 /// downloader.close()?;
 /// println!("{}", image.width());
@@ -83,11 +88,50 @@ impl Downloader {
         Ok(Downloader::from_owned(raw, Executor::default()))
     }
 
-    /// Asks for one download; does not wait for the network.
-    pub fn download(&self, request: Request) -> Result<Token> {
+    /// Asks for one download; does not wait for the network. A URL is a request, too.
+    pub fn download(&self, request: impl Into<Request>) -> Result<Token> {
         // SAFETY: a living handle.
-        let token = unsafe { request.submit(self.raw()) }?;
+        let token = unsafe { request.into().submit(self.raw()) }?;
         token.ok_or_else(|| Error::new(Code::INTERNAL, "no token came with success".into()))
+    }
+
+    /// Begins one download, as a future, or to wait for; dropping that cancels. What the request is refused with is its
+    /// result. A URL is a request, too.
+    pub fn fetch(&self, request: impl Into<Request>) -> Fetch {
+        Fetch::begin(self, request.into())
+    }
+
+    /// Begins one download, and gives its partial images as they come and the whole at the end, to threads and to
+    /// tasks; dropping that cancels.
+    pub fn stream(&self, request: impl Into<Request>) -> ImageStream {
+        ImageStream::begin(self, request.into())
+    }
+
+    /// Downloads all of them, as an iterator over the results, in order: so few at a time that they fit into memory,
+    /// and no more than are asked for. Nothing begins before the first result is asked for. One that fails stops none
+    /// of the others. For tasks, a list of [fetches](Downloader::fetch) does the same.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
+    /// # fn main() -> Result<(), imgdl::Error> {
+    /// let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
+    /// let urls = (0..100).map(|n| format!("https://example.org/{n}.jpg"));
+    /// for (number, result) in downloader.map(urls).in_flight(20).unordered() {
+    ///     match result {
+    ///         Ok(download) => println!("{number}: {:?}", download.image),
+    ///         Err(error) => println!("{number}: {error}"),
+    ///     }
+    /// #   assert!(number < 100);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn map<I: IntoIterator>(&self, requests: I) -> Map<I::IntoIter>
+    where
+        I::Item: Into<Request>,
+    {
+        Map::new(self, requests.into_iter())
     }
 
     /// Downloads and decodes one image, and waits for it.
@@ -197,10 +241,12 @@ impl Downloader {
     /// request has its own callback; without one its result is dropped. One that is not valid refuses the batch as a
     /// whole.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
     /// use imgdl::{BatchOptions, Request};
     /// # fn main() -> Result<(), imgdl::Error> {
-    /// # let downloader = imgdl::Downloader::shared()?;
+    /// # let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
     /// let requests = (0..100).map(|n| Request::new(format!("https://example.org/{n}.jpg")).body_only());
     /// let options = BatchOptions::new().on_progress(|now| println!("{} of {}", now.finished, now.total));
     /// let batch = downloader.prefetch(requests, options)?;
@@ -217,10 +263,13 @@ impl Downloader {
     /// that drives them: be quick. It is dropped soon after another one was set, or at the downloader's end. After a
     /// panic it is not called again.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
     /// # fn main() -> Result<(), imgdl::Error> {
     /// let downloader = imgdl::Downloader::new()?;
+    /// # offline(&downloader);
     /// downloader.set_observer(|seen| println!("{:?} {}", seen.kind, seen.url))?;
+    /// # downloader.get("https://example.org/picture.jpg")?;
     /// # Ok(())
     /// # }
     /// ```

@@ -154,13 +154,17 @@ impl fmt::Debug for Code {
 
 /// Why a download, a decode or a call failed.
 ///
-/// ```no_run
-/// # let downloader = imgdl::Downloader::shared().unwrap();
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
+/// # fn main() {
+/// # let downloader = imgdl::Downloader::new().unwrap();
+/// # offline(&downloader);
 /// match downloader.get("https://example.org/picture.jpg") {
 ///     Ok(image) => println!("{image:?}"),
 ///     Err(error) if error.code() == imgdl::Code::INVALID_STATUS => println!("HTTP {}", error.http_status()),
 ///     Err(error) => println!("{}: {error}", error.name()),
 /// }
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Error {

@@ -37,6 +37,10 @@ impl Events {
     pub(crate) fn raw(self) -> sys::imgdl_event_mask {
         self.0
     }
+
+    pub(crate) fn contains(self, other: Events) -> bool {
+        self.0 & other.0 == other.0
+    }
 }
 
 impl BitOr for Events {
@@ -49,7 +53,18 @@ impl BitOr for Events {
 
 /// What happened to a download: in this order, [`Finished`](Event::Finished) exactly once and always last.
 ///
-/// What it lends is for the time of the callback: clone an image, a body or the token to keep it.
+/// What it lends is for the time of the callback: clone an image, a body or the token to keep it. What keeps the loan
+/// does not compile:
+///
+/// ```compile_fail
+/// use imgdl::{Event, Events, Request};
+/// let mut kept = None;
+/// let request = Request::new("https://example.org/picture.jpg").on_event(Events::PARTIAL, move |_, event| {
+///     if let Event::Partial(image) = event {
+///         kept = Some(image);
+///     }
+/// });
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
@@ -72,6 +87,20 @@ pub enum Event<'a> {
     Finished(Result<&'a Download, &'a Error>),
 }
 
+impl Event<'_> {
+    /// What has to be asked for to get it.
+    pub(crate) fn kind(&self) -> Events {
+        match self {
+            Event::Started => Events::STARTED,
+            Event::Response(_) => Events::RESPONSE,
+            Event::Header(_) => Events::HEADER,
+            Event::Progress { .. } => Events::PROGRESS,
+            Event::Partial(_) => Events::PARTIAL,
+            Event::Finished(_) => Events::NONE,
+        }
+    }
+}
+
 /// How a download succeeded.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -86,7 +115,8 @@ pub struct Download {
     pub content_type: String,
     /// Where the time went.
     pub metrics: Option<Metrics>,
-    /// The last response, of requests without a callback. With one, it comes in [`Event::Response`].
+    /// The last response, of requests without a callback, and of a [`Fetch`](crate::Fetch). With a callback it comes in
+    /// [`Event::Response`].
     pub response: Option<Response>,
 }
 

@@ -32,6 +32,14 @@ impl Executor {
         Executor(Place::Inline)
     }
 
+    /// This one, or another in place of the downloader's.
+    pub(crate) fn or(self, other: Executor) -> Executor {
+        match self.0 {
+            Place::Default => other,
+            place => Executor(place),
+        }
+    }
+
     /// What to put in a struct, and what keeps that valid while the library reads it.
     pub(crate) fn resolve(&self) -> Result<(*mut sys::imgdl_executor, Option<Arc<Pump>>)> {
         match &self.0 {
@@ -95,13 +103,15 @@ impl Drop for Pump {
 ///
 /// When it is dropped, callbacks that wait are not run any more; their closures are dropped.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use imgdl::{Downloader, PumpedExecutor, Request, Events};
 /// use std::os::unix::io::AsRawFd;
-/// # fn wait_until_readable(_: i32) {}
+/// # fn wait_until_readable(_: i32) { thread::yield_now() }
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let executor = PumpedExecutor::new()?;
 /// let downloader = Downloader::builder().executor(executor.executor()).build()?;
+/// # offline(&downloader);
 /// let request = Request::new("https://example.org/a.png").on_event(Events::NONE, |_, event| println!("{event:?}"));
 /// downloader.download(request)?;
 /// while downloader.current_count() > 0 {
@@ -110,6 +120,11 @@ impl Drop for Pump {
 /// }
 /// # Ok(())
 /// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn needs_sync<T: Sync>() {}
+/// needs_sync::<imgdl::PumpedExecutor>();
 /// ```
 pub struct PumpedExecutor {
     pump: Arc<Pump>,

@@ -7,6 +7,8 @@ use std::os::raw::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 thread_local! {
+    // Clippy of 1.63 takes the block for a constant item.
+    #[allow(clippy::declare_interior_mutable_const)]
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 

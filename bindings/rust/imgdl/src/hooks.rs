@@ -29,7 +29,8 @@ type Authenticate = Box<dyn Fn(&Response, Continuation<question::Challenge>) + S
 /// A function is called on a thread of the library that other downloads wait for, once for each transfer. It answers
 /// through its [`Continuation`], inside the call or later, on any thread.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use imgdl::{Downloader, Hooks};
 /// # fn sign(_: &str) -> String { String::new() }
 /// # fn decrypt(bytes: &[u8]) -> Option<Vec<u8>> { Some(bytes.to_vec()) }
@@ -48,6 +49,8 @@ type Authenticate = Box<dyn Fn(&Response, Continuation<question::Challenge>) + S
 ///     })
 ///     .build()?;
 /// let downloader = Downloader::builder().hooks(&hooks).build()?;
+/// # offline(&downloader);
+/// # downloader.get("https://example.org/picture.jpg")?;
 /// # Ok(())
 /// # }
 /// ```

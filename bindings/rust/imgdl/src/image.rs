@@ -15,8 +15,10 @@ use crate::parts::{Frames, Rows};
 
 /// A picture. Cloning it copies no pixel; it outlives the downloader or decoder that it came from.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// # fn main() -> Result<(), imgdl::Error> {
+/// # let _folder = Folder::with(&["picture.png"]);
 /// let image = imgdl::decode(&std::fs::read("picture.png").unwrap(), &imgdl::DecodeOptions::new())?;
 /// for row in image.rows() {
 ///     assert_eq!(row.len(), 4 * image.width() as usize);
@@ -57,7 +59,7 @@ impl Image {
     /// An image of pixels of yours, which are copied: what a [`Coder`](crate::Coder) gives. A row has `stride` bytes,
     /// at least `width` × [those of a pixel](PixelFormat::bytes_per_pixel).
     ///
-    /// ```no_run
+    /// ```
     /// use imgdl::{Image, PixelFormat};
     /// # fn main() -> Result<(), imgdl::Error> {
     /// let red = Image::from_pixels(2, 1, PixelFormat::Rgba8, &[255, 0, 0, 255, 255, 0, 0, 255], 8)?;
@@ -135,8 +137,10 @@ impl Image {
 
     /// The frames that were decoded, from the first on.
     ///
-    /// ```no_run
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
     /// # fn main() -> Result<(), imgdl::Error> {
+    /// # let _folder = Folder::with(&["animated.gif"]);
     /// let options = imgdl::DecodeOptions::new().all_frames();
     /// let image = imgdl::decode(&std::fs::read("animated.gif").unwrap(), &options)?;
     /// for frame in image.frames() {

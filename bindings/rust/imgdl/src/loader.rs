@@ -19,9 +19,10 @@ use crate::outgoing::Outgoing;
 /// share its transfers, and limits, timeouts, retries and validation hold for them, as for any other. A closure is a
 /// loader, too.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use imgdl::{Downloader, Outgoing, Transfer};
-/// # fn resource(_: &str) -> Option<Vec<u8>> { None }
+/// # fn resource(_: &str) -> Option<Vec<u8>> { Some(PNG.to_vec()) }
 /// # fn main() -> Result<(), imgdl::Error> {
 /// let downloader = Downloader::new()?;
 /// downloader.register_transport("app", |request: &Outgoing<'_>, mut transfer: Transfer| {
@@ -68,6 +69,13 @@ impl Cancelling {
 /// that the callback takes.
 ///
 /// When nobody wants it any more nothing needs to be reported; what is reported all the same is no error, and ignored.
+///
+/// It is not `Sync`, since one thread at a time reports:
+///
+/// ```compile_fail,E0277
+/// fn needs_sync<T: Sync>() {}
+/// needs_sync::<imgdl::Transfer>();
+/// ```
 pub struct Transfer {
     raw: NonNull<sys::imgdl_transfer>,
     cancelling: Arc<Cancelling>,

@@ -146,9 +146,11 @@ pub struct Placed {
 /// [salvage](crate::DecodeOptions::salvage), what could be had of a broken picture may be in there when an error is
 /// returned, and goes with it no more.
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use imgdl::{DecodeOptions, PixelFormat};
 /// # fn main() -> Result<(), imgdl::Error> {
+/// # let _folder = Folder::with(&["picture.jpg"]);
 /// let mut texture = vec![0; 512 * 512 * 4];
 /// let options = DecodeOptions::new().fit(512, 512).pixel_format(PixelFormat::Bgra8Premultiplied);
 /// let placed = imgdl::decode_into(&std::fs::read("picture.jpg").unwrap(), &options, &mut texture, 4 * 512)?;

@@ -46,7 +46,7 @@ impl Priority {
 
 /// A request, for [`Downloader::download`](crate::Downloader::download). Nothing is checked before that.
 ///
-/// ```no_run
+/// ```
 /// use std::time::Duration;
 /// use imgdl::{DecodeOptions, Events, Priority, Request};
 ///
@@ -228,8 +228,25 @@ impl Request {
     /// dropped, and so it is when `download` returns an error: exactly once.
     ///
     /// Without a callback the result waits in the token.
+    ///
+    /// It runs on another thread, and so what it captures has to be `Send`:
+    ///
+    /// ```compile_fail,E0277
+    /// use imgdl::{Events, Request};
+    /// let count = std::rc::Rc::new(0);
+    /// let request = Request::new("https://example.org/picture.jpg").on_event(Events::ALL, move |_, _| drop(count.clone()));
+    /// ```
     pub fn on_event(self, events: Events, callback: impl FnMut(&Token, Event<'_>) + Send + 'static) -> Request {
         Request { events, callback: Some(Box::new(callback)), ..self }
+    }
+
+    /// The request without its callback and what that asked for. One that has none runs where `place` says, unless it
+    /// names an executor.
+    pub(crate) fn take_callback(mut self, place: Executor) -> (Request, Option<Callback>, Events) {
+        let callback = self.callback.take();
+        let executor = if callback.is_none() { self.executor.or(place) } else { self.executor };
+        let events = self.events;
+        (Request { executor, events: Events::NONE, ..self }, callback, events)
     }
 
     fn with(self, flags: sys::imgdl_request_flags) -> Request {
@@ -335,6 +352,24 @@ pub(crate) fn arm(raw: &mut sys::imgdl_request, callback: Option<Callback>) -> A
         raw.user_data = Sink::into_user_data(callback, panics.clone());
     }
     panics
+}
+
+impl From<&str> for Request {
+    fn from(url: &str) -> Request {
+        Request::new(url)
+    }
+}
+
+impl From<String> for Request {
+    fn from(url: String) -> Request {
+        Request::new(url)
+    }
+}
+
+impl From<&String> for Request {
+    fn from(url: &String) -> Request {
+        Request::new(url.as_str())
+    }
 }
 
 impl fmt::Debug for Request {

@@ -16,13 +16,15 @@ use crate::request::Priority;
 use crate::sink::{End, Panics};
 
 /// An accepted download: to cancel it, wait for it, or ask how it ended. Dropping it does not cancel; the download goes
-/// on.
+/// on. What cancels when it is dropped, and can be awaited, is a [`Fetch`](crate::Fetch).
 ///
-/// ```no_run
+/// ```
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/offline.rs"));
 /// use std::time::Duration;
 /// # fn main() -> Result<(), imgdl::Error> {
-/// let downloader = imgdl::Downloader::shared()?;
-/// let token = downloader.download(imgdl::Request::new("https://example.org/picture.jpg"))?;
+/// let downloader = imgdl::Downloader::new()?;
+/// # offline(&downloader);
+/// let token = downloader.download("https://example.org/picture.jpg")?;
 /// match token.wait_timeout(Duration::from_secs(2)) {
 ///     Ok(download) => println!("{:?}", download.image),
 ///     Err(error) if error.code() == imgdl::Code::WAIT_TIMEOUT => token.cancel()?,
@@ -90,6 +92,20 @@ impl Token {
         self.read_result()
     }
 
+    /// Whether this thread may wait for it.
+    pub(crate) fn can_wait(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        match unsafe { sys::imgdl_token_wait(self.raw.as_ptr(), 0) } {
+            sys::IMGDL_ERROR_WAIT_TIMEOUT => Ok(()),
+            status => check(status),
+        }
+    }
+
+    /// The panic of its callback, if there was one.
+    pub(crate) fn panicked(&self) -> Result<()> {
+        self.panics.error()
+    }
+
     /// How it ended; None before that.
     pub fn result(&self) -> Option<Result<Download>> {
         match self.read_result() {
@@ -103,7 +119,7 @@ impl Token {
         let mut raw = unsafe { filled(sys::imgdl_result_init) };
         // SAFETY: a living handle, an initialised struct.
         check(unsafe { sys::imgdl_token_result(self.raw.as_ptr(), &mut raw) })?;
-        self.panics.error()?;
+        self.panicked()?;
         // SAFETY: "Everything in it is borrowed from the token": of which `self` is a reference.
         unsafe { End::of_result(&raw).outcome(raw.response.as_ref().map(|response| Response::copy(response))) }
     }

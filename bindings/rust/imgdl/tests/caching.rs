@@ -103,8 +103,10 @@ fn downloaders_share_a_cache_that_closes_with_the_last_of_them() {
         .open()
         .unwrap();
     let first = Downloader::builder().cache(&cache).cache_mode(CacheMode::Use).finish_nearly_done().build().unwrap();
-    let second = Downloader::builder().cache(&cache.clone()).build().unwrap();
+    let clone = cache.clone();
     drop(cache);
+    let second = Downloader::builder().cache(&clone).build().unwrap();
+    drop(clone);
     assert_eq!(outcome(&first, Request::new(&url)), CacheOutcome::Network);
     assert_eq!(outcome(&second, Request::new(&url)), CacheOutcome::Hit);
     first.close().unwrap();

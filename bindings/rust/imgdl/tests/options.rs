@@ -174,7 +174,6 @@ fn what_failed_for_good_fails_at_once() {
 #[test]
 fn the_scale_factor_is_told_or_in_the_name() {
     let origin = Origin::start();
-    fs::copy(pictures().join("opaque.png"), pictures().join("opaque@3x.png")).unwrap();
     let downloader = Downloader::new().unwrap();
     assert_eq!(downloader.get(&origin.url("/pictures/opaque@3x.png")).unwrap().scale_factor(), 3.0);
     let request = Request::new(origin.url("/pictures/opaque@3x.png")).scale_factor(1.5);

@@ -1,5 +1,7 @@
 //! Colours, pixel formats, memory of the caller's, limits, and what is shown early.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 mod support;
 
 use std::alloc::{alloc_zeroed, dealloc, Layout};

@@ -43,6 +43,16 @@ fn the_compiler_knows_what_may_cross_threads() {
     is_send::<Transfer>();
     is_send::<RegisteredCoder>();
     is_sync::<RegisteredCoder>();
+    is_send::<Fetch>();
+    is_sync::<Fetch>();
+    is_send::<ImageStream>();
+    is_sync::<ImageStream>();
+    is_send::<NextImage<'static>>();
+    is_send::<Map<std::vec::IntoIter<String>>>();
+    is_send::<Unordered<std::vec::IntoIter<String>>>();
+    is_send::<Cache>();
+    is_sync::<Cache>();
+    is_send::<CacheBuilder>();
     is_send::<Metrics>();
     is_sync::<Metrics>();
     is_send::<Stats>();

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::fs;
+use std::future::Future;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::io::AsRawFd;
@@ -13,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, Once};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant, SystemTime};
 
 use imgdl::{Code, Download, Downloader, Error, Event, Image, PumpedExecutor, Request, Token};
 
@@ -32,20 +34,33 @@ fn program(variable: &str, name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is missing: run make, or set {variable}"))
 }
 
-/// A folder with the test pictures, and a few files that are none.
+/// A folder with the test pictures, and a few files that are none. They are drawn once for all test programs, at the
+/// same time too: the folder gets its name when it is complete.
 pub fn pictures() -> PathBuf {
-    static WRITTEN: Once = Once::new();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
-    WRITTEN.call_once(|| {
-        fs::create_dir_all(&folder).unwrap();
-        let status = Command::new(program("IMGDL_PICTURES", "imgdl-pictures"))
-            .arg(&folder)
-            .stdout(Stdio::null())
-            .status()
-            .unwrap();
-        assert!(status.success());
-        fs::write(folder.join("page.html"), "<!DOCTYPE html><title>Not a picture</title>").unwrap();
-    });
+    static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut known = FOLDER.lock().unwrap();
+    known.get_or_insert_with(|| draw(&program("IMGDL_PICTURES", "imgdl-pictures"))).clone()
+}
+
+fn draw(program: &Path) -> PathBuf {
+    let metadata = fs::metadata(program).unwrap();
+    let age = metadata.modified().unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_nanos();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    // Another program may draw others.
+    let folder = target.join(format!("pictures-{age}-{}", metadata.len()));
+    if folder.exists() {
+        return folder;
+    }
+    let mine = target.join(format!("drawing-{}", std::process::id()));
+    fs::create_dir_all(&mine).unwrap();
+    let status = Command::new(program).arg(&mine).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success());
+    fs::write(mine.join("page.html"), "<!DOCTYPE html><title>Not a picture</title>").unwrap();
+    fs::copy(mine.join("opaque.png"), mine.join("opaque@3x.png")).unwrap();
+    if let Err(error) = fs::rename(&mine, &folder) {
+        assert!(folder.exists(), "{error}");
+        fs::remove_dir_all(&mine).unwrap();
+    }
     folder
 }
 
@@ -391,4 +406,53 @@ pub fn sets_at_the_end(sender: Sender<Seen>) -> (impl FnMut(&Token, Event<'_>) +
         }
     };
     (callback, flag)
+}
+
+/// A waker's other end: counts how often it is woken.
+#[derive(Default)]
+pub struct Alarm {
+    count: Mutex<usize>,
+    rings: Condvar,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Alarm>) {
+        *self.count.lock().unwrap() += 1;
+        self.rings.notify_all();
+    }
+}
+
+impl Alarm {
+    pub fn new() -> Arc<Alarm> {
+        Arc::default()
+    }
+
+    pub fn count(&self) -> usize {
+        *self.count.lock().unwrap()
+    }
+
+    /// Until it has been woken more often than that.
+    pub fn wait_beyond(&self, count: usize) -> usize {
+        let now = self.count.lock().unwrap();
+        let (now, timeout) = self.rings.wait_timeout_while(now, PATIENCE, |now| *now <= count).unwrap();
+        assert!(!timeout.timed_out(), "nothing wakes it");
+        *now
+    }
+}
+
+/// Polls once.
+pub fn poll_once<F: Future + Unpin>(future: &mut F, alarm: &Arc<Alarm>) -> Poll<F::Output> {
+    let waker = Waker::from(alarm.clone());
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
+/// The smallest runtime: polls only when woken.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let (alarm, mut future, mut seen) = (Alarm::new(), Box::pin(future), 0);
+    loop {
+        match poll_once(&mut future, &alarm) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => seen = alarm.wait_beyond(seen),
+        }
+    }
 }

@@ -1,0 +1,242 @@
+/* Mixed work with faults, 500 requests a second, for as long as one wants: the books balance, and nothing grows.
+ *
+ * --seconds S (default 3) and --rate R; from 60 seconds on memory, threads and descriptors have to be flat after the first
+ * tenth. `make soak` lets it run for an hour. */
+#define SUITE "soak"
+#include "support.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum {
+    TENTHS = 10,
+    MOST_OUTSTANDING = 4000,
+    RECENT = 256,             /* tokens, of which some are cancelled */
+    FLAT_FROM_SECONDS = 60,   /* below that a tenth says little */
+    ALLOWED_THREADS = 2,      /* workers of name look-ups come and go */
+    ALLOWED_DESCRIPTORS = 16, /* so do idle connections */
+};
+
+static atomic_uint accepted, terminals, destroyed, outstanding, unexpected;
+static atomic_uint by_code[8000];
+
+struct sample {
+    double resident, allocated; /* MiB */
+    unsigned threads, descriptors;
+};
+
+static uint64_t random_state = 1;
+
+static uint32_t next_random(uint32_t below)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 33) % below;
+}
+
+static void on_soak_event(const imgdl_event *event, void *user_data)
+{
+    (void)user_data;
+    if (event->kind != IMGDL_EVENT_TERMINAL)
+        return;
+    terminals++;
+    if (event->code < 0 || (size_t)event->code >= sizeof by_code / sizeof *by_code)
+        unexpected++;
+    else
+        by_code[event->code]++;
+}
+
+static void on_soak_destroyed(void *user_data)
+{
+    (void)user_data;
+    destroyed++;
+    outstanding--;
+}
+
+/* ---- What is asked for */
+
+static const char *draw_url(char url[512])
+{
+    static const char *const pictures[] = {
+        "tiny.png", "tiny.jpg", "tiny.webp", "truecolour.png", "adam7.png", "baseline.jpg", "progressive.jpg",
+        "lossy.webp", "lossless.webp", "turned.jpg",
+    };
+    static const char *const faults[] = {
+        "status=404", "status=503", "short_by=100", "reset_after=150", "close_after=150", "length=lie", "length=none",
+        "chunked=1&chunk=200", "cut_chunked=1", "gzip=1", "empty=1", "keepalive=0", "delay_ms=300", "rate=20000",
+        "stall_after=100", "first_byte=never", "headers=70", "type=text/html", "chunk=700&pause_ms=5", "range=ignore&etag=v1",
+        "close_after=180&etag=v2", "header=Cache-Control:max-age=2", "gzip_bomb=80000000",
+    };
+    static const char *const others[] = {
+        "/garbage", "/redirect-loop", "/redirect/3?to=/pictures/tiny.png", "/redirect?to=/pictures/lossy.webp",
+        "/redirect?to=http://127.0.0.1:1/", "/status/500", "/pictures/page.html", "/pictures/noise.jpg",
+        "/auth/basic?user=u&password=p",
+    };
+    const char *picture = pictures[next_random(sizeof pictures / sizeof *pictures)];
+    uint32_t dice = next_random(100), number = next_random(100000);
+    char text[256];
+    if (dice < 15) /* one that many ask for */
+        snprintf(text, sizeof text, "/pictures/%s?n=hot&delay_ms=20", picture);
+    else if (dice < 40) /* one that the cache has, sooner or later */
+        snprintf(text, sizeof text, "/pictures/%s?n=%u&header=Cache-Control:max-age=60", picture, number % 500);
+    else if (dice < 75)
+        snprintf(text, sizeof text, "/pictures/%s?n=%u", picture, number);
+    else if (dice < 92)
+        snprintf(text, sizeof text, "/pictures/%s?n=%u&%s", picture, number, faults[next_random(sizeof faults / sizeof *faults)]);
+    else if (dice < 95)
+        snprintf(text, sizeof text, "/flaky?id=%u&fail=2&status=503&picture=%s", number, picture);
+    else
+        snprintf(text, sizeof text, "%s", others[next_random(sizeof others / sizeof *others)]);
+    static const char *base;
+    if (!base)
+        base = at_origin("%s", "");
+    snprintf(url, 512, "%s%s", base, text);
+    return url;
+}
+
+static void draw_options(imgdl_decode_options *options)
+{
+    imgdl_decode_options_init(options, sizeof *options);
+    options->pixel_format = 1 + next_random(4);
+    options->target_width = next_random(2) ? 0 : 20 + next_random(100);
+}
+
+static imgdl_token *submit(imgdl_downloader *downloader)
+{
+    char url[512];
+    imgdl_decode_options options;
+    draw_options(&options);
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = draw_url(url);
+    request.event_mask = next_random(3) ? IMGDL_EVENT_TERMINAL : IMGDL_EVENT_ALL;
+    request.partial_interval_ms = 1;
+    request.flags = next_random(4) ? 0 : IMGDL_REQUEST_BODY;
+    request.priority = (imgdl_priority)next_random(3) - 1;
+    request.decode = next_random(3) ? NULL : &options;
+    request.idle_timeout_ms = 1000;
+    request.total_timeout_ms = 5000;
+    request.max_body_bytes = 8 << 20;
+    request.retry_count = next_random(3);
+    request.retry_base_ms = 20;
+    request.cache_mode = next_random(4) ? IMGDL_CACHE_DEFAULT : IMGDL_CACHE_RELOAD;
+    request.callback = on_soak_event;
+    request.destructor = on_soak_destroyed;
+    imgdl_token *token = NULL;
+    outstanding++;
+    REQUIRE_OK(imgdl_download(downloader, &request, &token));
+    accepted++;
+    return token;
+}
+
+/* A life of a downloader beside the one that stays, with a download that may or may not be over when it ends. */
+static void live_shortly(imgdl_cache *cache)
+{
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    imgdl_token_release(submit(downloader));
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* ---- What is held */
+
+static struct sample sample_now(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    REQUIRE(file && fscanf(file, "%*s %ld", &pages) == 1);
+    fclose(file);
+    struct mallinfo2 heap = mallinfo2();
+    return (struct sample){
+        (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20), (double)(heap.uordblks + heap.hblkhd) / (1 << 20),
+        count_in_proc("task"), count_in_proc("fd")};
+}
+
+/* The least of a tenth for memory (what is in work comes on top), the most for the others. */
+static void add(struct sample *tenth, struct sample now, int is_first)
+{
+    tenth->resident = is_first || now.resident < tenth->resident ? now.resident : tenth->resident;
+    tenth->allocated = is_first || now.allocated < tenth->allocated ? now.allocated : tenth->allocated;
+    tenth->threads = now.threads > tenth->threads ? now.threads : tenth->threads;
+    tenth->descriptors = now.descriptors > tenth->descriptors ? now.descriptors : tenth->descriptors;
+}
+
+/* A leak of a few bytes for each request would be megabytes by then. */
+static void check_flat(const struct sample *tenths)
+{
+    const struct sample *early = &tenths[1], *late = &tenths[TENTHS - 1];
+    if (late->allocated > early->allocated * 1.10 + 2)
+        FAIL("%.1f MiB are allocated in the end, %.1f in the second tenth", late->allocated, early->allocated);
+    if (late->resident > early->resident * 1.10 + 6)
+        FAIL("%.1f MiB are resident in the end, %.1f in the second tenth", late->resident, early->resident);
+    if (late->threads > early->threads + ALLOWED_THREADS)
+        FAIL("%u threads in the end, %u in the second tenth", late->threads, early->threads);
+    if (late->descriptors > early->descriptors + ALLOWED_DESCRIPTORS)
+        FAIL("%u descriptors in the end, %u in the second tenth", late->descriptors, early->descriptors);
+}
+
+TEST_WITHIN(7200, "mixed work with faults, all of it told once, and nothing grows")
+{
+    int seconds = atoi(harness_argument("seconds", "3")), rate = atoi(harness_argument("rate", "500"));
+    REQUIRE(seconds > 0 && seconds <= 7000 && rate > 0 && rate <= 10000);
+    char *folder = new_folder();
+    imgdl_cache_config settings;
+    imgdl_cache_config_init(&settings, sizeof settings);
+    settings.directory = folder;
+    settings.max_bytes = 8 << 20;
+    settings.max_memory_bytes = 2 << 20;
+    imgdl_cache *cache;
+    REQUIRE_OK(imgdl_cache_open(&settings, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    REQUIRE_OK(imgdl_downloader_set_max_concurrent(downloader, 256));
+    imgdl_token *recent[RECENT] = {NULL};
+    struct sample tenths[TENTHS] = {{0}};
+    int sampled[TENTHS] = {0};
+    double start = seconds_now();
+    long submitted = 0, passed_over = 0, total = (long)seconds * rate;
+    for (int second = 0; submitted + passed_over < total;) {
+        double now = seconds_now() - start;
+        /* Whatever is due; a machine that cannot keep up is not drowned. */
+        while (submitted + passed_over < total && (double)(submitted + passed_over) < now * rate) {
+            if (atomic_load(&outstanding) >= MOST_OUTSTANDING) {
+                passed_over++;
+                continue;
+            }
+            imgdl_token **slot = &recent[next_random(RECENT)];
+            if (next_random(6) == 0)
+                imgdl_token_cancel(recent[next_random(RECENT)]);
+            imgdl_token_release(*slot);
+            *slot = submit(downloader);
+            submitted++;
+        }
+        if (now >= second + 1) {
+            second++;
+            free(ask_origin("/_reset"));
+            live_shortly(cache);
+            int tenth = second * TENTHS / seconds < TENTHS ? second * TENTHS / seconds : TENTHS - 1;
+            struct sample sample = sample_now();
+            add(&tenths[tenth], sample, !sampled[tenth]++);
+            if (seconds >= FLAT_FROM_SECONDS && second % (seconds / TENTHS) == 0)
+                printf("  %5d s  %8ld requests  %6.1f MiB resident  %6.1f MiB allocated  %u threads  %u descriptors\n", second,
+                       submitted, sample.resident, sample.allocated, sample.threads, sample.descriptors), fflush(stdout);
+        }
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    }
+    for (unsigned i = 0; i < RECENT; i++)
+        imgdl_token_release(recent[i]);
+    CHECK_CODE(imgdl_downloader_wait_idle(downloader, 60000), IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    free(folder);
+    CHECK_NUMBER(terminals, accepted);
+    CHECK_NUMBER(destroyed, accepted);
+    CHECK_NUMBER(unexpected, 0);
+    CHECK(by_code[IMGDL_OK] > 0 && by_code[IMGDL_ERROR_CANCELLED] > 0 && by_code[IMGDL_ERROR_IDLE_TIMEOUT] > 0);
+    if (passed_over * 10 > total)
+        FAIL("%ld of %ld requests were passed over: it does not keep up", passed_over, total);
+    if (seconds >= FLAT_FROM_SECONDS) {
+        for (int code = 0; code < (int)(sizeof by_code / sizeof *by_code); code++)
+            if (by_code[code])
+                printf("  %8u  %s\n", by_code[code], imgdl_error_name(code));
+        check_flat(tenths);
+    }
+}

@@ -1,0 +1,12 @@
+#include <assert.h>
+#include <imgdl.h>
+#include <stddef.h>
+
+int main(void)
+{
+    imgdl_downloader *downloader = NULL;
+    EXAMPLE
+    assert(downloader);
+    assert(imgdl_downloader_destroy(downloader) == IMGDL_OK);
+    return 0;
+}

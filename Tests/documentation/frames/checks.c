@@ -1,0 +1,9 @@
+#include <assert.h>
+#include <imgdl.h>
+#include <stddef.h>
+
+int main(void)
+{
+    EXAMPLE
+    return 0;
+}

@@ -1,0 +1,14 @@
+#include <assert.h>
+#include <imgdl.h>
+#include <stddef.h>
+
+int main(void)
+{
+    imgdl_downloader *downloader = NULL;
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    EXAMPLE
+    assert(downloader);
+    assert(imgdl_downloader_destroy(downloader) == IMGDL_OK);
+    return 0;
+}

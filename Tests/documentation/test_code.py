@@ -1,0 +1,195 @@
+"""Every block of code in the documentation compiles or runs, as README.md beside this file says."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import blocks
+import rust_crate
+from blocks import Block, BlockError
+from world import BUILD, ROOT, World, agrees, tool
+
+sys.path.insert(0, str(ROOT / "packaging/docs"))
+import c_header  # noqa: E402
+
+FRAMES = Path(__file__).resolve().parent / "frames"
+PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+# Where the programs in the comments of the header go, in order.
+HEADER_FRAMES = ["draws", "configured"]
+
+COMPILERS = {
+    "c": ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"],
+    "cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"],
+}
+
+# From 3.12 on Python warns of every fork beside threads, which an example is about.
+WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+
+
+def header_blocks() -> list[Block]:
+    header = c_header.read(ROOT / "include/imgdl.h")
+    prose = [header.introduction, *(text for section in header.sections for text in section.prose)]
+    programs = [program for text in prose for program in c_header.code_blocks(text)]
+    return [Block("include/imgdl.h", number, "c", program, frame)
+            for number, (program, frame) in enumerate(zip(programs, HEADER_FRAMES, strict=True), 1)]
+
+
+class CodeTests(unittest.TestCase):
+    """Its tests are made below, one for each block."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.world = World()
+        cls.addClassCleanup(cls.world.end)
+        examples = [(block, cls.world.local(blocks.framed(block, FRAMES), cls.world.folder / "rust"))
+                    for block in BLOCKS if block.language == "rust"]
+        (cls.world.folder / "rust").mkdir()
+        cls.rust, cls.rust_said = rust_crate.build(examples)
+
+    def look_at(self, block: Block) -> None:
+        home = self.world.folder / "rust" if block.language == "rust" else self.world.home(block.name)
+        self.has_run = False
+        getattr(self, f"look_at_{block.language}")(block, home)
+        if block.prints is not None:
+            self.assertTrue(self.has_run, f"{block.place} is not run: what it prints is not known")
+
+    def look_at_c(self, block: Block, home: Path) -> None:
+        text = self.world.local(blocks.framed(block, FRAMES), home)
+        source = home / f"example.{block.language}"
+        source.write_text(text, "utf-8")
+        is_program = re.search(r"^(?:int|auto) main\(", text, re.M) is not None
+        linked = ["-o", home / "example", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+        how = linked if is_program else ["-c", "-o", home / "example.o"]
+        status, said = tool(*COMPILERS[block.language], "-I", ROOT / "include", source, *how, folder=home)
+        self.assertEqual(status, 0, f"{block.place} does not compile:\n{said}")
+        if is_program and not block.is_compiled_only:
+            self.run_program(block, [home / "example"], home)
+
+    look_at_cpp = look_at_c
+
+    def look_at_python(self, block: Block, home: Path) -> None:
+        text = self.world.local(blocks.framed(block, FRAMES), home)
+        (home / "example.py").write_text(text, "utf-8")
+        compile(text, block.place, "exec")
+        if not block.is_compiled_only:
+            self.run_program(block, [sys.executable, *WARNINGS, "example.py"], home)
+
+    def look_at_rust(self, block: Block, home: Path) -> None:
+        self.assertIsNotNone(self.rust, f"the examples in Rust do not compile:\n{self.rust_said}")
+        if not block.is_compiled_only:
+            self.run_program(block, [self.rust, block.name], home)
+
+    def look_at_sh(self, block: Block, home: Path) -> None:
+        text = block.text
+        if block.language == "console":
+            text = "".join(line[2:] for line in text.splitlines(keepends=True) if line.startswith("$ "))
+        script = home / "script"
+        script.write_text(self.world.local(text, home), "utf-8")
+        status, said = tool("sh", "-n", script)
+        self.assertEqual(status, 0, f"{block.place}: {said}")
+        for target in re.findall(r"(?:^|&& |sudo )make((?: [a-z][\w-]*| [A-Z]+=\S+)*)", text, re.M):
+            for name in re.findall(r" ([a-z][\w-]*)", target):
+                self.assertIn(name, TARGETS, f"{block.place}: make {name}: there is no such target")
+        if block.is_run and block.language == "sh":
+            self.run_program(block, ["sh", "-e", script], home)
+        elif block.is_run:
+            self.run_console(block, home)
+
+    look_at_console = look_at_sh
+
+    def run_program(self, block: Block, command: list[str | Path], home: Path) -> None:
+        self.has_run = True
+        done = self.world.run(command, home)
+        said = f"{block.place}: status {done.returncode}\n{done.stdout}{done.stderr}"
+        self.assertEqual((done.returncode, done.stderr), (0, ""), said)
+        if block.prints is not None:
+            given = self.world.remote(done.stdout, home)
+            self.assertTrue(agrees(block.prints, given), f"{block.place} prints:\n{given}\nand not\n{block.prints}")
+
+    def run_console(self, block: Block, home: Path) -> None:
+        for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
+            command, _, expected = part.partition("\n")
+            done = self.world.run(["sh", "-c", self.world.local(command, home)], home)
+            given = self.world.remote(done.stdout + done.stderr, home)
+            self.assertTrue(agrees(expected, given), f"{block.place}: {command}\nprints:\n{given}\nand not\n{expected}")
+
+
+    def test_threads_page_tells_who_is_called_where(self) -> None:
+        home = self.world.home("threads")
+        source = Path(__file__).resolve().parent / "threads.c"
+        linked = ["-o", home / "threads", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+        status, said = tool(*COMPILERS["c"], "-I", ROOT / "include", source, *linked, folder=home)
+        self.assertEqual(status, 0, said)
+        done = self.world.run([home / "threads", f"{self.world.address}picture.jpg"], home)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        page = (ROOT / "docs/threads.md").read_text("utf-8")
+        rows = {row.split("`")[1]: row for row in page.split("\n") if row.startswith("| `")}
+        told = {tuple(line.split(": ")) for line in done.stdout.splitlines()}
+        self.assertGreaterEqual(len({thread for _, thread in told}), 4)
+        for what, thread in sorted(told):
+            with self.subTest(what):
+                self.assertIn(what, rows[thread])
+
+
+class BlockTests(unittest.TestCase):
+    """What would otherwise pass without a look is refused."""
+
+    def test_pages_have_only_blocks_that_are_looked_at(self) -> None:
+        self.assertEqual(PROBLEMS, [])
+
+    def test_block_without_language(self) -> None:
+        with self.assertRaisesRegex(BlockError, "page:1: `` is none of"):
+            blocks.read("```\nx\n```\n", "page")
+
+    def test_block_in_a_language_nobody_compiles(self) -> None:
+        with self.assertRaisesRegex(BlockError, "`java` is none of"):
+            blocks.read("```java\nx\n```\n", "page")
+
+    def test_indented_code(self) -> None:
+        with self.assertRaisesRegex(BlockError, "page:3: code without a language"):
+            blocks.read("Text.\n\n    make run\n", "page")
+
+    def test_block_without_end(self) -> None:
+        with self.assertRaisesRegex(BlockError, "has no end"):
+            blocks.read("```c\nint x;\n", "page")
+
+    def test_comment_that_means_nothing(self) -> None:
+        with self.assertRaisesRegex(BlockError, "`runs` means nothing for c"):
+            blocks.read("<!-- code: runs -->\n```c\n```\n", "page")
+
+    def test_comment_without_block(self) -> None:
+        with self.assertRaisesRegex(BlockError, "no block follows"):
+            blocks.read("<!-- code: compiled -->\nText.\n", "page")
+
+    def test_frame_that_is_not_there(self) -> None:
+        (block,) = blocks.read("<!-- code: inside nothing -->\n```c\n```\n", "page")
+        with self.assertRaisesRegex(BlockError, "there is no nothing.c"):
+            blocks.framed(block, FRAMES)
+
+    def test_output_is_compared(self) -> None:
+        self.assertTrue(agrees("900 × 600 …\n", "900 × 600 png\n"))
+        self.assertFalse(agrees("900 × 600\n", "900 × 601\n"))
+
+
+def _targets() -> set[str]:
+    text = (ROOT / "Makefile").read_text("utf-8")
+    return set(re.findall(r"^([a-z][\w-]*)(?=[\w .-]*:(?!=))", text, re.M)) | set(
+        name for line in re.findall(r"^\.PHONY: (.*)$", text, re.M) for name in line.split())
+
+
+TARGETS = _targets()
+BLOCKS: list[Block] = header_blocks()
+PROBLEMS: list[str] = []
+for page in PAGES:
+    try:
+        BLOCKS += blocks.read((ROOT / page).read_text("utf-8"), page)
+    except BlockError as problem:
+        PROBLEMS.append(str(problem))
+for each in [block for block in BLOCKS if block.language != "text"]:
+    setattr(CodeTests, f"test_{each.name}", lambda self, block=each: self.look_at(block))
+
+if __name__ == "__main__":
+    unittest.main()

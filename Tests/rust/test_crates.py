@@ -1,0 +1,231 @@
+"""The Rust crates as others meet them: lints, documentation, what is packaged, and programs of their own that are built
+against an installed copy of the library.
+"""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CRATES = os.path.join(ROOT, "bindings/rust")
+BUILT = os.path.join(ROOT, "build/lib")
+with open(os.path.join(ROOT, "include/imgdl.h"), encoding="utf-8") as header:
+    VERSION = re.search(r'IMGDL_VERSION_STRING "(.*)"', header.read())[1]
+
+# What would lead to another library than the one that a test means.
+FOREIGN = ("IMGDL_LIB_DIR", "PKG_CONFIG", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "LD_LIBRARY_PATH", "LIBRARY_PATH", "RUSTFLAGS")
+
+MANIFEST = """
+[package]
+name = "consumer"
+version = "0.1.0"
+edition = "2021"
+
+[dependencies]
+imgdl = {{ path = "{crates}/imgdl" }}
+
+[workspace]
+"""
+
+MAIN = """
+use std::future::Future;
+use std::sync::mpsc::{sync_channel, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+
+struct Rings(Mutex<SyncSender<()>>);
+
+impl Wake for Rings {
+    fn wake(self: Arc<Rings>) {
+        let _ = self.0.lock().unwrap().try_send(());
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let gif = "data:image/gif;base64,R0lGODdhAgABAIAAAP8AAAAA/ywAAAAAAgABAAACAkQKADs=";
+    let downloader = imgdl::Downloader::builder().allow_data_urls().build()?;
+    let (sender, receiver) = sync_channel(1);
+    let waker = Waker::from(Arc::new(Rings(Mutex::new(sender))));
+    let mut fetch = Box::pin(downloader.fetch(gif));
+    let download = loop {
+        match fetch.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => break result?,
+            Poll::Pending => receiver.recv()?,
+        }
+    };
+    let image = download.image.ok_or("no image")?;
+    let streamed = downloader.stream(gif).last().ok_or("no image")??;
+    let mapped = downloader.map([gif, gif]).filter(Result::is_ok).count();
+    println!("{} {}x{} {} {mapped}", imgdl::version(), image.width(), image.height(), streamed.is_complete());
+    Ok(())
+}
+"""
+SAID = f"{VERSION} 2x1 true 2\n"
+
+# As imgdl-sys/README.md shows it.
+with open(os.path.join(CRATES, "imgdl-sys/README.md"), encoding="utf-8") as readme:
+    RPATH = re.search(r"```rust\n(.*?)```", readme.read(), re.S)[1]
+
+
+def environment(**changes):
+    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    return dict(kept, CARGO_TERM_COLOR="never", **changes)
+
+
+def run(*command, folder=CRATES, **changes):
+    return subprocess.run(
+        command, cwd=folder, env=environment(**changes), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+class Sources(unittest.TestCase):
+    """Nothing to complain of, with every target."""
+
+    def passes(self, *command, folder=CRATES, **changes):
+        result = run(*command, folder=folder, **changes)
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_clippy(self):
+        for folder in (CRATES, os.path.join(ROOT, "examples/rust")):
+            self.passes("cargo", "clippy", "--offline", "--all-targets", "--", "-D", "warnings", folder=folder,
+                        IMGDL_LIB_DIR=BUILT, CARGO_TARGET_DIR=os.path.join(ROOT, "build/rust-ecosystem"))
+
+    def test_format(self):
+        self.passes("cargo", "fmt", "--check")
+
+    def test_documentation(self):
+        self.passes("cargo", "doc", "--offline", "--no-deps", RUSTDOCFLAGS="-D warnings", IMGDL_LIB_DIR=BUILT,
+                    CARGO_TARGET_DIR=os.path.join(ROOT, "build/rust-ecosystem"))
+
+
+class Programs(unittest.TestCase):
+    """A program somewhere else, with the crates as they are packaged and the library as it is installed."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="imgdl-rust-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.prefix = os.path.join(cls.folder, "prefix")
+        result = run("make", "-s", "install", f"PREFIX={cls.prefix}", folder=ROOT)
+        assert result.returncode == 0, result.stdout
+        cls.lib = os.path.join(cls.prefix, "lib")
+        cls.pkg_config = os.path.join(cls.lib, "pkgconfig")
+        cls.crates = os.path.join(cls.folder, "crates")
+        cls.packaged = {}
+        for name in ("imgdl-sys", "imgdl"):
+            listed = run("cargo", "package", "--list", "--allow-dirty", "--offline", "--quiet", folder=os.path.join(CRATES, name))
+            assert listed.returncode == 0, listed.stdout
+            cls.packaged[name] = set(listed.stdout.split())
+            for path in cls.packaged[name]:
+                source = os.path.join(CRATES, name, path)
+                if os.path.exists(source):
+                    target = os.path.join(cls.crates, name, path)
+                    os.makedirs(os.path.dirname(target), exist_ok=True)
+                    shutil.copyfile(source, target)
+
+    def program(self, crates=None, build=None):
+        """A folder with a program in it."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        write(f"{folder}/Cargo.toml", MANIFEST.format(crates=crates or self.crates))
+        write(f"{folder}/src/main.rs", MAIN)
+        if build:
+            write(f"{folder}/build.rs", build)
+        return folder
+
+    def build(self, folder, **changes):
+        return run("cargo", "build", "--offline", "--quiet", folder=folder, CARGO_TARGET_DIR=f"{folder}/target", **changes)
+
+    def says(self, folder, **changes):
+        result = run(f"{folder}/target/debug/consumer", **changes)
+        self.assertEqual((result.returncode, result.stdout), (0, SAID))
+
+    def paths(self, folder):
+        """Those that are built into the program."""
+        dynamic = run("readelf", "-dW", f"{folder}/target/debug/consumer").stdout
+        return re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.*)\]", dynamic)
+
+    def fails(self, folder, *parts, **changes):
+        result = self.build(folder, **changes)
+        self.assertNotEqual(result.returncode, 0)
+        for part in parts:
+            self.assertIn(part, result.stdout)
+
+    def test_packages_have_what_they_need(self):
+        for name, files in self.packaged.items():
+            needed = {"Cargo.toml", "README.md", "LICENSE", "build.rs", "src/lib.rs"}
+            self.assertLessEqual(needed, files, name)
+            strays = {path for path in files if path.split("/")[0] not in (
+                ".cargo_vcs_info.json", "Cargo.toml", "Cargo.toml.orig", "Cargo.lock", "README.md", "LICENSE", "build.rs",
+                "doc", "examples", "src", "tests")}
+            self.assertEqual(strays, set(), name)
+            for path in files & {"README.md", "LICENSE"}:
+                self.assertTrue(os.path.getsize(os.path.join(self.crates, name, path)) > 100)
+        # The other one depends on this, which is in no registry.
+        result = run("cargo", "package", "--offline", "--allow-dirty", "-p", "imgdl-sys", PKG_CONFIG_PATH=self.pkg_config,
+                     CARGO_TARGET_DIR=os.path.join(self.folder, "package"))
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_by_pkg_config(self):
+        folder = self.program()
+        result = self.build(folder, PKG_CONFIG_PATH=self.pkg_config)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(self.paths(folder), [])
+        self.says(folder, LD_LIBRARY_PATH=self.lib)
+
+    def test_with_a_path_in_the_program(self):
+        folder = self.program(build=RPATH)
+        result = self.build(folder, PKG_CONFIG_PATH=self.pkg_config)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(self.paths(folder), [self.lib])
+        self.says(folder)
+
+    def test_by_name_without_pkg_config(self):
+        named = os.path.join(self.folder, "a name with spaces")
+        shutil.copytree(self.lib, named, symlinks=True)
+        folder = self.program(build=RPATH)
+        result = self.build(folder, IMGDL_LIB_DIR=named, PKG_CONFIG="/nonexistent/pkg-config", PKG_CONFIG_PATH=self.pkg_config)
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertEqual(self.paths(folder), [named])
+        self.says(folder)
+
+    def test_in_the_repository_an_installed_copy_that_is_named_goes_first(self):
+        folder = self.program(crates=CRATES, build=RPATH)
+        for changes, lib in (({"PKG_CONFIG_PATH": self.pkg_config}, self.lib), ({}, BUILT),
+                             ({"PKG_CONFIG_PATH": self.folder}, BUILT), ({"IMGDL_LIB_DIR": self.lib}, self.lib)):
+            result = self.build(folder, **changes)
+            self.assertEqual((result.returncode, result.stdout), (0, ""))
+            self.assertEqual(self.paths(folder), [lib])
+            self.says(folder)
+
+    def test_what_is_not_found_is_said(self):
+        folder = self.program()
+        nowhere = os.path.join(self.folder, "nowhere")
+        advice = ("libimgdl.so was not found", "PKG_CONFIG_PATH", "IMGDL_LIB_DIR")
+        self.fails(folder, *advice, PKG_CONFIG_LIBDIR=nowhere)
+        self.fails(folder, *advice, "/nonexistent/pkg-config does not run", PKG_CONFIG="/nonexistent/pkg-config")
+        self.fails(folder, f'IMGDL_LIB_DIR is "{nowhere}", and there is no libimgdl.so in it', IMGDL_LIB_DIR=nowhere)
+        self.fails(folder, "not an absolute path", IMGDL_LIB_DIR="prefix/lib")
+        with open(f"{self.pkg_config}/imgdl.pc", encoding="utf-8") as file:
+            text = file.read()
+        for version in ("1.0.9", "2.0.0"):
+            write(f"{nowhere}-{version}/imgdl.pc", re.sub(r"(?m)^Version: .*", f"Version: {version}", text))
+            self.fails(folder, *advice, version, PKG_CONFIG_LIBDIR=f"{nowhere}-{version}")
+        write(f"{nowhere}-moved/imgdl.pc", text.replace(self.lib, nowhere))
+        self.fails(folder, *advice, nowhere, PKG_CONFIG_LIBDIR=f"{nowhere}-moved")
+
+    def test_documentation_is_made_without_the_library(self):
+        folder = self.program()
+        result = run("cargo", "doc", "--offline", "--quiet", folder=folder, CARGO_TARGET_DIR=f"{folder}/target", DOCS_RS="1",
+                     PKG_CONFIG_LIBDIR=os.path.join(self.folder, "nowhere"))
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
