@@ -1,8 +1,8 @@
-/* What our own engine costs, beside what is allowed (docs/performance.md): the processor's time and memory of requests that wait,
- * are cancelled, are answered and join; how late a terminal comes; how soon the first request is out.
+/* What our own engine costs, beside what is allowed (docs/performance.md): the processor's time and memory of requests
+ * that wait, are cancelled, are answered and join; how late a terminal comes; how soon the first request is out.
  *
- *   engine             the table, medians of five processes for each row
- *   engine ROW NUMBER…   one of them */
+ *   engine table FIRST-REQUEST LIBRARY   medians of several processes for each row
+ *   engine ROW NUMBER…                   one of them, as bench/engine.h says */
 #include "engine.h"
 #include "measure.h"
 

@@ -1,5 +1,5 @@
-/* From dlopen() to the first request on the wire, over http: prints milliseconds, until the server has read the request. Not linked with
- * the library, nor with what that is linked with.
+/* From dlopen() to the first request on the wire, over http: prints milliseconds, until the server has read the request.
+ * Not linked with the library, nor with what that is linked with.
  *
  *   first-request LIBRARY */
 #include "measure.h"

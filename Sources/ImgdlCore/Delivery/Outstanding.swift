@@ -76,7 +76,9 @@ package final class Outstanding: @unchecked Sendable {
         }
     }
 
-    package func result(of subscription: Subscription) -> DownloadResult? { lock.withLock { subscription.conclusion?.result } }
+    package func result(of subscription: Subscription) -> DownloadResult? {
+        lock.withLock { subscription.conclusion?.result }
+    }
 
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {

@@ -139,7 +139,8 @@ package final class Downloader: @unchecked Sendable {
     /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
     /// `invalidOperation` after `invalidate`.
     package func download(
-        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, executor: (any Executor)?, sink: (any EventSink)?,
+        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, executor: (any Executor)?,
+        sink: (any EventSink)?,
         willAccept: (Subscription) -> Void
     ) throws(Failure) {
         let subscription = Subscription(

@@ -42,7 +42,9 @@ struct RequestTemplates {
     }
 
     private static func isEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        guard left.count == right.count, let start = left.baseAddress, let other = right.baseAddress else { return false }
+        guard left.count == right.count, let start = left.baseAddress, let other = right.baseAddress else {
+            return false
+        }
         return memcmp(start, other, left.count) == 0
     }
 }

@@ -16,7 +16,8 @@ extension Downloads {
         return new
     }
 
-    /// That of a new transfer's first subscriber, who has joined it: shared with the transfer before, if that has the same.
+    /// That of a new transfer's first subscriber, who has joined it: shared with the transfer before, if that has the
+    /// same.
     private mutating func firstVariant(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> Int? {
         guard boxed.wrappedValue.decode != nil else { return nil }
         if let usual = usualVariants, usual.options.isSame(as: boxed) {

@@ -22,7 +22,8 @@ package struct Downloads {
     /// Of all that have not begun.
     private let freshTransfer = Boxed(wrappedValue: TransferCourse())
     let freshSubscriber = Boxed(wrappedValue: SubscriberCourse())
-    /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the same.
+    /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the
+    /// same.
     var usualVariants: (options: Boxed<SubscriberOptions>, variants: [Variant])?
     /// Which transfer a new request for the same bytes joins. One that failed or was cancelled is not here any more.
     var shared = SharedTransfers()
@@ -124,7 +125,9 @@ package struct Downloads {
             if background != nil { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
-        if let failure = blacklisted(request, options.wrappedValue, now) { return refuse(request, options, failure, now) }
+        if let failure = blacklisted(request, options.wrappedValue, now) {
+            return refuse(request, options, failure, now)
+        }
         let id = insert(request)
         if transfers[id].isShareable { offer(id) }
         let subscriber = join(id, options)

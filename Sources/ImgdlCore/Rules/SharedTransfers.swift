@@ -1,5 +1,6 @@
-/// Which transfers a new request for the same bytes joins, by the slots and the hashes of their requests. A hash table whose
-/// chains run through one array: eight bytes for each, where a dictionary takes three dozen. All operations are O(1).
+/// Which transfers a new request for the same bytes joins, by the slots and the hashes of their requests. A hash table
+/// whose chains run through one array: eight bytes for each, where a dictionary takes three dozen. All operations are
+/// O(1).
 struct SharedTransfers {
     /// Slots, and 1 more: 0 is none. As many chains as a power of two says.
     private var first: [UInt32] = []

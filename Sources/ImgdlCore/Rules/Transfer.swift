@@ -189,7 +189,8 @@ struct Transfer {
     /// The one that decodes so, made when there is none.
     mutating func variant(_ options: DecodeOptions) -> Int {
         if let known = variants.firstIndex(where: { $0.options == options }) { return known }
-        variants.append(Variant(options: options, hasNewBytes: course.received > 0 && (!transformsBody || phase == .decoding)))
+        let hasNewBytes = course.received > 0 && (!transformsBody || phase == .decoding)
+        variants.append(Variant(options: options, hasNewBytes: hasNewBytes))
         return variants.count - 1
     }
 }

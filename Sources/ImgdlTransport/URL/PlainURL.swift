@@ -1,8 +1,9 @@
 import Glibc
 import ImgdlCore
 
-/// A URL that is canonical as it stands, as most are: an http or https URL with a host name in lower case and a path, without
-/// port, user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and no text of its own.
+/// A URL that is canonical as it stands, as most are: an http or https URL with a host name in lower case and a path,
+/// without port, user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and no text of its
+/// own.
 enum PlainURL {
     /// nil for every other, and for what is no URL. `host`: of the URL before, used again where it is the same.
     static func parse(_ text: String, host known: String = "") -> ParsedURL? {
