@@ -17,10 +17,10 @@ export SWIFT_BACKTRACE := enable=no
 VERSION := $(shell sed -n 's/^\#define IMGDL_VERSION_STRING "\(.*\)"/\1/p' include/imgdl.h)
 MAJOR := $(firstword $(subst ., ,$(VERSION)))
 LIBRARY := build/lib/libimgdl.so
-LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f)
+LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f ! -name '*.hpp')
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
 CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
-PROGRAMS := build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
+PROGRAMS := build/bin/imgdl build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
 all: library programs man
@@ -89,6 +89,19 @@ build/bin/imgdl-fetch build/bin/imgdl-demo: include/imgdl.h $(LIBRARY) | build/.
 	@mkdir -p $(@D)
 	$(CC) $(WARNINGS) $(CFLAGS) -Iinclude -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread '-Wl,-rpath,$$ORIGIN/../lib'
 
+# The terminal program. The library needs libpng, too.
+TERMINAL_FLAGS := -std=c++17 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -O2 -g -Iinclude
+TERMINAL_OBJECTS := $(patsubst tools/imgdl/%.cpp,build/tools/imgdl/%.o,$(wildcard tools/imgdl/*.cpp))
+
+build/tools/imgdl/%.o: tools/imgdl/%.cpp $(wildcard tools/imgdl/*.hpp) include/imgdl.hpp include/imgdl.h \
+    | build/.setup-build
+	@mkdir -p $(@D)
+	$(CXX) $(TERMINAL_FLAGS) -c -o $@ $<
+
+build/bin/imgdl: $(TERMINAL_OBJECTS) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CXX) -o $@ $(TERMINAL_OBJECTS) -Lbuild/lib -limgdl -lpng16 '-Wl,-rpath,$$ORIGIN/../lib'
+
 build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-build
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
@@ -111,7 +124,7 @@ run: $(PROGRAMS) build/pictures/.written
 
 # ---- Tests
 
-C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/tls-peer
+C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
@@ -142,6 +155,19 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# imgdl.hpp: compiled as each standard that it promises, by the compilers that are here, and tested as C++17.
+CPP_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror
+CPP_TESTS := $(wildcard Tests/cpp/*.cpp)
+
+build/tests/imgdl-cpp: $(CPP_TESTS) $(wildcard Tests/cpp/*.hpp) include/imgdl.hpp include/imgdl.h $(LIBRARY) \
+    | build/.setup-test
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 $(CPP_WARNINGS) -Iinclude -fsyntax-only Tests/cpp/values.cpp
+	for standard in 17 20; do $(SWIFT_HOME)/bin/clang++ -std=c++$$standard $(CPP_WARNINGS) -Iinclude -fsyntax-only \
+	    Tests/cpp/downloads.cpp Tests/cpp/values.cpp || exit 1; done
+	$(CXX) -std=c++17 $(CPP_WARNINGS) -O1 -g -Iinclude -o $@ $(CPP_TESTS) -Lbuild/lib -limgdl -pthread \
+	    -Wl,-rpath,$(CURDIR)/build/lib
 
 # A codec of somebody else's: an example, not a part of `make all`.
 .PHONY: examples-avif
@@ -245,34 +271,40 @@ SOAK_SECONDS ?= 3600
 soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
 	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
 
-# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
-.PHONY: test-ecosystem
-test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled build/examples/glib
-	Tests/run ecosystem
-
 ECOSYSTEM := build/ecosystem/venv
 
-$(ECOSYSTEM)/.installed: packaging/python-packages | build/.setup-ecosystem
+# What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
+.PHONY: test-ecosystem
+test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled $(ECOSYSTEM)/.installed build/examples/glib
+	Tests/run ecosystem
+
+$(ECOSYSTEM)/.installed: packaging/python-packages packaging/python-packages-wheel | build/.setup-ecosystem
 	$(PYTHON) -m venv --clear $(ECOSYSTEM)
-	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r packaging/python-packages
+	$(ECOSYSTEM)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 # ---- Python wheels. They contain the library, and need no Swift; `bundled` also contains what the library is linked with.
 
-WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*)
+WHEEL_TOOLS := build/wheel-tools
+WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*.*)
 
 .PHONY: wheel wheel-bundled
 wheel: build/wheels/.built
 wheel-bundled: build/wheels/bundled/.built
 
-build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(ECOSYSTEM)/.installed
+$(WHEEL_TOOLS)/.installed: packaging/python-packages-wheel | build/.setup-wheel
+	$(PYTHON) -m venv --clear $(WHEEL_TOOLS)
+	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+build/wheels/.built: $(WHEEL_SOURCES) $(LIBRARY) $(WHEEL_TOOLS)/.installed
 	rm -rf build/wheels
-	$(ECOSYSTEM)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	$(WHEEL_TOOLS)/bin/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 	    --wheel-dir build/wheels bindings/python
 	@touch $@
 
 build/wheels/bundled/.built: build/wheels/.built
-	PATH="$(CURDIR)/$(ECOSYSTEM)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
+	PATH="$(CURDIR)/$(WHEEL_TOOLS)/bin:$$PATH" auditwheel repair --wheel-dir build/wheels/bundled build/wheels/imgdl-*.whl
 	@touch $@
 
 .PHONY: bench
@@ -336,7 +368,7 @@ build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs
 man: build/man/.written
 
 .PHONY: install uninstall
-install: $(LIBRARY) man $(filter build/bin/imgdl,$(PROGRAMS))
+install: $(LIBRARY) man build/bin/imgdl
 	@packaging/install
 uninstall:
 	@packaging/install --uninstall

@@ -2,11 +2,19 @@ import ImgdlCore
 
 /// Encoded bodies in memory, within a byte limit; the one used longest ago goes first. Threads: any.
 final class MemoryTier: @unchecked Sendable {
-    private struct Item {
-        var key: String
+    private final class Item {
+        let key: String
+        /// Guarded by the lock, as the next.
         var entry: StoredEntry
         let body: [BodySlice]
         var usedTime: Int64
+
+        init(key: String, entry: StoredEntry, body: [BodySlice], usedTime: Int64) {
+            self.key = key
+            self.entry = entry
+            self.body = body
+            self.usedTime = usedTime
+        }
     }
 
     private let lock = Lock()
@@ -46,21 +54,25 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     func find(_ key: String, wallTime: Int64, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
-        let found = lock.withLock { () -> [Item] in
-            guard let ids = keys[key] else { return [] }
-            let found = ids.compactMap { items.value($0) }
-            guard let maximumAge else { return found }
-            return found.filter { wallTime - $0.usedTime <= maximumAge }
+        var entries: [StoredEntry] = []
+        var bodies: [(id: EntryID, body: [BodySlice])] = []
+        lock.withLock {
+            for id in keys[key] ?? [] {
+                guard let item = items.value(id), maximumAge.map({ wallTime - item.usedTime <= $0 }) ?? true else {
+                    continue
+                }
+                entries.append(item.entry)
+                bodies.append((id, item.body))
+            }
         }
-        guard !found.isEmpty else { return nil }
-        var entries = found.map(\.entry)
+        guard !entries.isEmpty else { return nil }
         entries.sortNewestFirst()
         guard case .entry(let index, let withBody) = choose(entries), entries.indices.contains(index) else {
             return nil
         }
         let entry = entries[index]
-        guard let item = found.first(where: { $0.entry.id == entry.id }) else { return nil }
-        return FoundEntry(entry: entry, body: withBody ? item.body : [], isFromMemory: true)
+        let body = withBody ? bodies.first { $0.id == entry.id }?.body : []
+        return body.map { FoundEntry(entry: entry, body: $0, isFromMemory: true) }
     }
 
     func newest(_ key: String) -> CachedResponse? {
@@ -109,21 +121,16 @@ final class MemoryTier: @unchecked Sendable {
 
     func update(_ id: EntryID, _ response: StoredResponse, wallTime: Int64) {
         lock.withLock {
-            guard var item = items.value(id) else { return }
+            guard let item = items.value(id) else { return }
             var response = response
             response.bodyLength = item.entry.response.bodyLength
             item.entry = StoredEntry(id: id, response: response)
             item.usedTime = wallTime
-            items.replace(id, item)
         }
     }
 
     func use(_ id: EntryID, wallTime: Int64) {
-        lock.withLock {
-            guard var item = items.use(id), item.usedTime != wallTime else { return }
-            item.usedTime = wallTime
-            items.replace(id, item)
-        }
+        lock.withLock { items.use(id)?.usedTime = wallTime }
     }
 
     func remove(_ id: EntryID) { lock.withLock { drop(id) } }

@@ -1,17 +1,19 @@
 /// Values in the order of their last use, with what each costs. Every operation takes constant time.
 struct RecencyList<Key: Hashable, Value> {
+    /// Looked at in place: a copy would retain what it holds.
     private struct Node {
         var key: Key
-        var value: Value
+        /// nil: free.
+        var value: Value?
         var cost: Int64
-        var newer: Int
-        var older: Int
+        var newer = RecencyList.none
+        var older = RecencyList.none
     }
 
     private static var none: Int { -1 }
 
     private var slots: [Key: Int] = [:]
-    private var nodes: [Node?] = []
+    private var nodes: [Node] = []
     private var free: [Int] = []
     private var newest = none
     private var oldest = none
@@ -20,19 +22,21 @@ struct RecencyList<Key: Hashable, Value> {
     var count: Int { slots.count }
 
     /// The value, without using it.
-    func value(_ key: Key) -> Value? { slots[key].flatMap { nodes[$0]?.value } }
+    func value(_ key: Key) -> Value? { slots[key].flatMap { nodes[$0].value } }
 
     mutating func use(_ key: Key) -> Value? {
         guard let slot = slots[key] else { return nil }
-        unlink(slot)
-        linkAsNewest(slot)
-        return nodes[slot]?.value
+        if slot != newest {
+            unlink(slot)
+            linkAsNewest(slot)
+        }
+        return nodes[slot].value
     }
 
     /// In place of what the key had.
     mutating func insert(_ key: Key, _ value: Value, cost: Int64) {
         remove(key)
-        let node = Node(key: key, value: value, cost: cost, newer: Self.none, older: Self.none)
+        let node = Node(key: key, value: value, cost: cost)
         let slot: Int
         if let empty = free.popLast() {
             slot = empty
@@ -46,25 +50,19 @@ struct RecencyList<Key: Hashable, Value> {
         linkAsNewest(slot)
     }
 
-    /// Another value of the same cost; neither used nor moved.
-    mutating func replace(_ key: Key, _ value: Value) {
-        if let slot = slots[key] { nodes[slot]?.value = value }
-    }
-
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
-        guard let slot = slots.removeValue(forKey: key), let node = nodes[slot] else { return nil }
+        guard let slot = slots.removeValue(forKey: key) else { return nil }
         unlink(slot)
-        nodes[slot] = nil
         free.append(slot)
-        totalCost -= node.cost
-        return node.value
+        totalCost -= nodes[slot].cost
+        return nodes[slot].value.take()
     }
 
     mutating func removeOldest() -> (key: Key, value: Value)? {
-        guard oldest != Self.none, let node = nodes[oldest] else { return nil }
-        remove(node.key)
-        return (node.key, node.value)
+        guard oldest != Self.none else { return nil }
+        let key = nodes[oldest].key
+        return remove(key).map { (key, $0) }
     }
 
     mutating func removeAll() { self = RecencyList() }
@@ -72,22 +70,22 @@ struct RecencyList<Key: Hashable, Value> {
     /// From the one that was used longest ago.
     func oldestFirst(_ body: (Key, Value) -> Bool) {
         var slot = oldest
-        while slot != Self.none, let node = nodes[slot] {
-            guard body(node.key, node.value) else { return }
-            slot = node.newer
+        while slot != Self.none, let value = nodes[slot].value {
+            guard body(nodes[slot].key, value) else { return }
+            slot = nodes[slot].newer
         }
     }
 
     private mutating func unlink(_ slot: Int) {
-        guard let node = nodes[slot] else { return }
-        if node.newer == Self.none { newest = node.older } else { nodes[node.newer]?.older = node.older }
-        if node.older == Self.none { oldest = node.newer } else { nodes[node.older]?.newer = node.newer }
+        let (newer, older) = (nodes[slot].newer, nodes[slot].older)
+        if newer == Self.none { newest = older } else { nodes[newer].older = older }
+        if older == Self.none { oldest = newer } else { nodes[older].newer = newer }
     }
 
     private mutating func linkAsNewest(_ slot: Int) {
-        nodes[slot]?.older = newest
-        nodes[slot]?.newer = Self.none
-        if newest == Self.none { oldest = slot } else { nodes[newest]?.newer = slot }
+        nodes[slot].older = newest
+        nodes[slot].newer = Self.none
+        if newest == Self.none { oldest = slot } else { nodes[newest].newer = slot }
         newest = slot
     }
 }

@@ -43,6 +43,40 @@ final class DiskTests: StoreTestCase {
         cache.close()
     }
 
+    /// What waits is answered in groups, so that who asks is woken once: each in its turn, and none is forgotten.
+    func testAnswersEveryLookUpOfMany() throws {
+        let cache = try open()
+        for number in 0..<20 { cache.put("k\(number)", bytes(100 + number)) }
+        try cache.flush()
+        let lock = Lock()
+        let changed = Condition(lock)
+        nonisolated(unsafe) var mayGoOn = false
+        nonisolated(unsafe) var answers: [(Int, Int?)] = []
+        for number in 0..<40 {
+            cache.find(
+                "k\(number)",
+                choose: { _ in
+                    // The reading thread stands still until all have asked.
+                    lock.withLock { while !mayGoOn { changed.wait() } }
+                    return .entry(0, withBody: true)
+                },
+                completion: { found in
+                    lock.withLock {
+                        answers.append((number, found?.bytes.count))
+                        changed.broadcast()
+                    }
+                })
+        }
+        lock.withLock {
+            mayGoOn = true
+            changed.broadcast()
+            while answers.count < 40 { changed.wait() }
+        }
+        XCTAssertEqual(answers.map(\.0), Array(0..<40))
+        XCTAssertEqual(answers.map(\.1), (0..<40).map { $0 < 20 ? 100 + $0 : nil })
+        cache.close()
+    }
+
     func testClosingWritesWhatIsLeft() throws {
         var cache = try open()
         cache.put("k", bytes(10))

@@ -68,6 +68,20 @@ TEST_WITH_CACHES("what is fresh answers without the server, with the same bytes 
     CHECK(entry.stored_s > 0 && entry.used_s >= entry.stored_s);
 }
 
+TEST_WITH_CACHES("a part of a body that the server gave is stored, and not complete (imgdl_cache_entry)")
+{
+    const char *url = at_origin("/pictures/baseline.jpg?etag=v1&" FRESH "&n=%d", (int)getpid());
+    struct reply part = ask_with_field(downloader, url, "Range", "bytes=100-299");
+    CHECK_OUTCOME(part, NETWORK);
+    CHECK_NUMBER(part.http_status, 206);
+    CHECK_NUMBER(part.length, 200);
+    imgdl_cache_entry entry = await_stored(cache, url, 0);
+    CHECK_NUMBER(entry.status, 206);
+    CHECK_NUMBER(entry.body_bytes, 200);
+    CHECK_NUMBER(entry.is_complete, 0);
+    CHECK_OUTCOME(ask_with_field(downloader, url, "Range", "bytes=120-129"), HIT);
+}
+
 TEST_WITH_CACHES("events of a hit come in the order of any download")
 {
     (void)cache;

@@ -22,8 +22,8 @@ def built_library():
     path = Path(given) if given else Path(__file__).resolve().parents[2] / "build" / "lib" / "libimgdl.so"
     if not path.is_file():
         raise SystemExit(
-            f"imgdl: the library is not there: {path}. Build it (`make library` in the repository), or let IMGDL_LIBRARY "
-            "name a libimgdl.so"
+            f"imgdl: the library is not there: {path}. Build it (`make library` in the repository), or let "
+            "IMGDL_LIBRARY name a libimgdl.so"
         )
     return path
 

@@ -6,10 +6,47 @@ final class DiskReader {
     private var index: Index?
     private var indexNumber = 0
 
+    /// Told together while others wait, so that who gets them is woken once.
+    private var answers: [Answer] = []
+    private var answerBytes: Int64 = 0
+    private var firstAnswer = Instant(nanoseconds: 0)
+
+    private struct Answer {
+        let found: FoundEntry?
+        let completion: @Sendable (FoundEntry?) -> Void
+    }
+
+    private static let manyAnswers = 8
+    private static let manyBytes: Int64 = 1 << 20
+    private static let longestNanoseconds: Int64 = 500_000
+
     init(_ store: DiskStore) { self.store = store }
 
     func run() {
-        while let lookup = store.nextLookup() { answer(lookup) }
+        while true {
+            if let lookup = store.nextLookup(waits: answers.isEmpty) {
+                answer(lookup)
+            } else if answers.isEmpty {
+                return
+            } else {
+                tell()
+            }
+        }
+    }
+
+    private func add(_ found: FoundEntry?, _ lookup: Lookup) {
+        let now = MonotonicClock().now()
+        if answers.isEmpty { firstAnswer = now }
+        answers.append(Answer(found: found, completion: lookup.completion))
+        if let found, !found.body.isEmpty { answerBytes += found.entry.response.bodyLength }
+        let isOld = now.nanoseconds - firstAnswer.nanoseconds >= Self.longestNanoseconds
+        if isOld || answers.count >= Self.manyAnswers || answerBytes >= Self.manyBytes { tell() }
+    }
+
+    private func tell() {
+        for answer in answers { answer.completion(answer.found) }
+        answers.removeAll(keepingCapacity: true)
+        answerBytes = 0
     }
 
     private func answer(_ lookup: Lookup) {
@@ -29,23 +66,23 @@ final class DiskReader {
             if error.isDamage { store.replaceIndex(number: looked, message: error.message) }
             index = nil
             indexNumber = 0
-            return lookup.completion(nil)
+            return add(nil, lookup)
         }
         while true {
             guard !candidates.list.isEmpty,
                 case .entry(let position, let withBody) = lookup.choose(candidates.list.map(\.entry)),
                 candidates.list.indices.contains(position)
-            else { return lookup.completion(nil) }
+            else { return add(nil, lookup) }
             let candidate = candidates.list[position]
             if !withBody || candidate.entry.response.bodyLength == 0 {
-                return lookup.completion(FoundEntry(entry: candidate.entry, body: [], isFromMemory: false))
+                return add(FoundEntry(entry: candidate.entry, body: [], isFromMemory: false), lookup)
             }
             switch read(candidate, lookup) {
             case .whole(let slices):
                 remember(candidate.entry, slices, lookup.key, lastChange)
-                return lookup.completion(FoundEntry(entry: candidate.entry, body: slices, isFromMemory: false))
+                return add(FoundEntry(entry: candidate.entry, body: slices, isFromMemory: false), lookup)
             case .later: return
-            case .unreadable: return lookup.completion(nil)
+            case .unreadable: return add(nil, lookup)
             case .gone: candidates.remove(position)
             }
         }

@@ -25,7 +25,7 @@ final class DiskStore: @unchecked Sendable {
         var changes = PendingChanges()
         var commands: [DiskCommand] = []
         var queuedBytes = 0
-        var lookups: [Lookup] = []
+        var lookups = Queue<Lookup>()
         var uses: [EntryID: Int64] = [:]
         var isClosing = false
         var isWriterDone = false
@@ -83,7 +83,7 @@ final class DiskStore: @unchecked Sendable {
     func resume(_ lookups: [Lookup]) {
         guard !lookups.isEmpty else { return }
         lock.withLock {
-            state.lookups += lookups
+            state.lookups.append(contentsOf: lookups)
             readerWakes.signal()
         }
     }
@@ -96,11 +96,12 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// The reading thread's next; nil: there are no more.
-    func nextLookup() -> Lookup? {
+    /// The reading thread's next; nil: there are no more, or none now where it does not wait.
+    func nextLookup(waits: Bool) -> Lookup? {
         lock.withLock {
             while true {
-                if !state.isOpening, !state.lookups.isEmpty { return state.lookups.removeFirst() }
+                if !state.isOpening, let next = state.lookups.popFirst() { return next }
+                if !waits { return nil }
                 if state.isClosing, state.isWriterDone, state.lookups.isEmpty { return nil }
                 readerWakes.wait()
             }

@@ -48,7 +48,7 @@ enum ResponseCoding {
             writer.number(field.value == nil ? 0 : 1)
             if let value = field.value { writer.text(value) }
         }
-        let seal = seal(of: writer.bytes, row)
+        let seal = writer.bytes.withUnsafeBytes { Self.seal(of: $0, row) }
         withUnsafeBytes(of: seal.littleEndian) { writer.bytes.append(contentsOf: $0) }
         return writer.bytes
     }
@@ -58,7 +58,7 @@ enum ResponseCoding {
         guard bytes.count > 8 else { return nil }
         let content = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 8)])
         let sealed = Int64(littleEndian: bytes.loadUnaligned(fromByteOffset: content.count, as: Int64.self))
-        guard content[0] == format, sealed == seal(of: Array(content), row) else { return nil }
+        guard content[0] == format, sealed == seal(of: content, row) else { return nil }
         var reader = ByteReader(bytes: content, position: 1)
         guard let status = reader.number(), let version = reader.number(), let requestTime = reader.number(),
             let responseTime = reader.number(), let wasEncoded = reader.number(), let extent = extent(&reader),
@@ -103,8 +103,10 @@ enum ResponseCoding {
         return .part(start..<end, total: total < 0 ? nil : total)
     }
 
-    private static func seal(of content: [UInt8], _ row: RowIdentity) -> Int64 {
-        var writer = ByteWriter(bytes: content)
+    private static func seal(of content: UnsafeRawBufferPointer, _ row: RowIdentity) -> Int64 {
+        var writer = ByteWriter()
+        writer.bytes.reserveCapacity(content.count + row.key.utf8.count + 40)
+        writer.bytes.append(contentsOf: content)
         writer.number(row.id.rawValue)
         writer.text(row.key)
         writer.number(row.length)

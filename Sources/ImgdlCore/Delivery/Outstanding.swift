@@ -6,7 +6,9 @@ package final class Outstanding: @unchecked Sendable {
     private var accepted = 0
     /// Terminal callback not returned.
     private var live = 0
-    private var waiters = 0
+    /// For the last one, and for some one; those who wait are woken only when it may be over.
+    private var idleWaiters = 0
+    private var singleWaiters = 0
     /// Live ones on each pumped executor.
     private var pumped: [ObjectIdentifier: (executor: PumpedExecutor, count: Int)] = [:]
 
@@ -72,7 +74,7 @@ package final class Outstanding: @unchecked Sendable {
                 pumped[key]?.count -= 1
                 if pumped[key]?.count == 0 { pumped[key] = nil }
             }
-            if waiters > 0 { changed.broadcast() }
+            if idleWaiters > 0 && live == 0 || singleWaiters > 0 { changed.broadcast() }
         }
     }
 
@@ -82,14 +84,16 @@ package final class Outstanding: @unchecked Sendable {
 
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
-        try wait(until: deadline, deadlock: { subscription.hasSink && isOwn(subscription.executor) }) {
+        let isOwn = { subscription.hasSink && self.isOwn(subscription.executor) }
+        try wait(until: deadline, \.singleWaiters, deadlock: isOwn) {
             subscription.conclusion?.result != nil
         }
     }
 
     /// Until there is none. Throws `wouldDeadlock`, `waitTimeout`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
-        try wait(until: deadline, deadlock: { pumped.values.contains { $0.executor.isOwnedByCurrentThread } }) { live == 0 }
+        let isOwn = { self.pumped.values.contains { $0.executor.isOwnedByCurrentThread } }
+        try wait(until: deadline, \.idleWaiters, deadlock: isOwn) { live == 0 }
     }
 
     /// Whether waiting for all of them on the calling thread would wait for that thread.
@@ -98,18 +102,21 @@ package final class Outstanding: @unchecked Sendable {
     /// For the thread that ends a downloader, which nothing else waits on.
     func waitUntilNoneFromReaper() {
         lock.withLock {
-            waiters += 1
+            idleWaiters += 1
             while live > 0 { changed.wait() }
-            waiters -= 1
+            idleWaiters -= 1
         }
     }
 
-    private func wait(until deadline: Instant?, deadlock: () -> Bool, _ isOver: () -> Bool) throws(Failure) {
+    private func wait(
+        until deadline: Instant?, _ waiters: ReferenceWritableKeyPath<Outstanding, Int>, deadlock: () -> Bool,
+        _ isOver: () -> Bool
+    ) throws(Failure) {
         let outcome: ErrorCode = lock.withLock {
             if isOver() { return .ok }
             if Thread.isLibraryThread || deadlock() { return .wouldDeadlock }
-            waiters += 1
-            defer { waiters -= 1 }
+            self[keyPath: waiters] += 1
+            defer { self[keyPath: waiters] -= 1 }
             while !isOver() {
                 if let deadline {
                     if !changed.wait(until: deadline), !isOver() { return .waitTimeout }

@@ -161,7 +161,7 @@ final class CacheChoice: @unchecked Sendable {
     func choose(_ entries: [StoredEntry]) -> StoreChoice {
         wasAsked = true
         self.entries = entries
-        decision = CacheRules.decide(request, entries.map(\.response), wallTime: wallTime)
+        decision = CacheRules.decide(request, entries, wallTime: wallTime)
         isSnapshot = false
         switch decision {
         case .forward, .unavailable:

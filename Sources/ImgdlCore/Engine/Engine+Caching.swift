@@ -8,7 +8,7 @@ extension Engine {
     func consult(_ id: TransferID, _ consultation: Consultation) {
         guard let transfer = open(id) else { return }
         switch consultation.kind {
-        case .first: transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        case .first: if let outgoing = transfer.outgoing { transfer.startHop(outgoing.url, redirect: nil) }
         case .redirect(let redirect): advance(id, transfer, redirect)
         case .again: break
         case .answer, .standIn: return findReplacement(id, consultation, transfer)
@@ -36,12 +36,24 @@ extension Engine {
     }
 
     private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
+        let request = transfer.request
+        if transfer.outgoing == nil, transfer.redirect == nil, transfer.authentication == nil {
+            return CacheRequest(
+                method: request.method, fields: request.fields, mode: request.cacheMode,
+                followsRedirects: request.followsRedirects,
+                unknownFields: Self.unknownFields(request.usesCookies, request.credential),
+                credential: request.credential)
+        }
         let outgoing = transportRequest(id, transfer)
-        let unknown = (outgoing.usesCookies ? ["cookie"] : []) + (outgoing.credential == nil ? [] : ["authorization"])
         return CacheRequest(
-            method: outgoing.method, fields: outgoing.fields, mode: transfer.request.cacheMode,
-            followsRedirects: transfer.request.followsRedirects,
-            unknownFields: unknown, credential: outgoing.credential)
+            method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
+            followsRedirects: request.followsRedirects,
+            unknownFields: Self.unknownFields(outgoing.usesCookies, outgoing.credential),
+            credential: outgoing.credential)
+    }
+
+    private static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
+        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -98,13 +110,13 @@ extension Engine {
             exchange.entry = found.entry
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
-            play(id, number, head, outcome, found.body, length: length(found.entry, id))
+            play(id, number, head, found.body, now, length: length(found.entry, id))
             if revalidated != nil { revalidate(transfer, now) }
             return
         case (.answerPart(_, let head, let outcome, let range), let found?):
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
-            return play(id, number, head, outcome, range.map { found.body.part($0) } ?? [])
+            return play(id, number, head, range.map { found.body.part($0) } ?? [], now)
         case (.validate(_, let adding, let stale), let found?):
             exchange.plan = .validate(found.entry, stale)
             exchange.added = adding
@@ -165,21 +177,20 @@ extension Engine {
 
     /// Reports a stored response to the rules as if it were received: at once, and without a place.
     private func play(
-        _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ outcome: CacheOutcome, _ body: [BodySlice],
+        _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
         length: Int64 = 0
     ) {
         guard let transfer = transfer(id) else { return }
-        var head = head
-        head.outcome = outcome
-        beginMeasurement(id).update { $0.answerFromCache(clock.now(), head.httpVersion) }
-        downloads.consulted(id, number, .play, clock.now())
+        beginMeasurement(id).update { $0.answerFromCache(now, head.httpVersion) }
+        downloads.consulted(id, number, .play, now)
         receive(head, of: transfer)
-        _ = downloads.headReceived(
-            id, head, location: location(head, transfer.url), retryAfter: nil, clock.now())
-        if !transfer.isSent, !downloads.isRedirecting(id) { statistics.update { $0.answerFromCache() } }
+        // What a hook says to it is looked at when all has been reported.
+        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), retryAfter: nil, now)
+        let isRedirect = RedirectRules.isRedirect(head.status) && downloads.isRedirecting(id)
+        if !transfer.isSent, !isRedirect { statistics.update { $0.answerFromCache() } }
         performTakenActions()
         guard downloads.request(id) != nil else { return }
-        if downloads.disposition(id) == .receive {
+        if disposition == .receive {
             if !body.isEmpty { adopt(body, id, transfer) } else { skip(length, id, transfer) }
         }
         downloads.finished(id, clock.now())
@@ -196,8 +207,10 @@ extension Engine {
 
     /// Bytes that are there already count like received ones.
     func adopt(_ slices: [BodySlice], _ id: TransferID, _ transfer: ActiveTransfer) {
-        for slice in slices {
-            if let size = slice.withBytes({ transfer.probe($0, codec) }) { downloads.probed(id, size) }
+        if downloads.needsProbe(id) {
+            for slice in slices {
+                if let size = slice.withBytes({ transfer.probe($0, codec) }) { downloads.probed(id, size) }
+            }
         }
         transfer.adopt(slices)
         measurement(id)?.setBodyBytes(Int(transfer.received))
@@ -248,9 +261,8 @@ extension Engine {
         exchange.entry = replacement.entry
         store?.use(replacement.entry.id)
         store?.count(storeOutcome(replacement.outcome, found, transfer))
-        let head = CacheRules.head(
-            of: replacement.entry.response, outcome: replacement.outcome, wallTime: clock.wallTime())
-        play(id, number, head, replacement.outcome, found.body, length: length(found.entry, id))
+        let head = CacheRules.head(of: replacement.entry, outcome: replacement.outcome, wallTime: clock.wallTime())
+        play(id, number, head, found.body, now, length: length(found.entry, id))
     }
 
     /// Of a body that is not read.

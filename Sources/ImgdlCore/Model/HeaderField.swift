@@ -11,11 +11,15 @@ package struct HeaderField: Hashable, Sendable {
 
 /// ASCII letters without regard to case; other bytes as they are.
 package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
-    let left = left.utf8
-    let right = right.utf8
-    guard left.count == right.count else { return false }
-    return zip(left, right).allSatisfy { a, b in
-        a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
+    guard left.utf8.count == right.utf8.count else { return false }
+    var (left, right) = (left, right)
+    return left.withUTF8 { left in
+        right.withUTF8 { right in
+            left.indices.allSatisfy { index in
+                let (a, b) = (left[index], right[index])
+                return a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
+            }
+        }
     }
 }
 

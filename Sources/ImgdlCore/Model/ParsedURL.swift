@@ -1,5 +1,5 @@
-/// A URL as the transport's parser understood it.
-package struct ParsedURL: Hashable, Sendable {
+/// A URL as the transport's parser understood it. An object, since each of its texts would be counted with every copy.
+package final class ParsedURL: Hashable, Sendable {
     /// The canonical form, without user, password and fragment: what is requested and what requests are compared by.
     package let canonical: String
     /// Lower case.
@@ -43,6 +43,15 @@ package struct ParsedURL: Hashable, Sendable {
             left.user == right.user && left.password == right.password
         }
     }
+
+    package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
+        if left === right { return true }
+        return left.canonical == right.canonical && left.scheme == right.scheme && left.host == right.host
+            && left.port == right.port && left.user == right.user && left.password == right.password
+            && left.redacted == right.redacted
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(canonical) }
 
     /// What responses are stored under.
     package var cacheKey: String { canonical }

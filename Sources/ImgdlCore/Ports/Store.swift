@@ -1,20 +1,3 @@
-/// Names one stored response in one store, for good: a body that changes gets another.
-package struct EntryID: Hashable, Sendable {
-    package let rawValue: Int64
-
-    package init(rawValue: Int64) { self.rawValue = rawValue }
-}
-
-package struct StoredEntry: Sendable {
-    package let id: EntryID
-    package let response: StoredResponse
-
-    package init(id: EntryID, response: StoredResponse) {
-        self.id = id
-        self.response = response
-    }
-}
-
 /// Port: where responses and their bodies are kept between downloads. `ImgdlCache` implements it. Threads: any; nothing here
 /// but `close` waits. What one thread does is done in its order: a look-up finds what was finished before it.
 ///

@@ -14,13 +14,13 @@ extension Downloads {
 
     /// Whether the cache has a say in the exchange that begins. Schemes other than HTTP's know no cache.
     func consults(_ id: TransferID) -> Bool {
-        let transfer = transfers[id]
-        switch transfer.request.cacheMode {
+        switch transfers[id].request.cacheMode {
         case .off: return false
         case .only: break
-        case .use, .reload, .refresh: if !hasStore || !transfer.isSafe { return false }
+        case .use, .reload, .refresh: if !hasStore || !transfers[id].isSafe { return false }
         }
-        return transfer.hops.last.map { $0.scheme == "http" || $0.scheme == "https" } ?? false
+        let scheme = transfers[id].laterHops.last?.scheme ?? transfers[id].firstURL.scheme
+        return scheme == "http" || scheme == "https"
     }
 
     /// Whether it is consulted before the transfer waits.
@@ -41,7 +41,7 @@ extension Downloads {
         if mayConsult, consultationLine.isEmpty {
             ask(id, consultation)
         } else {
-            consultationLine.append((id, consultation))
+            consultationLine.append((id: id, consultation: consultation))
         }
     }
 
@@ -56,14 +56,9 @@ extension Downloads {
 
     /// Those whose turn has come to be consulted about.
     mutating func consultNext() {
-        guard !consultationLine.isEmpty, mayConsult else { return }
-        var taken = 0
-        while mayConsult, taken < consultationLine.count {
-            let (id, consultation) = consultationLine[taken]
-            taken += 1
+        while mayConsult, let (id, consultation) = consultationLine.popFirst() {
             if isConsulting(id, consultation.number) { ask(id, consultation) }
         }
-        consultationLine.removeFirst(taken)
     }
 
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
@@ -173,8 +168,7 @@ extension Downloads {
     /// The server cannot be reached, or not in time, and what is stored may do.
     mutating func standsIn(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
         guard let until = transfers[id].cache.fallbackUntil, now <= until, !transfers[id].hasHead,
-            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code),
-            !contains(id, { $0.mayRetry($1, failure) })
+            transfers[id].doom == nil, CacheUse.isUnreachable(failure.code), !mayRetry(id, failure)
         else { return false }
         forEachSubscriber(id) { $0.subscribers[$1].doom = nil }
         consultInsteadOfServer(id, .standIn, now)
@@ -204,12 +198,19 @@ extension Downloads {
     package func needsStoredBody(_ id: TransferID) -> Bool {
         guard transfers.contains(id), transfers[id].method != "HEAD" else { return false }
         if transfers[id].request.hooks != nil { return true }
-        return contains(id) { !$0.subscribers[$1].isInternal && !$0.subscribers[$1].options.ignoresCached }
+        return contains(id) { !$0.isInternal && !$0.options.ignoresCached }
     }
 
     /// Whether anybody wants to hear only of a change.
     package func comparesWithStored(_ id: TransferID) -> Bool {
-        transfers.contains(id) && contains(id) { $0.subscribers[$1].options.ignoresCached }
+        transfers.contains(id) && contains(id) { $0.options.ignoresCached }
+    }
+
+    /// Whether anybody has a use for what the first bytes of its body say of the picture: nobody comes any more who
+    /// decodes what is reported at once.
+    package func needsProbe(_ id: TransferID) -> Bool {
+        guard transfers.contains(id) else { return false }
+        return !transfers[id].cache.isPlaying || !transfers[id].variants.isEmpty || transfers[id].request.hooks != nil
     }
 
     /// How its subscribers decode, where none of them wants more than a picture; nil: somebody does.
@@ -228,10 +229,10 @@ extension Downloads {
         return wanted.map { transfers[id].variants[$0].options }
     }
 
-    private func contains(_ id: TransferID, _ isOne: (borrowing Downloads, SubscriberID) -> Bool) -> Bool {
+    private func contains(_ id: TransferID, _ isOne: (borrowing Subscriber) -> Bool) -> Bool {
         var next = transfers[id].firstSubscriber
         while next != 0 {
-            if isOne(self, next) { return true }
+            if isOne(subscribers[next]) { return true }
             next = subscribers[next].next
         }
         return false
@@ -254,8 +255,9 @@ extension Downloads {
     /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33).
     mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
         guard finishesNearlyDone, let id = subscribers.get(subscriber)?.transfer else { return }
+        guard transfers[id].cache.isStoring else { return }
         let transfer = transfers[id]
-        guard transfer.subscriberCount == 1, transfer.cache.isStoring, transfer.phase == .receiving,
+        guard transfer.subscriberCount == 1, transfer.phase == .receiving,
             transfer.place >= 0, !transfer.isDraining, let sent = transfer.sent, let answered = transfer.answered,
             ResumeRules.isNearlyDone(
                 received: transfer.received, expected: transfer.expected,

@@ -26,7 +26,7 @@ extension Downloads {
     /// Something was heard of it: its time begins anew.
     mutating func touch(_ id: TransferID, _ now: Instant) {
         transfers[id].lastActivity = now
-        watch(id)
+        if !transfers[id].cache.isPlaying { watch(id) }
     }
 
     /// A reminder stands that is not too late for the transfer's deadline.

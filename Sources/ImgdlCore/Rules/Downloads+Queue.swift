@@ -29,7 +29,7 @@ extension Downloads {
         relieve(now)
         resumeParked(now)
         consultNext()
-        while mayStart,
+        while waiting.count > 0, mayStart,
             let (slot, place) = waiting.popFirst(
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)
         {

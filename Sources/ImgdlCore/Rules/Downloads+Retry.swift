@@ -15,11 +15,19 @@ extension Downloads {
             && transfers[id].retryAfter ?? 0 <= policy.maximum
     }
 
+    /// Whether any of its subscribers does.
+    func mayRetry(_ id: TransferID, _ failure: Failure) -> Bool {
+        var next = transfers[id].firstSubscriber
+        while next != 0 {
+            if mayRetry(next, failure) { return true }
+            next = subscribers[next].next
+        }
+        return false
+    }
+
     /// False when nobody waits for another attempt; the transfer has its place and nothing at the transport.
     mutating func retry(_ id: TransferID, _ failure: Failure, _ now: Instant) -> Bool {
-        var isWanted = false
-        forEachSubscriber(id) { if $0.mayRetry($1, failure) { isWanted = true } }
-        guard isWanted else { return false }
+        guard mayRetry(id, failure) else { return false }
         forEachSubscriber(id) { downloads, subscriber in
             guard !downloads.mayRetry(subscriber, failure) else { return }
             downloads.end(subscriber, .failure(downloads.subscribers[subscriber].doom ?? failure), now)

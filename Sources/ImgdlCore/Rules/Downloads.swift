@@ -39,7 +39,7 @@ package struct Downloads {
     var consultingCount = 0
     /// Of those, the ones whose question is out, and the others, oldest first.
     var askedCount = 0
-    var consultationLine: [(id: TransferID, consultation: Consultation)] = []
+    var consultationLine = Queue<(id: TransferID, consultation: Consultation)>()
     /// Subscribers of the rules' own.
     var internalCount = 0
     /// There is a cache.

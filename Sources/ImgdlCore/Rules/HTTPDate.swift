@@ -5,11 +5,13 @@ package enum HTTPDate {
     /// a date more than 50 years ahead is in the past. `ignoringCase`: as caches should read it (RFC 9111 section 4.2).
     package static func seconds(_ text: String, wallTime: Int64, ignoringCase: Bool = false) -> Int64? {
         let bytes = Array(text.utf8)
-        let start = bytes.firstIndex { $0 != 0x20 && $0 != 0x09 } ?? 0
-        let end = (bytes.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? -1) + 1
+        var (start, end) = (0, bytes.count)
+        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+        while start < end, bytes[end - 1] == 0x20 || bytes[end - 1] == 0x09 { end -= 1 }
         guard start < end else { return nil }
+        let all = start..<end
         func read(_ format: (inout Reader, Int64) -> Int64?) -> Int64? {
-            var reader = Reader(bytes[start..<end], ignoringCase: ignoringCase)
+            var reader = Reader(bytes, all, ignoringCase: ignoringCase)
             let date = format(&reader, wallTime)
             return reader.isAtEnd ? date : nil
         }
@@ -115,27 +117,32 @@ package enum HTTPDate {
     }
 
     private struct Reader {
-        private var rest: ArraySlice<UInt8>
+        private let bytes: [UInt8]
+        private var position: Int
+        private let end: Int
         private let ignoringCase: Bool
 
-        init(_ bytes: ArraySlice<UInt8>, ignoringCase: Bool) {
-            rest = bytes
+        init(_ bytes: [UInt8], _ range: Range<Int>, ignoringCase: Bool) {
+            self.bytes = bytes
+            position = range.lowerBound
+            end = range.upperBound
             self.ignoringCase = ignoringCase
         }
 
-        var isAtEnd: Bool { rest.isEmpty }
+        var isAtEnd: Bool { position == end }
 
         /// Takes the text if it comes next.
         mutating func skip(_ text: StaticString) -> Bool {
-            let ignoringCase = ignoringCase
-            return text.withUTF8Buffer { bytes in
-                let isNext = rest.starts(with: bytes) { byte, expected in
-                    byte == expected || (ignoringCase && isLetter(expected) && byte ^ expected == 0x20)
+            let count = text.utf8CodeUnitCount
+            guard end - position >= count else { return false }
+            for index in 0..<count {
+                let (byte, expected) = (bytes[position + index], text.utf8Start[index])
+                guard byte == expected || ignoringCase && isLetter(expected) && byte ^ expected == 0x20 else {
+                    return false
                 }
-                guard isNext else { return false }
-                rest = rest.dropFirst(bytes.count)
-                return true
             }
+            position += count
+            return true
         }
 
         private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
@@ -147,10 +154,14 @@ package enum HTTPDate {
 
         /// Exactly so many digits.
         mutating func number(_ digits: Int) -> Int64? {
-            let text = rest.prefix(digits)
-            guard text.count == digits, text.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            rest = rest.dropFirst(digits)
-            return text.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
+            guard end - position >= digits else { return nil }
+            var number: Int64 = 0
+            for index in position..<position + digits {
+                guard (0x30...0x39).contains(bytes[index]) else { return nil }
+                number = number * 10 + Int64(bytes[index] - 0x30)
+            }
+            position += digits
+            return number
         }
 
         /// Seconds of the day. A leap second is the last one of its minute.

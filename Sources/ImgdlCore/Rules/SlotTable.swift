@@ -44,11 +44,16 @@ package struct SlotTable<Element> {
     /// In place, without a copy: an element may be large, and is looked at often. Traps for keys that are not in the table:
     /// for keys that the rules themselves hold.
     package subscript(_ key: UInt64) -> Element {
-        unsafeAddress { UnsafePointer(storage.elements + index(of: key)!) }
-        unsafeMutableAddress {
-            makeUnique()
-            return storage.elements + index(of: key)!
-        }
+        unsafeAddress { address(of: key) }
+        unsafeMutableAddress { mutableAddress(of: key) }
+    }
+
+    /// What subscripts by typed keys are made of.
+    func address(of key: UInt64) -> UnsafePointer<Element> { UnsafePointer(storage.elements + index(of: key)!) }
+
+    mutating func mutableAddress(of key: UInt64) -> UnsafeMutablePointer<Element> {
+        makeUnique()
+        return storage.elements + index(of: key)!
     }
 
     package func contains(_ key: UInt64) -> Bool { index(of: key) != nil }

@@ -84,8 +84,8 @@ struct Transfer {
     /// In or before the queue: nobody has been told that this attempt has started.
     var isWaiting: Bool { phase == .waiting || phase == .resting || phase == .consulting && !isUnderWay }
 
-    /// What is left of the body is read only to use the connection again.
-    var isDraining: Bool {
+    /// What is left of the body is read only to use the connection again. Inlined: a call would copy the transfer.
+    @inline(__always) var isDraining: Bool {
         course.redirect != nil || course.doom != nil || course.credential != nil || course.cache.takesOver
             || course.cache.asksAgain
     }
@@ -111,7 +111,7 @@ struct Transfer {
 
     /// When it is too late for the next byte.
     func deadline(_ limits: Limits) -> Instant? {
-        guard pauses.isEmpty, course.question == nil else { return nil }
+        guard pauses.isEmpty, course.question == nil, !course.cache.isPlaying else { return nil }
         switch phase {
         case .connecting: return course.lastActivity.advanced(byMilliseconds: connectTimeout)
         case .receiving where isDraining:
@@ -245,8 +245,8 @@ extension SubscriberOptions {
 
 extension SlotTable<Transfer> {
     subscript(_ id: TransferID) -> Transfer {
-        _read { yield self[id.rawValue] }
-        _modify { yield &self[id.rawValue] }
+        unsafeAddress { address(of: id.rawValue) }
+        unsafeMutableAddress { mutableAddress(of: id.rawValue) }
     }
 
     func contains(_ id: TransferID) -> Bool { contains(id.rawValue) }

@@ -40,18 +40,24 @@ class CacheTestCase: XCTestCase {
         return stored
     }
 
+    private func entries(_ responses: [StoredResponse?]) -> [StoredEntry] {
+        responses.compactMap { $0 }.enumerated().map { number, response in
+            StoredEntry(id: EntryID(rawValue: Int64(number)), response: response)
+        }
+    }
+
     /// What becomes of a request.
     func decision(
         _ responses: StoredResponse?..., to asked: CacheRequest? = nil, after seconds: Int64 = 0
     ) -> CacheDecision {
-        CacheRules.decide(asked ?? request(), responses.compactMap { $0 }, wallTime: start + seconds)
+        CacheRules.decide(asked ?? request(), entries(responses), wallTime: start + seconds)
     }
 
     /// The same with the fields and the mode of a request.
     func decision(
         _ responses: StoredResponse?..., with fields: Fields, mode: CacheMode = .use, after seconds: Int64 = 0
     ) -> CacheDecision {
-        CacheRules.decide(request(fields, mode: mode), responses.compactMap { $0 }, wallTime: start + seconds)
+        CacheRules.decide(request(fields, mode: mode), entries(responses), wallTime: start + seconds)
     }
 }
 

@@ -68,7 +68,10 @@ final class ReuseTests: CacheTestCase {
             "max-age=60, no-cache=\"Set-Cookie, x-b\"", [("Set-Cookie", "a=b"), ("X-B", "1"), ("X-C", "2")])
         let fields = decision(entry).head?.fields.map(\.name)
         XCTAssertEqual(fields, ["Cache-Control", "ETag", "X-C", "Date", "Age"])
-        let validated = entry.map { CacheRules.head(of: $0, outcome: .validated, wallTime: start) }
+        let validated = entry.map {
+            CacheRules.head(
+                of: StoredEntry(id: EntryID(rawValue: 1), response: $0), outcome: .validated, wallTime: start)
+        }
         XCTAssertEqual(validated?.fields.first(named: "Set-Cookie"), "a=b")
     }
 

@@ -598,10 +598,11 @@ struct Witness {
         }
     }
 
-    /// nil while it is paused or a hook is asked: the clocks stand still.
+    /// nil while it is paused or a hook is asked: the clocks stand still; and for what is stored, which nobody waits for.
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
-        guard transfer.pausedAt == nil, transfer.question == nil, ![.asking, .consulting].contains(transfer.transport)
+        guard transfer.pausedAt == nil, transfer.question == nil, !transfer.isPlaying,
+            ![.asking, .consulting].contains(transfer.transport)
         else { return nil }
         let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
         if transfer.isDraining {

@@ -1,34 +1,53 @@
 """imgdl: downloads pictures and gives pixels, also while they are still arriving.
 
-    import imgdl
+    >>> import imgdl
+    >>> image = imgdl.get(url)
+    >>> image.width, image.height, len(image.pixels)
+    (900, 600, 2160000)
+    >>> image.save(folder + "/picture.png")
 
-    image = imgdl.get("https://example.org/picture.jpg")
-    image.width, image.height, image.pixels
+Futures: each download is a `Token`.
 
-    with imgdl.Downloader(max_concurrent=8) as downloader:
-        tokens = [downloader.download(url) for url in urls]
-        images = [token.result() for token in tokens]
+    >>> with imgdl.Downloader(max_concurrent=8) as downloader:
+    ...     tokens = [downloader.download(url, size=(90, 90)) for url in urls]
+    ...     [token.result().width for token in tokens]
+    [90, 90, 90]
 
-    async with imgdl.Downloader() as downloader:
-        image = await downloader.get(url)
+Coroutines, also while the picture arrives:
 
-    with imgdl.Downloader(retries=3, hooks=imgdl.Hooks(modify_request=sign)) as downloader:
-        thumbnail = downloader.download(url, size=(256, 256)).result()
-        downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished)).wait()
-        print(downloader.stats().total.quantile(0.95))
+    >>> async def main():
+    ...     async with imgdl.Downloader() as downloader:
+    ...         image = await downloader.get(url)
+    ...         async for image in downloader.stream(url):
+    ...             print(image.width)
+    >>> asyncio.run(main())  # doctest: +ELLIPSIS
+    900
+    ...
 
-    with imgdl.Cache("/home/me/.cache/viewer") as cache, imgdl.Downloader(cache=cache) as downloader:
-        image = downloader.download(url).result()
-        fresh = downloader.download(url, cache="refresh").result()
+As many as you like, few at a time:
 
-    image = imgdl.decode(open("picture.webp", "rb").read())
+    >>> with imgdl.Downloader(retries=3) as downloader:
+    ...     for token in downloader.map(urls, ordered=False, progress=True):
+    ...         image = token.result()
 
-The library is found at IMGDL_LIBRARY, in this package where a wheel brought it, in build/lib of the repository, or where
-the system has libimgdl.so.1.
+With a cache, what is fresh comes without the network:
+
+    >>> with imgdl.Cache(folder + "/cache") as cache, imgdl.Downloader(cache=cache) as downloader:
+    ...     image = downloader.download(url).result()
+    ...     image = downloader.download(url, cache="refresh").result()
+
+What is in memory already:
+
+    >>> imgdl.decode(data, size=(90, 90))
+    <imgdl.Image 90×60 png rgba8>
+
+The library is found at IMGDL_LIBRARY, in this package where a wheel brought it, in build/lib of the repository, or
+where the system has libimgdl.so.1.
 """
 
 from ._native import imgdl_version_string as _version
 from .batch import Batch, BatchProgress
+from .body import Body
 from .cache import Cache, CacheEntry, CacheEvent, CacheStatistics
 from .coder import Coder, DecodeOptions, register_coder
 from .decode import Decoder, decode
@@ -46,10 +65,11 @@ from .errors import (
     WaitTimeout,
 )
 from .hooks import LATER, Continuation, Hooks, Outgoing
-from .image import Body, ColourNotes, Image, ImageInfo, Rectangle
+from .image import ColourNotes, Image, ImageInfo, Rectangle
 from .metrics import Histogram, Metrics, Observation, Stats
 from .response import Hop, Response
 from .retry import Retry
+from .stream import Stream
 from .token import Token
 from .transport import Transfer
 
@@ -92,6 +112,7 @@ __all__ = [
     "Retry",
     "Stats",
     "StatusError",
+    "Stream",
     "Timeout",
     "Token",
     "Transfer",

@@ -49,14 +49,18 @@ class Pending:
                     return True
         return False
 
-    def _wait(self, timeout: Optional[float]) -> None:
-        if self.done():
-            return
+    def _check_waiting(self) -> None:
+        """Raises why this thread cannot wait for it."""
         _process.check(self._generation)
         if self._pump.is_own_thread:
             raise error(Code.WOULD_DEADLOCK, "this thread runs the callbacks of the download that it would wait for")
         if _callbacks.is_on_its_thread():
             raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        if self.done():
+            return
+        self._check_waiting()
         # In Python, not in the library: so that Ctrl-C ends the wait.
         ended = threading.Lock()
         ended.acquire()

@@ -18,7 +18,7 @@ from . import _native, _process
 from .errors import check
 
 if TYPE_CHECKING:
-    from .downloader import State
+    from ._state import State
 
 
 class Pump:

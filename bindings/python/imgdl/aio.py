@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import select
 import threading
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _native
 from ._pump import Pump
 
 if TYPE_CHECKING:
     from ._pending import Pending
-    from .downloader import State
+    from ._state import State
 
 # Callbacks before the loop has its turn again.
 _BATCH = 64
@@ -91,32 +91,38 @@ async def wait(pending: Pending) -> Any:
     """What `await token` and `await batch` do."""
     loop = asyncio.get_running_loop()
     try:
-        await _end_of(pending, loop)
+        await end_of(pending, loop)
     except asyncio.CancelledError:
-        if not pending.done():
-            pending.cancel()
-            # No callback runs any more when the task is over.
-            await _end_of(pending, loop)
+        await cancelled(pending)
         raise
     return pending._give()
 
 
-async def _end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
+async def cancelled(pending: Pending) -> None:
+    """Cancels it unless it is done. No callback runs any more afterwards."""
+    if not pending.done():
+        pending.cancel()
+        await end_of(pending, asyncio.get_running_loop())
+
+
+async def end_of(pending: Pending, loop: asyncio.AbstractEventLoop) -> None:
     future = loop.create_future()
 
     def settle() -> None:
         if not future.done():
             future.set_result(None)
 
-    def hook(pending: Pending) -> None:
-        pump = pending._pump
-        if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_own_thread:
-            settle()
-            return
-        try:
-            loop.call_soon_threadsafe(settle)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits
-
-    if pending._when_done(hook):
+    if pending._when_done(lambda pending: call_on(loop, pending, settle)):
         await future
+
+
+def call_on(loop: asyncio.AbstractEventLoop, pending: Pending, function: Callable[[], None]) -> None:
+    """On the loop: at once where this is one of its callbacks."""
+    pump = pending._pump
+    if isinstance(pump, LoopPump) and pump.loop is loop and pump.is_own_thread:
+        function()
+        return
+    try:
+        loop.call_soon_threadsafe(function)
+    except RuntimeError:
+        pass  # the loop is closed: nobody waits

@@ -89,9 +89,10 @@ class Cache:
     max_age            seconds after which what has not been used or validated is removed; never by default
     on_event(event)    `CacheEvent`, on a thread of the cache. Nothing here may be called inside it but `close`
 
-        with imgdl.Cache("/home/me/.cache/viewer") as cache, imgdl.Downloader(cache=cache) as downloader:
-            image = downloader.download(url).result()
-            print(cache.statistics().hits)
+        >>> with imgdl.Cache(folder) as cache, imgdl.Downloader(cache=cache) as downloader:
+        ...     image = downloader.download(url).result()
+        ...     cache.statistics().hits
+        0
 
     Downloaders hold the cache, too: it closes with the last of them.
     """

@@ -152,14 +152,16 @@ def register_coder(coder: Any) -> Coder:
     `Error` fails with its code: BAD_IMAGE_DATA, TRUNCATED. Anything else that is raised is a failure with INTERNAL,
     and is shown through sys.unraisablehook.
 
-        class Raw:
-            def __init__(self, options): self.data = b""
-            @staticmethod
-            def can_decode(prefix): return prefix.startswith(b"RAW1")
-            def feed(self, data): self.data += data
-            def finish(self): return imgdl.Image.create(2, 2, self.data[4:])
-
-        imgdl.register_coder(Raw)
+        >>> class Raw:
+        ...     def __init__(self, options): self.data = b""
+        ...     @staticmethod
+        ...     def can_decode(prefix): return prefix.startswith(b"RAW1")
+        ...     def feed(self, data): self.data += data
+        ...     def finish(self): return imgdl.Image.create(2, 2, self.data[4:])
+        >>> coder = imgdl.register_coder(Raw)
+        >>> imgdl.decode(b"RAW1" + bytes(16)).width
+        2
+        >>> coder.close()
     """
     can_decode: Any = getattr(coder, "can_decode", None)
     decoder: Any = getattr(coder, "decoder", coder if isinstance(coder, type) else None)

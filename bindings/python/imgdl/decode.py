@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native, _options
 from ._canvas import Canvas
@@ -15,31 +15,7 @@ from .image import Image, ImageInfo, info_from
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from .coder import Coder
-
-    class DecodeKeywords(TypedDict, total=False):
-        pixel_format: Optional[str]
-        ignore_orientation: bool
-        salvage: bool
-        max_pixels: Optional[int]
-        size: Optional[tuple[Optional[int], Optional[int]]]
-        stretch: bool
-        scale_down: Union[bool, int]
-        all_frames: bool
-        require_animation: bool
-        max_frames: Optional[int]
-        format_hint: Optional[str]
-        coder: Optional[Coder]
-        colour: Optional[str]
-        max_side: Optional[int]
-        max_scans: Optional[int]
-        max_animation_pixels: Optional[int]
-        max_metadata_bytes: Optional[int]
-        max_memory_bytes: Optional[int]
-        max_decode_ms: Optional[int]
-        thumbnail_first: bool
-        good_enough_scan: Optional[int]
-
+    from ._keywords import DecodeKeywords
 
 Buffer = Union[bytes, bytearray, memoryview]
 """Anything with the buffer protocol does."""
@@ -103,8 +79,11 @@ def decode(
     thumbnail_first     the first partial image of a JPEG is the thumbnail in its EXIF, as large as the picture
     good_enough_scan    of a progressive JPEG: see `Image.is_good_enough`
 
-        thumbnail = imgdl.decode(data, size=(256, 256))
-        imgdl.decode(data, into=array, pixel_format="rgb8")
+        >>> imgdl.decode(data, size=(256, 256))
+        <imgdl.Image 256×171 png rgba8>
+        >>> pixels = bytearray(900 * 600 * 3)
+        >>> imgdl.decode(data, into=pixels, pixel_format="rgb8").pixels == pixels
+        True
     """
     given = _options.decode_options(**options)
     pointer, length = _borrow(data)
@@ -126,6 +105,12 @@ class Decoder:
     `decode`, and so are the options.
 
     May be used from any thread; calls wait for each other.
+
+        >>> with imgdl.Decoder() as decoder:
+        ...     for start in range(0, len(data), 4096):
+        ...         decoder.feed(data[start : start + 4096])
+        ...     decoder.finish()
+        <imgdl.Image 900×600 png rgba8>
     """
 
     def __init__(self, **options: Unpack[DecodeKeywords]) -> None:

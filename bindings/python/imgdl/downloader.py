@@ -1,4 +1,4 @@
-"""`Downloader`: the queue, its connections, and the threads or loops that callbacks run on."""
+"""`Downloader`: the queue, its connections, and what is asked of them; and `get`."""
 
 from __future__ import annotations
 
@@ -6,101 +6,26 @@ import atexit
 import ctypes
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, TypedDict, Union, overload
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Callable, Literal, Optional, Union, overload
 
-from . import _callbacks, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
-from ._pump import Pump, ThreadPump
+from . import _map, _native, _options, _process, batch as batches, cache as caches, coder, hooks, transport
+from ._observing import Observer, observe, observers, unobserve
+from ._state import State
 from .batch import Batch, BatchProgress
-from .errors import Code, Error, check, error, report
-from .image import Body, Image, ImageInfo
-from .metrics import Observation, Stats, observation_from, stats_from
-from .response import Response
-from .retry import Retry
-from .token import Token, _outstanding, submit
+from .body import Body
+from .errors import Code, Error, check, error
+from .image import Image
+from .metrics import Stats, stats_from
+from .stream import Stream
+from .token import Token, submit
 
 if TYPE_CHECKING:
     import asyncio
 
     from typing_extensions import Unpack
 
-    from ._options import Statuses
-    from .aio import LoopPump
-    from .cache import Cache
-    from .decode import DecodeKeywords
-    from .hooks import Hooks
-
-    class Config(TypedDict, total=False):
-        max_concurrent: Optional[int]
-        order: Union[str, int]
-        decode_threads: Optional[int]
-        connect_timeout: Optional[float]
-        idle_timeout: Optional[float]
-        max_redirects: Optional[int]
-        user_agent: Optional[str]
-        ca_file: Optional[str]
-        max_per_host: Optional[int]
-        memory_budget: Optional[int]
-        deny_private_addresses: bool
-        allow_file_urls: bool
-        allow_data_urls: bool
-        proxy: Optional[str]
-        user: Optional[str]
-        password: Optional[str]
-        client_certificate: Optional[str]
-        client_key: Optional[str]
-        client_key_password: Optional[str]
-        pinned_public_key: Optional[str]
-        cookie_file: Optional[str]
-        hooks: Optional[Hooks]
-        retries: Union[None, int, Retry]
-        failure_ttl: Optional[float]
-        accepted_statuses: Optional[Statuses]
-        accepted_types: Optional[Iterable[str]]
-        progress_interval: Optional[float]
-        cache: Optional[Cache]
-        cache_mode: Union[None, str, int]
-        finish_nearly_done: bool
-
-    class Options(DecodeKeywords, total=False):
-        method: Optional[str]
-        headers: Optional[Mapping[str, Optional[str]]]
-        content: Optional[Union[bytes, bytearray, memoryview]]
-        decode: Optional[bool]
-        priority: Union[str, int]
-        follow_redirects: bool
-        allow_downgrade: bool
-        any_status: bool
-        max_body_bytes: Optional[int]
-        total_timeout: Optional[float]
-        partial_interval: Optional[float]
-        cookies: bool
-        allow_invalid_certificates: bool
-        continue_in_background: bool
-        retry_failed: bool
-        full_urls: bool
-        user: Optional[str]
-        password: Optional[str]
-        connect_timeout: Optional[float]
-        idle_timeout: Optional[float]
-        retries: Union[None, int, Retry]
-        accepted_statuses: Optional[Statuses]
-        accepted_types: Optional[Iterable[str]]
-        ca_file: Optional[str]
-        client_certificate: Optional[str]
-        client_key: Optional[str]
-        client_key_password: Optional[str]
-        pinned_public_key: Optional[str]
-        hooks: Optional[Hooks]
-        scale_factor: Optional[float]
-        cache: Union[None, str, int]
-        ignore_cached: bool
-        on_started: Optional[Callable[[Token[Any]], object]]
-        on_response: Optional[Callable[[Token[Any], Response], object]]
-        on_header: Optional[Callable[[Token[Any], ImageInfo], object]]
-        on_progress: Optional[Callable[[Token[Any], int, Optional[int]], object]]
-        on_partial: Optional[Callable[[Token[Any], Image], object]]
-
+    from ._keywords import Config, Options
 
 # How long the exit of the process waits for callbacks that do not return.
 _SECONDS_AT_EXIT = 5.0
@@ -108,172 +33,6 @@ _SECONDS_AT_EXIT = 5.0
 _downloaders: weakref.WeakSet[Downloader] = weakref.WeakSet()
 _shared: Optional[Downloader] = None
 _shared_lock = threading.Lock()
-
-
-class State:
-    """What a downloader is besides its Python object, which may be garbage while this still ends."""
-
-    def __init__(self, is_shared: bool, config: Any) -> None:
-        self.is_shared = is_shared
-        self.generation = _process.generation
-        # Reentrant, because the garbage collector and signal handlers may come by while it is held.
-        self.lock = threading.RLock()
-        self.is_idle = threading.Condition(self.lock)
-        # All guarded.
-        self.outstanding = 0
-        self.is_closing = False
-        self.is_finished = False
-        self.pumps: list[Pump] = []
-        # What the shared downloader, which lives on, has of ours.
-        self.is_observed = False
-        self.schemes: set[str] = set()
-
-        self.thread_pump = ThreadPump(self)
-        handle = ctypes.c_void_p()
-        try:
-            if is_shared:
-                check(_native.imgdl_downloader_shared(handle))
-            else:
-                # Also where no request names it: then the library starts no thread for callbacks.
-                config.executor = self.thread_pump.executor
-                check(_native.imgdl_downloader_create(config, handle))
-        except BaseException:
-            self.thread_pump.stop()
-            raise
-        assert handle.value
-        self.handle: int = handle.value
-        self.pumps.append(self.thread_pump)
-
-    def open(self) -> int:
-        """The handle. Raises `Error` after close and after fork."""
-        _process.check(self.generation)
-        if self.is_closing:
-            raise error(Code.SHUT_DOWN, "the downloader is closed")
-        return self.handle
-
-    # What is outstanding
-
-    def accept(self, loop: Optional[asyncio.AbstractEventLoop], count: int = 1) -> Pump:
-        """Counts downloads that are about to be made; `release` takes each back."""
-        _process.check(self.generation)
-        if loop is not None:
-            self._end_pumps_of_closed_loops()
-        with self.lock:
-            self.open()
-            pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
-            pump.accept(count)
-            self.outstanding += count
-            return pump
-
-    def release(self, pump: Pump) -> None:
-        with self.lock:
-            pump.outstanding -= 1
-            self.outstanding -= 1
-            if self.outstanding == 0:
-                self.is_idle.notify_all()
-
-    def wait_idle(self, timeout: Optional[float]) -> None:
-        _process.check(self.generation)
-        if _callbacks.is_on_its_thread():
-            raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
-        with self.lock:
-            if any(pump.outstanding and pump.is_own_thread for pump in self.pumps):
-                raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
-            if not self.is_idle.wait_for(lambda: self.outstanding == 0, timeout):
-                raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
-
-    def cancel_on(self, pump: Optional[Pump] = None) -> None:
-        for pending in list(_outstanding.values()):
-            if pending._pump.state is self and pump in (None, pending._pump):
-                pending.cancel()
-
-    # Loops
-
-    def _loop_pump(self, loop: asyncio.AbstractEventLoop) -> LoopPump:
-        from .aio import LoopPump
-
-        for pump in self.pumps:
-            if isinstance(pump, LoopPump) and pump.loop is loop:
-                return pump
-        pump = LoopPump(self, loop)
-        self.pumps.append(pump)
-        return pump
-
-    def _end_pumps_of_closed_loops(self) -> None:
-        for pump in list(self.pumps):
-            if pump is not self.thread_pump and pump.loop.is_closed():  # type: ignore[attr-defined]
-                self.cancel_on(pump)
-                pump.stop()
-                pump.join(None)
-
-    # The end
-
-    def close(self, timeout: Optional[float] = None) -> None:
-        with self.lock:
-            self.is_closing = True
-            if self.is_finished:
-                return
-            pumps = list(self.pumps)
-            if not self.is_shared:
-                check(
-                    _native.imgdl_downloader_shutdown(
-                        self.handle, _native.IMGDL_SHUTDOWN_CANCEL, _native.imgdl_destructor(), None
-                    )
-                )
-        if self.is_shared:
-            self.cancel_on()
-        for pump in pumps:
-            pump.stop()
-        if _callbacks.is_on_its_thread() or any(pump.is_inside_callback for pump in pumps):
-            return  # the last pump does the rest
-        for pump in pumps:
-            pump.join(timeout)
-        if not self.pumps:
-            self._finish()
-
-    def pump_ended(self, pump: Pump) -> None:
-        with self.lock:
-            if pump in self.pumps:
-                self.pumps.remove(pump)
-            if self.pumps or not self.is_closing:
-                return
-        self._finish()
-
-    def _finish(self) -> None:
-        with self.lock:
-            if self.is_finished:
-                return
-            self.is_finished = True
-        if self.is_shared:
-            if self.is_observed:
-                unobserve(self.handle)
-            for scheme in self.schemes:
-                transport.register(self.handle, scheme, None)
-            _native.imgdl_downloader_release(self.handle)
-        else:
-            _native.imgdl_downloader_destroy(self.handle)
-
-    def abandon(self) -> None:
-        """The Python object is garbage, so that nothing is outstanding. Waits for nothing."""
-        if self.generation != _process.generation:
-            self.forget()
-            return
-        with self.lock:
-            if self.is_closing:
-                return
-            self.is_closing = self.is_finished = True
-            pumps = list(self.pumps)
-        _native.imgdl_downloader_release(self.handle)
-        for pump in pumps:
-            pump.stop()
-
-    def forget(self) -> None:
-        """In a forked child: neither locks nor threads nor loops are what they were."""
-        if not self.is_finished:
-            self.is_closing = self.is_finished = True
-            _native.imgdl_downloader_release(self.handle)
-            for pump in self.pumps:
-                pump.forget()
 
 
 class Downloader:
@@ -318,8 +77,8 @@ class Downloader:
     Callbacks run on a thread that belongs to this object, one at a time, or on the event loop that `download` was
     given. A with statement closes it at its end. One that is let go without that finishes what it has accepted.
 
-        with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
-            images = [token.result() for token in [downloader.download(url) for url in urls]]
+        >>> with imgdl.Downloader(max_per_host=4, retries=imgdl.Retry(3, base=0.2)) as downloader:
+        ...     images = [token.result() for token in [downloader.download(url) for url in urls]]
     """
 
     def __init__(self, **config: Unpack[Config]) -> None:
@@ -423,6 +182,12 @@ class Downloader:
         loop              the event loop, running on this thread, on which the callbacks run; otherwise it is the
                           downloader's own thread. Callbacks may use everything here but must not wait. What one raises
                           goes to sys.unraisablehook, cancels the download and is raised by its result.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     token = downloader.download(url, on_header=lambda token, info: print(info.width))
+            ...     token.result(30)
+            900
+            <imgdl.Image 900×600 png rgba8>
         """
         request, callbacks = _prepare(url, body, options)
         pump = self._state.accept(loop)
@@ -451,8 +216,13 @@ class Downloader:
 
         One request that cannot be refuses them all; the message has its number, from 0.
 
-            batch = downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished))
-            batch.wait()
+            >>> with imgdl.Downloader() as downloader:
+            ...     batch = downloader.prefetch(urls, on_progress=lambda batch, progress: print(progress.finished))
+            ...     batch.wait().failed
+            1
+            2
+            3
+            0
         """
         prepared: list[Any] = []
         kept: list[Optional[tuple[str, dict[int, Callable[..., Any]], bool]]] = []
@@ -483,13 +253,152 @@ class Downloader:
         return batch
 
     @overload
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> Generator[Token[Image], None, None]: ...
+
+    @overload
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[True],
+        **options: Unpack[Options],
+    ) -> Generator[Token[Body], None, None]: ...
+
+    def map(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: bool = False,
+        **options: Any,
+    ) -> Generator[Token[Any], None, None]:
+        """Downloads many, as fast as you take them, and gives each `Token` when it is done.
+
+        requests    URLs, or pairs of a URL and options of its own; asked for no sooner than needed, so that it may be
+                    a generator without an end
+        ordered     as in `requests`; False: as they end, so that none waits for a slow one
+        buffersize  so many at most are under way or done and not yet taken, which bounds the pictures in memory; twice
+                    `max_concurrent` by default
+        progress    show a bar of tqdm, if it is installed
+        options     as for `download`, for all
+
+        A failure, also of a URL that cannot be one, is raised by its token's `result` and ends nothing else. Closing
+        the generator, leaving its loop among others, cancels what is under way. Waits in this thread: not for
+        callbacks; coroutines have `amap`.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     for token in downloader.map([url, url + "-missing"], size=(64, 64)):
+            ...         try:
+            ...             print(token.result().width)
+            ...         except imgdl.Error as error:
+            ...             print(error.http_status)
+            64
+            404
+        """
+        return _map.results(*self._map_arguments(requests, ordered, buffersize, progress, body, options))
+
+    @overload
+    def amap(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[False] = False,
+        **options: Unpack[Options],
+    ) -> AsyncGenerator[Token[Image], None]: ...
+
+    @overload
+    def amap(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: Literal[True],
+        **options: Unpack[Options],
+    ) -> AsyncGenerator[Token[Body], None]: ...
+
+    def amap(
+        self,
+        requests: Iterable[_map.Request],
+        *,
+        ordered: bool = True,
+        buffersize: Optional[int] = None,
+        progress: bool = False,
+        body: bool = False,
+        **options: Any,
+    ) -> AsyncGenerator[Token[Any], None]:
+        """`map` for coroutines. Cancelling the task cancels what is under way, and so does leaving the loop: at once
+        with contextlib.aclosing, otherwise when the loop comes to it.
+
+            >>> async def main():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         return [token.result().width async for token in downloader.amap(urls, size=(64, 64))]
+            >>> asyncio.run(main())
+            [64, 64, 64]
+        """
+        return _map.results_on_loop(*self._map_arguments(requests, ordered, buffersize, progress, body, options))
+
+    def _map_arguments(
+        self,
+        requests: Iterable[_map.Request],
+        ordered: bool,
+        buffersize: Optional[int],
+        progress: bool,
+        body: bool,
+        options: dict[str, Any],
+    ) -> tuple[Downloader, Iterable[_map.Request], dict[str, Any], bool, int, bool]:
+        # Options that nothing can be done with are no business of a single request.
+        _prepare("http://localhost/", body, options)
+        given = _options.unsigned(buffersize, "buffersize")
+        return self, requests, dict(options, body=body), ordered, given or 2 * self.max_concurrent, progress
+
+    def stream(self, url: str, **options: Unpack[Options]) -> Stream:
+        """For coroutines: the picture so far, whenever there is more of it, and at last the whole one; see `Stream`.
+        The options are those of `download`, without `on_partial`; `partial_interval` says how often.
+
+            >>> async def show():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         async for image in downloader.stream(url):
+            ...             pass  # draw it
+            ...         print(image.is_complete)
+            >>> asyncio.run(show())
+            True
+        """
+        return Stream(self, url, dict(options))
+
+    @overload
     async def get(self, url: str, *, body: Literal[False] = False, **options: Unpack[Options]) -> Image: ...
 
     @overload
     async def get(self, url: str, *, body: Literal[True], **options: Unpack[Options]) -> Body: ...
 
     async def get(self, url: str, **options: Any) -> Any:
-        """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download."""
+        """For coroutines: downloads, with callbacks on the running loop. Cancelling the task cancels the download.
+
+            >>> async def main():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         return await asyncio.gather(*(downloader.get(url) for url in urls))
+            >>> [image.width for image in asyncio.run(main())]
+            [900, 900, 900]
+        """
         import asyncio
 
         return await self.download(url, loop=asyncio.get_running_loop(), **options)
@@ -592,14 +501,15 @@ class Downloader:
                 Both are called on the library's thread, which other downloads wait for. One that raises fails the
                 transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
 
-            class Bundle:
-                def start(self, request, transfer):
-                    data = files[request.url]
-                    transfer.response(200, {"Content-Length": str(len(data))})
-                    transfer.body(data)
-                    transfer.end()
-
-            downloader.register_transport("app", Bundle())
+            >>> class Bundle:
+            ...     def start(self, request, transfer):
+            ...         transfer.response(200, {"Content-Length": str(len(data))})
+            ...         transfer.body(data)
+            ...         transfer.end()
+            >>> with imgdl.Downloader() as downloader:
+            ...     downloader.register_transport("app", Bundle())
+            ...     downloader.download("app://pictures/1").result().width
+            900
         """
         transport.register(self._state.open(), scheme, loader)
         if loader is None:
@@ -607,7 +517,7 @@ class Downloader:
         else:
             self._state.schemes.add(scheme)
 
-    def set_observer(self, observer: Optional[Callable[[Observation], object]]) -> None:
+    def set_observer(self, observer: Optional[Observer]) -> None:
         """Calls observer(observation) for each transfer that starts, has a response, stops and finishes; None takes it
         out. On the library's thread that drives them all: be quick, and do not wait. What it raises goes to
         sys.unraisablehook."""
@@ -617,13 +527,18 @@ class Downloader:
             return
         if not callable(observer):
             raise TypeError(f"an observer must be callable, not {type(observer).__name__}")
-        # Where an error is returned the destructor has been called.
-        key = _observers.add(observer)
-        check(_native.imgdl_downloader_set_observer(handle, _on_observation, key, _on_observer_end))
+        observe(handle, observer)
         self._state.is_observed = True
 
     def stats(self) -> Stats:
-        """What it did since it was made."""
+        """What it did since it was made.
+
+            >>> with imgdl.Downloader() as downloader:
+            ...     token = downloader.download(url)
+            ...     image = token.result()
+            ...     downloader.stats().succeeded
+            1
+        """
         native = _native.imgdl_stats()
         _native.imgdl_stats_init(native, ctypes.sizeof(native))
         check(_native.imgdl_downloader_stats(self._state.open(), native))
@@ -704,30 +619,6 @@ _EVENTS = {
     "on_partial": _native.IMGDL_EVENT_PARTIAL,
 }
 
-_observers: _callbacks.Registry[Callable[[Observation], object]] = _callbacks.Registry()
-
-
-def unobserve(downloader: int) -> int:
-    nobody = _native.imgdl_observer()
-    return int(_native.imgdl_downloader_set_observer(downloader, nobody, None, _native.imgdl_destructor()))
-
-
-@_native.imgdl_observer  # type: ignore[untyped-decorator, unused-ignore]
-def _on_observation(pointer: Any, key: int) -> None:
-    observer = _observers.get(key)
-    if observer is None:
-        return
-    with _callbacks.called_by_the_library():
-        try:
-            observer(observation_from(pointer.contents))
-        except BaseException as exception:
-            report(exception)
-
-
-@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
-def _on_observer_end(key: int) -> None:
-    _observers.pop(key)
-
 
 @overload
 def get(
@@ -741,7 +632,13 @@ def get(url: str, *, body: Literal[True], timeout: Optional[float] = None, **opt
 
 def get(url: str, *, timeout: Optional[float] = None, **options: Any) -> Any:
     """Downloads with the shared downloader and waits, `timeout` seconds at most. The options are those of
-    `Downloader.download`."""
+    `Downloader.download`.
+
+        >>> imgdl.get(url, timeout=30).width
+        900
+        >>> len(imgdl.get(url, body=True).data) == len(data)
+        True
+    """
     token = Downloader.shared().download(url, **options)
     try:
         return token.result(timeout)
@@ -755,7 +652,7 @@ def _close_all() -> None:
     # What was let go a moment ago still ends on threads of the library.
     for settle in (hooks.settle, transport.settle, coder.settle):
         settle(_SECONDS_AT_EXIT)
-    _observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
+    observers.wait(lambda observers: not observers, _SECONDS_AT_EXIT)
     caches.settle(_SECONDS_AT_EXIT)
 
 
@@ -764,7 +661,7 @@ def _forget_all() -> None:
     _shared = None
     _shared_lock = threading.Lock()
     _downloaders.clear()
-    _observers.clear()
+    observers.clear()
 
 
 atexit.register(_close_all)

@@ -10,14 +10,16 @@ from typing import Any, Callable, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library, failure, sentence
+from ._reference import Reference
 from .errors import Code, check, error
-from .image import _Reference
 from .response import Response, first_header, headers_from, response_from, text
 
 Headers = Union[Mapping[str, Optional[str]], Iterable[tuple[str, Optional[str]]]]
 
 
 class _Later:
+    """The type of `LATER`."""
+
     def __repr__(self) -> str:
         return "imgdl.LATER"
 
@@ -223,13 +225,15 @@ class Hooks:
     A function is called once for each transfer, on a thread of the library that other downloads wait for: it must be
     quick and must not wait. Requests with different hooks never share a transfer: make one `Hooks` and use it for many.
 
-        def sign(request, next):
-            return request.with_header("Authorization", token())
+        >>> def sign(request, next):
+        ...     return request.with_header("Authorization", "Bearer of a token")
+        >>> with imgdl.Downloader(hooks=imgdl.Hooks(modify_request=sign)) as downloader:
+        ...     image = downloader.download(url).result()
 
-        downloader = imgdl.Downloader(hooks=imgdl.Hooks(modify_request=sign))
-
-        hooks = imgdl.Hooks(transform_body=lambda body, next: zlib.decompress(body))
-        image = downloader.download(url, hooks=hooks).result()
+        >>> hooks = imgdl.Hooks(transform_body=lambda body, next: bytes(body)[::-1])
+        >>> imgdl.get(url, hooks=hooks)  # doctest: +IGNORE_EXCEPTION_DETAIL
+        Traceback (most recent call last):
+        imgdl.errors.ImageError: not a picture any more
     """
 
     def __init__(
@@ -311,7 +315,7 @@ def _ask(
 
 def _body(data: int) -> memoryview:
     handle = _native.imgdl_data_retain(data)
-    return _Reference(handle, _native.imgdl_data_release).view(
+    return Reference(handle, _native.imgdl_data_release).view(
         _native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle)
     )
 

@@ -1,4 +1,4 @@
-"""Pixels: `Image`; and what a server sent: `Body`."""
+"""Pixels: `Image`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import ctypes
 import enum
 import operator
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Optional, Union
 
-from . import _native
+from . import _native, _pillow, _png
+from ._files import Target, extension, write
+from ._reference import Reference
 from .errors import Code, check, error
 
 if TYPE_CHECKING:
-    from .response import Response
+    import PIL.Image
 
 FORMATS = {
     _native.IMGDL_FORMAT_JPEG: "jpeg",
@@ -89,27 +91,6 @@ def info_from(native: Any) -> ImageInfo:
     )
 
 
-class _Reference:
-    """One reference to an image or a body of the library. Views of its memory hold it."""
-
-    __slots__ = ("handle", "_release")
-
-    def __init__(self, handle: int, release: Any) -> None:
-        self.handle = handle
-        self._release = release
-
-    def __del__(self) -> None:
-        self._release(self.handle)
-
-    def view(self, address: Optional[int], size: int) -> memoryview:
-        """The memory, which lives as long as any view or slice of it."""
-        if not size or not address:
-            return memoryview(b"")
-        array = (ctypes.c_ubyte * size).from_address(address)
-        array.owner = self  # type: ignore[attr-defined]
-        return memoryview(array).cast("B").toreadonly()
-
-
 class Image:
     """A decoded picture. Immutable; may be used from any thread.
 
@@ -119,7 +100,7 @@ class Image:
 
     __slots__ = ("_reference", "_pixels", "_duration", "__weakref__")
 
-    _reference: Optional[_Reference]
+    _reference: Optional[Reference]
     _pixels: Optional[bytes]
     _duration: Optional[int]
 
@@ -130,7 +111,7 @@ class Image:
     def _adopt(cls, handle: int, duration: Optional[int] = None) -> Image:
         """Takes over the reference."""
         image = cls.__new__(cls)
-        image._reference = _Reference(handle, _native.imgdl_image_release)
+        image._reference = Reference(handle, _native.imgdl_image_release)
         image._pixels = None
         image._duration = duration
         return image
@@ -150,7 +131,8 @@ class Image:
         pixels        height rows, stride bytes apart; width × the bytes of a pixel (3 for "rgb8", 8 for "rgba16",
                       else 4) by default
 
-            imgdl.Image.create(1, 1, b"\\xff\\0\\0\\xff").pixels
+            >>> imgdl.Image.create(1, 1, bytes([255, 0, 0, 255])).pixels
+            b'\\xff\\x00\\x00\\xff'
         """
         formats = {name: value for value, name in PIXEL_FORMATS.items()}
         if pixel_format not in formats:
@@ -213,8 +195,8 @@ class Image:
         """The frames that were decoded, as the viewer sees them (blended, disposed), each with its `duration_ms`: all
         of them with `all_frames`, otherwise the first alone.
 
-            for frame in imgdl.decode(data, all_frames=True).frames:
-                show(frame.pixels, frame.duration_ms)
+            >>> [frame.duration_ms for frame in imgdl.decode(animation, all_frames=True).frames]
+            [50, 60, 70]
         """
         own = self._handle
         frames: list[Image] = []
@@ -334,6 +316,61 @@ class Image:
         # Python 3.12 and later: bytes(image), memoryview(image).
         return self.view
 
+    @property
+    def is_srgb(self) -> bool:
+        """Whether the pixels are known to be sRGB: converted, or said to be by the file."""
+        return bool(self.colour_notes & (ColourNotes.CONVERTED | ColourNotes.SRGB))
+
+    @property
+    def pixel_profile(self) -> Optional[bytes]:
+        """The ICC profile that these pixels, R, G and B, are to be seen by; None where they are converted, and where
+        the file's is for CMYK or gray."""
+        if self.colour_notes & (ColourNotes.CONVERTED | ColourNotes.UNUSABLE_PROFILE):
+            return None
+        profile = self.icc_profile
+        return profile if profile is not None and profile[16:20] == b"RGB " else None
+
+    def to_pil(self) -> PIL.Image.Image:
+        """For Pillow, which must be installed: mode "RGBA", or "RGB" of "rgb8". Pixels of "rgba8" are seldom copied.
+        Of an animation the first frame, as anywhere: see `frames`. 16 bits become 8.
+
+            >>> imgdl.decode(data).to_pil().rotate(90, expand=True).size
+            (600, 900)
+        """
+        return _pillow.converted(self)
+
+    def save(self, target: Target, format: Optional[str] = None, **options: Any) -> None:
+        """Writes the pixels into a file, over what is there; of an animation the first frame.
+
+        target   a path, or a file that is open for bytes
+        format   "png", "jpeg", "webp" … in place of the path's extension; "png" where there is none
+        options  of Pillow's writer for that format, such as quality=80
+
+        PNG without options needs nothing else. Everything else is Pillow's, and an ImportError where it is not
+        installed. To keep a file as the server has it, `download(url, body=True)` and `Body.save`.
+
+            >>> imgdl.get(url, size=(64, 64)).save(folder + "/small.png")
+        """
+        name = format if format is not None else extension(target)
+        if name.lower() in ("", "png") and not options:
+            content = _png.encode(self)
+        else:
+            content = _pillow.encoded(self, f".{name or 'png'}", options)
+        write(target, content)
+
+    def _repr_png_(self) -> bytes:
+        # A notebook shows it now, and keeps it in its file.
+        return _png.encode(self, 1)
+
+    def __copy__(self) -> Image:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Image:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an image does not go to other processes: send its pixels, or numpy.asarray(image)")
+
     def close(self) -> None:
         """Any number of times."""
         self._reference = None
@@ -350,78 +387,3 @@ class Image:
             return "<imgdl.Image closed>"
         whole = "" if self.is_complete else " partial"
         return f"<imgdl.Image {self.width}×{self.height} {self.format} {self.pixel_format}{whole}>"
-
-
-class Body:
-    """The body of a download made with `body=True`, with Content-Encoding undone. Lives as an `Image` does."""
-
-    __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
-
-    _reference: Optional[_Reference]
-    _data: Optional[bytes]
-    http_status: int
-    """Of the response; not always 200 to 299 with `any_status`."""
-    response: Optional[Response]
-    """What the server answered."""
-    image: Optional[Image]
-    """The picture, where `decode=True` was asked for too."""
-
-    def __init__(self) -> None:
-        raise TypeError("bodies come from downloads")
-
-    @classmethod
-    def _adopt(
-        cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]
-    ) -> Body:
-        body = cls.__new__(cls)
-        body._reference = _Reference(handle, _native.imgdl_data_release) if handle else None
-        body._data = None if handle else b""
-        body.http_status = http_status
-        body.response = response
-        body.image = image
-        return body
-
-    @property
-    def data(self) -> bytes:
-        """A copy, made once."""
-        data = self._data
-        if data is None:
-            self._data = data = bytes(self.view)
-        return data
-
-    @property
-    def view(self) -> memoryview:
-        """The bytes themselves, read-only, not copied."""
-        if self._reference is None:
-            if self._data is None:
-                raise error(Code.INVALID_HANDLE, "the body is closed")
-            return memoryview(b"")
-        handle = self._reference.handle
-        return self._reference.view(_native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
-
-    def __len__(self) -> int:
-        return len(self.view)
-
-    def __bytes__(self) -> bytes:
-        return self.data
-
-    def __buffer__(self, flags: int) -> memoryview:
-        return self.view
-
-    def close(self) -> None:
-        """Any number of times."""
-        self._reference = None
-        self._data = None
-        if self.image is not None:
-            self.image.close()
-
-    def __enter__(self) -> Body:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        if self._reference is None and self._data is None:
-            return "<imgdl.Body closed>"
-        return f"<imgdl.Body {len(self)} bytes, status {self.http_status}>"

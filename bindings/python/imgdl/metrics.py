@@ -104,8 +104,10 @@ def _histogram(native: Any) -> Histogram:
 class Stats:
     """What a downloader did since it was made.
 
-    stats = downloader.stats()
-    print(stats.succeeded, stats.first_byte.quantile(0.95))
+        >>> with imgdl.Downloader() as downloader:
+        ...     image = downloader.download(url).result()
+        ...     0 < downloader.stats().first_byte.quantile(0.95) < 30
+        True
     """
 
     submitted: int

@@ -15,8 +15,8 @@ class Retry:
              obeyed. 0.5 by default
     maximum  the longest wait, in seconds; 60 by default
 
-        downloader = imgdl.Downloader(retries=imgdl.Retry(3, base=0.2))
-        downloader.download(url, retries=0)
+        >>> with imgdl.Downloader(retries=imgdl.Retry(3, base=0.2)) as downloader:
+        ...     image = downloader.download(url, retries=0).result()
     """
 
     count: int

@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 from . import _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
+from .body import Body
 from .errors import Code, Error, check, error, report
-from .image import Body, Image, info_from
+from .image import Image, info_from
 from .metrics import Metrics, metrics_from
 from .response import Response, response_from, text
 
@@ -143,6 +144,15 @@ class Token(Pending, Generic[Result]):
         self._wait(timeout)
         return self._give()
 
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """Waits as `result` does: what `result` would raise, None if there is a result."""
+        self._wait(timeout)
+        return self._problem()
+
+    def cancelled(self) -> bool:
+        """Whether it has ended because it was cancelled."""
+        return self._outcome is not None and self._outcome.code == Code.CANCELLED
+
     def cancel(self) -> None:
         """Any number of times, at any time, also inside a callback. Others that share the transfer go on."""
         _process.check(self._generation)
@@ -174,6 +184,13 @@ class Token(Pending, Generic[Result]):
         state = "running" if outcome is None else "failed" if outcome.code or self._failure else "done"
         return f"<imgdl.Token {self._id} {state} {redacted(self._url)}>"
 
+    @classmethod
+    def _refused(cls, url: str, downloader: Downloader, problem: Error) -> Token[Any]:
+        """One that the library was never asked for, and that has failed."""
+        token: Token[Any] = cls(url, downloader, downloader._state.thread_pump, {}, False)
+        token._finish(_Outcome(problem.code, problem.message, 0, None, None))
+        return token
+
     # The end
 
     @property
@@ -181,17 +198,23 @@ class Token(Pending, Generic[Result]):
         return redacted(self._url) or ""
 
     def _give(self) -> Result:
+        problem = self._problem()
         try:
-            if self._failure is not None:
-                raise self._failure
+            if problem is not None:
+                raise problem
             outcome = self._outcome
             assert outcome is not None
-            if outcome.code:
-                raise self._error(outcome)
             return cast(Result, outcome.body if self._wants_body else outcome.image)
         finally:
             # The traceback of an exception that is kept would keep the token, which keeps the exception.
-            del self
+            del self, problem
+
+    def _problem(self) -> Optional[BaseException]:
+        if self._failure is not None:
+            return self._failure
+        outcome = self._outcome
+        assert outcome is not None
+        return self._error(outcome) if outcome.code else None
 
     def _error(self, outcome: _Outcome) -> Error:
         return error(

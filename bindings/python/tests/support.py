@@ -229,23 +229,45 @@ def jpeg(width, height, gray, icc=None, thumbnail=None):
     return content + scan.replace(b"\xff", b"\xff\0") + b"\xff\xd9"
 
 
-def linear_gray():
-    """An ICC profile (ICC.1:2010) that says that pixels are proportional to light."""
-    tags = [(b"wtpt", b"XYZ \0\0\0\0" + struct.pack(">3I", 0xF6D6, 0x10000, 0xD32D)), (b"kTRC", b"curv" + bytes(8))]
+def _profile(space, tags):
+    """An ICC profile (ICC.1:2010) of these tags, and of the white of all profiles."""
+    tags = [(b"wtpt", _xyz(0xF6D6, 0x10000, 0xD32D)), *tags]
     table, data = struct.pack(">I", len(tags)), b""
     for name, value in tags:
         table += name + struct.pack(">II", 132 + 12 * len(tags) + len(data), len(value))
         data += value
-    head = b"lcms\2\x40\0\0mntrGRAYXYZ " + bytes(12) + b"acsp" + bytes(28)
+    head = b"lcms\2\x40\0\0mntr" + space + b"XYZ " + bytes(12) + b"acsp" + bytes(28)
     head += struct.pack(">3I", 0xF6D6, 0x10000, 0xD32D) + bytes(48)
     return struct.pack(">I", 4 + len(head) + len(table) + len(data)) + head + table + data
 
 
-def png(width, height, rows, colour_type=6, depth=8):
-    """A PNG of these rows of bytes, so that a test knows every pixel."""
+def _xyz(x, y, z):
+    return b"XYZ \0\0\0\0" + struct.pack(">3I", x, y, z)
+
+
+_LINEAR = b"curv" + bytes(8)
+
+
+def linear_gray():
+    """A profile that says that pixels are proportional to light."""
+    return _profile(b"GRAY", [(b"kTRC", _LINEAR)])
+
+
+def linear_rgb():
+    """The same of pictures in colour, with the primaries of sRGB."""
+    primaries = {b"r": (0x6FA0, 0x38F2, 0x38F), b"g": (0x6296, 0xB789, 0x18DA), b"b": (0x24A0, 0xF85, 0xB6C4)}
+    tags = [(name + b"XYZ", _xyz(*value)) for name, value in primaries.items()]
+    return _profile(b"RGB ", tags + [(name + b"TRC", _LINEAR) for name in primaries])
+
+
+def png(width, height, rows, colour_type=6, depth=8, icc=None):
+    """A PNG of these rows of bytes, so that a test knows every pixel; with a profile."""
     header = struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
     pixels = zlib.compress(b"".join(b"\0" + bytes(row) for row in rows))
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+    profile = b"" if icc is None else _chunk(b"iCCP", b"ICC\0\0" + zlib.compress(icc))
+    return (
+        b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + profile + _chunk(b"IDAT", pixels) + _chunk(b"IEND", b"")
+    )
 
 
 def apng(width, height, frames, loops):

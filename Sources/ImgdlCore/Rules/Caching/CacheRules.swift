@@ -1,7 +1,7 @@
 /// What RFC 9111 says to a private cache. Pure: times are arguments, in seconds since 1970.
 package enum CacheRules {
     /// What becomes of a request, given what is stored under its URL.
-    package static func decide(_ request: CacheRequest, _ stored: [StoredResponse], wallTime: Int64) -> CacheDecision {
+    package static func decide(_ request: CacheRequest, _ stored: [StoredEntry], wallTime: Int64) -> CacheDecision {
         guard request.mode != .off, request.method == "GET" || request.method == "HEAD" else {
             return .forward(adding: [], stores: false)
         }
@@ -14,7 +14,7 @@ package enum CacheRules {
             if question.isOnly { return .unavailable }
             return resumed(question, stored) ?? .forward(adding: question.refreshing, stores: true)
         }
-        return decide(question, index, stored[index], freshness, wallTime)
+        return decide(question, index, stored[index].response, freshness, wallTime)
     }
 
     private static func decide(
@@ -45,13 +45,14 @@ package enum CacheRules {
     /// The newest whole response that matches, by Date. One that has no Vary while others do may be a resource's
     /// default, sent without it by mistake: it comes after all that have one (section 4.1).
     private static func selected(
-        _ question: CacheQuestion, _ stored: [StoredResponse], _ wallTime: Int64
+        _ question: CacheQuestion, _ stored: [StoredEntry], _ wallTime: Int64
     ) -> (Int, Freshness)? {
         var best: (index: Int, freshness: Freshness)?
-        for (index, response) in stored.enumerated() {
+        for index in stored.indices {
+            let response = stored[index].response
             guard isAnswer(response, to: question), VaryRules.matches(question.request, response.varying) else { continue }
-            let freshness = Freshness(response, wallTime: wallTime)
-            if let best, !isPreferred(response, freshness, to: stored[best.index], best.freshness) { continue }
+            let freshness = stored[index].freshness(wallTime)
+            if let best, !isPreferred(response, freshness, to: stored[best.index].response, best.freshness) { continue }
             best = (index, freshness)
         }
         return best
@@ -74,10 +75,10 @@ package enum CacheRules {
         }
     }
 
-    private static func resumed(_ question: CacheQuestion, _ stored: [StoredResponse]) -> CacheDecision? {
+    private static func resumed(_ question: CacheQuestion, _ stored: [StoredEntry]) -> CacheDecision? {
         let request = question.request
         guard request.method == "GET", !question.isConditional, question.range == nil else { return nil }
-        for (index, response) in stored.enumerated() {
+        for (index, response) in stored.lazy.map(\.response).enumerated() {
             guard case .beginning = response.extent, VaryRules.matches(request, response.varying),
                 let fields = ResumeRules.fields(for: response)
             else { continue }
@@ -98,30 +99,26 @@ package enum CacheRules {
 
     /// The head as a caller sees it. Without validation it has an Age, in place of what the server sent (section 4),
     /// and none of the fields that no-cache names (section 5.2.2.4).
-    package static func head(of stored: StoredResponse, outcome: CacheOutcome, wallTime: Int64) -> ResponseHead {
-        head(of: stored, Freshness(stored, wallTime: wallTime), outcome, wallTime)
+    package static func head(of stored: StoredEntry, outcome: CacheOutcome, wallTime: Int64) -> ResponseHead {
+        head(of: stored.response, stored.freshness(wallTime), outcome, wallTime)
     }
 
     static func head(
         of stored: StoredResponse, _ freshness: Freshness, _ outcome: CacheOutcome, _ wallTime: Int64
     ) -> ResponseHead {
-        var fields = stored.fields
+        let fields: [HeaderField]
         if outcome == .hit || outcome == .stale {
-            let hidden = freshness.control.noCacheFields
-            fields.removeAll { field in isNamed(field, "Age") || hidden.contains { equalIgnoringCase($0, field.name) } }
             let age = min(CacheControl.greatestSeconds, freshness.age(wallTime))
-            fields.append(HeaderField("Age", String(age)))
+            fields = freshness.shownFields + CollectionOfOne(HeaderField("Age", String(age)))
+        } else {
+            fields = stored.fields
         }
         let isCounted = stored.extent == .whole && !stored.wasEncoded
-        let length = isCounted ? stored.bodyLength : announcedLength(stored.fields)
         var head = ResponseHead(
-            status: stored.status, httpVersion: stored.httpVersion, fields: fields, contentLength: length,
-            isEncoded: stored.wasEncoded)
+            status: stored.status, httpVersion: stored.httpVersion, fields: fields,
+            contentLength: isCounted ? stored.bodyLength : freshness.announcedLength, isEncoded: stored.wasEncoded)
         head.outcome = outcome
-        if !stored.wasEncoded {
-            head.remainingCoding = stored.fields.filter { isNamed($0, "Content-Encoding") }
-                .flatMap { listMembers($0.value) }.first { !equalIgnoringCase($0, "identity") }
-        }
+        head.remainingCoding = freshness.remainingCoding
         return head
     }
 

@@ -4,7 +4,7 @@ package struct Consultation: Equatable, Sendable {
         /// What the first hop's request would bring.
         case first
         /// What the redirect leads to.
-        case redirect(Redirect)
+        indirect case redirect(Redirect)
         /// The same as the last time: its turn has come.
         case again
         /// The stored response that the server's answer points to: a validation went well, or the server is in trouble.

@@ -1,6 +1,6 @@
-/// How long a stored response may be used, and how old it is (RFC 9111 section 4.2), read out of its fields in one
-/// pass. Times are seconds since 1970.
-struct Freshness {
+/// How long a stored response may be used, how old it is (RFC 9111 section 4.2), and what of its fields an answer shows,
+/// read out of them in one pass. Times are seconds since 1970.
+final class Freshness: Sendable {
     let control: CacheControl
     /// Date; the time of receiving where there is none that can be read.
     let date: Int64
@@ -8,7 +8,14 @@ struct Freshness {
     let lifetime: Int64
     let etag: String?
     let lastModified: String?
-    private let wallTime: Int64
+    /// Last-Modified in seconds, where it is a date.
+    let modified: Int64?
+    /// Without Age, and without what no-cache names (section 5.2.2.4): the rest of an answer that was not validated.
+    let shownFields: [HeaderField]
+    /// Content-Length, where it is a number.
+    let announcedLength: Int64?
+    /// A Content-Encoding that was not undone.
+    let remainingCoding: String?
     private let initialAge: Int64
     private let responseTime: Int64
 
@@ -19,6 +26,8 @@ struct Freshness {
         var expires = Expires.absent
         var etag: String?
         var lastModified: String?
+        var lengthText: String?
+        var codings: [String] = []
         for field in stored.fields {
             switch field.name.utf8.count {
             case 3 where ageText == nil && isNamed(field, "Age"): ageText = field.value
@@ -27,6 +36,8 @@ struct Freshness {
             case 7 where isNamed(field, "Expires"): expires.add(field.value, wallTime)
             case 13 where isNamed(field, "Cache-Control"): control.add(field.value)
             case 13 where lastModified == nil && isNamed(field, "Last-Modified"): lastModified = field.value
+            case 14 where lengthText == nil && isNamed(field, "Content-Length"): lengthText = field.value
+            case 16 where isNamed(field, "Content-Encoding"): codings += listMembers(field.value)
             default: break
             }
         }
@@ -35,15 +46,18 @@ struct Freshness {
         self.date = date
         self.etag = etag
         self.lastModified = lastModified
-        self.wallTime = wallTime
-        lifetime = Self.lifetime(
-            stored.status, control, expires, date: date, modified: lastModified.flatMap { Self.seconds($0, wallTime) })
+        let modified = lastModified.flatMap { Self.seconds($0, wallTime) }
+        self.modified = modified
+        lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
         responseTime = stored.responseTime
         initialAge = Self.initialAge(stored, date: date, age: ageText)
+        let hidden = control.noCacheFields
+        shownFields = stored.fields.filter { field in
+            !isNamed(field, "Age") && !hidden.contains { equalIgnoringCase($0, field.name) }
+        }
+        announcedLength = lengthText.flatMap { ByteRange.number(Substring($0)) }
+        remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }
-
-    /// Last-Modified in seconds, where it is a date.
-    var modified: Int64? { lastModified.flatMap { Self.seconds($0, wallTime) } }
 
     /// Section 4.2.3.
     func age(_ wallTime: Int64) -> Int64 { initialAge + max(0, wallTime - responseTime) }
@@ -70,8 +84,7 @@ struct Freshness {
     /// Section 4.2.1, for a private cache: max-age, else Expires, else a guess. What is invalid or contradicts itself
     /// counts as stale.
     private static func lifetime(
-        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64,
-        modified: @autoclosure () -> Int64?
+        _ status: Int32, _ control: CacheControl, _ expires: Expires, date: Int64, modified: Int64?
     ) -> Int64 {
         switch control.maxAge {
         case .of(let seconds): return seconds
@@ -83,9 +96,7 @@ struct Freshness {
         case .invalid: return 0
         case .absent: break
         }
-        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified = modified() else {
-            return 0
-        }
+        guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified else { return 0 }
         return min(max(0, (date - modified) / 10), greatestGuess)
     }
 

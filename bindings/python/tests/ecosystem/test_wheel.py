@@ -1,6 +1,7 @@
 """Wheels: what `make wheel` and `make wheel-bundled` built, installed where nothing else is."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,9 +14,12 @@ from support import PATIENCE, ROOT, OriginTests  # noqa: E402
 
 WHEELS = ROOT / "build" / "wheels"
 
+# What the library is linked with, but for the C and C++ runtimes.
+LINKED = ("libcurl", "libjpeg", "libpng", "libwebp", "liblcms2", "libsqlite3", "libssl", "libcrypto")
+
 PROGRAM = """
 import asyncio, imgdl, sys
-url, folder = sys.argv[1:]
+url, secure, trust, folder = sys.argv[1:]
 assert imgdl._native.library_path.startswith(folder), imgdl._native.library_path
 image = imgdl.get(url)
 with imgdl.Downloader() as downloader:
@@ -24,9 +28,14 @@ async def main():
     async with imgdl.Downloader() as downloader:
         return await downloader.get(url)
 assert asyncio.run(main()).pixels == image.pixels
+assert imgdl.get(secure, ca_file=trust).pixels == image.pixels
+try:
+    raise AssertionError(imgdl.get(secure))
+except imgdl.NetworkError as error:
+    assert error.name == "IMGDL_ERROR_TLS_CERTIFICATE", error
 with open("/proc/self/maps") as maps:
-    loaded = sorted({line.split()[-1] for line in maps if "libcurl" in line})
-print(image.width, image.height, imgdl.library_version, *loaded)
+    loaded = sorted({line.split()[-1] for line in maps if ".so" in line})
+print(image.width, image.height, *loaded)
 """
 
 
@@ -58,24 +67,29 @@ class WheelTests(OriginTests):
             python = f"{place}/environment/bin/python"
             pip = [python, "-m", "pip", "--disable-pip-version-check", "--quiet"]
             self.run_in(place, *pip, "install", "--no-index", str(wheels[0]))
-            url = self.origin.picture("opaque.png")
-            printed = self.run_in(place, python, "-W", "error", "-c", PROGRAM, url, place).split()
+            secure = self.other_origin("--tls", "valid")
+            urls = [origin.picture("opaque.png") for origin in (self.origin, secure)]
+            program = [python, "-W", "error", "-c", PROGRAM, *urls, secure.info["ca_file"], place]
+            printed = self.run_in(place, *program).split()
             self.run_in(place, *pip, "uninstall", "--yes", "imgdl")
             self.assertEqual(list(Path(place).glob("environment/lib/python*/site-packages/imgdl*")), [])
         self.assertEqual(printed[:2], ["900", "600"])
-        return wheels[0].name, printed[3:]
+        loaded = [path for path in printed[2:] if os.path.basename(path).startswith(LINKED)]
+        return wheels[0].name, loaded
 
     def test_the_wheel_runs_in_a_clean_environment(self):
-        name, curl = self.installed(WHEELS)
+        name, loaded = self.installed(WHEELS)
         self.assertRegex(name, r"^imgdl-[0-9.]+-py3-none-linux_\w+\.whl$")
-        self.assertEqual(len(curl), 1)
-        self.assertNotIn("imgdl", curl[0])
+        self.assertEqual([path for path in loaded if "imgdl" in path], [])
 
     def test_the_bundled_wheel_brings_its_libraries(self):
-        name, curl = self.installed(WHEELS / "bundled")
+        name, loaded = self.installed(WHEELS / "bundled")
         self.assertRegex(name, r"^imgdl-[0-9.]+-py3-none-manylinux_\w+\.whl$")
-        self.assertEqual(len(curl), 1)
-        self.assertIn("imgdl.libs", curl[0])
+        # Python's own ssl module has the system's beside them.
+        others = [path for path in loaded if "imgdl.libs" not in path and not re.search("lib(ssl|crypto)[.]so", path)]
+        self.assertEqual(others, [])
+        brought = [path for path in loaded if "imgdl.libs" in path]
+        self.assertEqual({name for name in LINKED if not any(name in path for path in brought)}, set())
 
     def test_what_is_in_a_wheel(self):
         (wheel,) = WHEELS.glob("imgdl-*.whl")

@@ -1,0 +1,133 @@
+import re
+import subprocess
+import unittest
+
+from program import ROOT, ProgramTests
+
+
+class ArgumentTests(ProgramTests):
+    def test_every_bad_argument_is_refused_with_its_name_and_why(self):
+        url = "http://127.0.0.1:1/"
+        cases = [
+            ([], "no address is given"),
+            (["-j", "0", url], "-j: '0' is not a number from 1 to 1000"),
+            (["-j", "1001", url], "-j"),
+            (["--jobs=two", url], "-j: 'two'"),
+            (["-j", "-1", url], "-j"),
+            (["--per-host=0", url], "--per-host"),
+            (["--retries=1e3", url], "--retries"),
+            (["--retries=99999999999999999999", url], "--retries"),
+            (["--timeout=0", url], "--timeout"),
+            (["--timeout=-1", url], "--timeout"),
+            (["--timeout=nan", url], "--timeout"),
+            (["--timeout=1.2.3", url], "--timeout"),
+            (["--max-size=0", url], "--max-size"),
+            (["--max-size=9T", url], "--max-size"),
+            (["--max-size=99999999999G", url], "--max-size"),
+            (["--width=0", url], "--width"),
+            (["--height=70000", url], "--height"),
+            (["--background=red", url], "--background: 'red' is not a colour"),
+            (["--show=sixel", url], "--show: 'sixel' is none of auto, kitty, blocks, blocks256"),
+            (["-H", "no colon", url], "-H: 'Name: value' is wanted"),
+            (["-H", ": value", url], "-H"),
+            (["-H", "A b: value", url], "header"),
+            (["-H", "Name: a\r\nB: c", url], "header"),
+            (["-A", "a\nb", url], "imgdl: "),
+            (["-o", "", url], "-o: it is empty"),
+            (["-i", "", url], "-i: it is empty"),
+            (["--journal=", url], "--journal: it is empty"),
+            (["--cache=", url], "--cache: it is empty"),
+            (["--cacert=", url], "--cacert: it is empty"),
+            (["-o", "-", url, url], "-o: standard output takes one address alone"),
+            (["-o", "-", "-i", "-"], "-o: standard output takes one address alone"),
+            (["-o", "-", "--json", url], "--json"),
+            (["--show", "--json", url], "--json"),
+            (["--show", "-o", "-", url], "--show"),
+            (["--show", "--width=5", url], "--show"),
+            (["-q", "-v", url], "-q: not together with -v"),
+            (["-o"], "-o needs a value"),
+            (["--output"], "--output needs a value"),
+            (["--nonsense", url], "--nonsense is no option"),
+            (["--json=yes", url], "--json is no option, or takes no value"),
+            (["-x", url], "-x is no option"),
+        ]
+        for arguments, expected in cases:
+            with self.subTest(arguments=arguments):
+                output, errors = self.run_program(*arguments, status=2)
+                self.assertIn(expected, errors)
+                self.assertIn("see imgdl --help", errors)
+                self.assertEqual(output, b"")
+
+    def test_a_header_that_is_refused_is_not_repeated(self):
+        _, errors = self.run_program("-H", "Authorization hunter2", "http://127.0.0.1:1/", status=2)
+        self.assertNotIn("hunter2", errors)
+
+    def test_what_the_terminal_would_obey_is_escaped_in_complaints(self):
+        _, errors = self.run_program("-j", "\x1b[2J", "http://127.0.0.1:1/", status=2)
+        self.assertIn("\\x1b[2J", errors)
+        self.assertNotIn("\x1b", errors)
+
+    def test_help_and_version_say_it_on_standard_output(self):
+        output, errors = self.run_program("--help")
+        self.assertIn(b"usage: imgdl", output)
+        self.assertEqual(errors, "")
+        output, _ = self.run_program("--version")
+        self.assertRegex(output.decode(), r"^imgdl \d+\.\d+\.\d+\n$")
+
+    def test_every_option_of_help_is_in_the_manual_and_the_completions(self):
+        text, _ = self.run_program("--help")
+        options = sorted(set(re.findall(r"--[a-z][a-z-]+", text.decode())))
+        self.assertGreater(len(options), 18)
+        for path in ("docs/man/imgdl.1", "packaging/completions/imgdl.bash", "packaging/completions/_imgdl"):
+            known = (ROOT / path).read_text("utf-8").replace("Fl -", "--")
+            for option in options:
+                self.assertIn(option, known, path)
+
+    def test_the_bash_completion_completes_options_and_their_values(self):
+        script = f"""source {ROOT}/packaging/completions/imgdl.bash
+        complete_for() {{
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+            _imgdl
+            printf '%s\\n' "${{COMPREPLY[@]}}"
+        }}
+        complete_for imgdl --js; complete_for imgdl --show = bl"""
+        output = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
+        self.assertEqual(output, ["--json", "blocks", "blocks256"])
+
+    def test_headers_and_the_user_agent_are_sent(self):
+        self.run_program("-H", "X-One: a b", "-H", "X-Empty:", "-A", "tester/1", "-o", "echo", self.origin.url("/echo"))
+        echo = self.read("echo").decode()
+        for part in ('"X-One","a b"', "tester/1", "X-Empty"):
+            self.assertIn(part, echo.replace('", "', '","'))
+
+    def test_limits_of_time_and_size_hold(self):
+        _, errors = self.run_program(
+            "--timeout=0.05", self.origin.picture("baseline.jpg", first_byte="never"), status=4)
+        self.assertIn("imgdl: http://127.0.0.1", errors)
+        _, errors = self.run_program("--max-size=1K", self.origin.picture("baseline.jpg"), status=6)
+        self.assertIn("1024", errors.replace("1 024", "1024"))
+
+    def test_certificates_are_those_of_the_file(self):
+        secured = self.other_origin("--tls", "valid")
+        url = secured.picture("alpha.png")
+        _, errors = self.run_program(url, status=4)
+        self.assertIn("certificate", errors)
+        self.run_program("--cacert", secured.info["ca_file"], url)
+        self.assertEqual(self.files(), ["alpha.png"])
+
+    def test_one_host_gets_as_many_as_asked_for(self):
+        gate = self.origin.gate()
+        urls = [self.origin.picture("alpha.png", n=n, hold_head=1, gate=gate.name) for n in range(4)]
+        process = self.start("--per-host=1", "-o", "out", *urls)
+        self.assertTrue(gate.is_reached())
+        gate.open()
+        process.communicate()
+        self.assertEqual((process.returncode, self.origin.log["max_in_flight"]), (0, 1))
+
+    def test_retries_are_as_many_as_asked_for(self):
+        self.run_program("--retries=0", self.origin.url("/flaky", id="a", fail=1), status=5)
+        self.assertEqual(len(self.origin.requests("/flaky")), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,154 @@
+import signal
+import subprocess
+import unittest
+
+from program import PATIENCE, ProgramTests
+
+
+class JournalTests(ProgramTests):
+    def urls(self, count, **faults):
+        return [self.origin.picture("alpha.png", n=number, **faults) for number in range(count)]
+
+    def write_list(self, urls):
+        (self.folder / "list").write_text("\n".join(urls))
+
+    def entries(self):
+        return [line.split()[0] for line in self.read("journal").decode().splitlines()[1:]]
+
+    def run_list(self, **options):
+        return self.run_program("--journal", "journal", "-i", "list", "-o", "out", **options)
+
+    def test_a_second_run_does_nothing_again(self):
+        self.write_list(self.urls(5))
+        self.run_list()
+        _, errors = self.run_list()
+        self.assertIn("5 addresses: 0 done (0 B), 5 done before", errors)
+        self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 5)
+        self.assertEqual(len(self.files("out")), 5)
+
+    def test_what_failed_is_tried_again_and_what_is_new_is_added(self):
+        good, flaky = self.urls(1)[0], self.origin.url("/flaky", id="j", fail=1, picture="alpha.png")
+        self.write_list([good, flaky])
+        _, errors = self.run_program("--retries=0", "--journal", "journal", "-i", "list", "-o", "out", status=5)
+        self.assertIn("1 done", errors)
+        self.assertEqual(sorted(self.entries()), ["done", "fail", "save"])
+        self.write_list([self.urls(2)[1], flaky, good])
+        _, errors = self.run_list()
+        self.assertIn("3 addresses: 2 done", errors)
+        self.assertIn("1 done before", errors)
+
+    def test_a_run_that_was_killed_is_continued_and_fetches_each_file_once(self):
+        gate = self.origin.gate()
+        urls = self.urls(6) + self.urls(10, hold_after=100, gate=gate.name)[6:]
+        self.write_list(urls)
+        process = self.start("--json", "-j", "4", "--journal", "journal", "-i", "list", "-o", "out")
+        for _ in range(6):
+            process.stdout.readline()
+        self.assertTrue(gate.is_reached(4))
+        process.kill()
+        process.communicate()
+        self.assertEqual(len(self.files("out")), 6)  # and no half ones
+        gate.open()
+        _, errors = self.run_list()
+        self.assertIn("10 addresses: 4 done", errors)
+        self.assertIn("6 done before", errors)
+        self.assertEqual(len(self.files("out")), 10)
+        for name in self.files("out"):
+            self.assertEqual(self.read("out/" + name), self.origin.bytes("alpha.png"))
+
+    def test_a_file_that_was_being_named_when_the_run_was_killed_is_replaced_not_doubled(self):
+        self.write_list(self.urls(1))
+        self.run_list()
+        lines = self.read("journal").decode().splitlines()
+        (self.folder / "journal").write_text("\n".join(lines[:-1]) + "\n")  # killed before "done"
+        self.run_list()
+        self.assertEqual(self.files("out"), ["alpha.png"])
+        self.assertEqual(self.entries(), ["save", "done"])
+
+    def test_a_last_line_that_is_cut_counts_for_nothing(self):
+        self.write_list(self.urls(1))
+        self.run_list()
+        whole = self.read("journal")
+        other = self.folder / "out" / "alph"
+        for cut in [*range(0, len(whole), 3), len(whole) - 2, len(whole) - 1]:
+            with self.subTest(cut=cut):
+                other.write_text("somebody else's")
+                (self.folder / "journal").write_bytes(whole[:cut])
+                self.run_list()
+                self.run_list()  # the line that was cut is one of many now
+                self.assertEqual(other.read_text(), "somebody else's")
+                self.assertEqual(self.entries()[-1], "done")
+                self.assertTrue(self.read("journal").startswith(b"imgdl-journal 1\n"))
+                other.unlink()
+
+    def test_a_name_in_a_journal_that_leads_elsewhere_is_not_obeyed(self):
+        self.write_list(self.urls(1))
+        self.run_list()
+        key = self.read("journal").split()[3].decode()
+        self.assertEqual(len(key), 16)
+        (self.folder / "journal").write_text(f"imgdl-journal 1\nsave {key} ../list\n")
+        self.run_list()
+        self.assertIn("alpha.png", (self.folder / "list").read_text())
+
+    def test_what_is_no_journal_is_refused_and_left_alone(self):
+        self.write_list(self.urls(1))
+        for content in (b"my diary\n", b"imgdl-journal 2\n", b"x"):
+            (self.folder / "journal").write_bytes(content)
+            _, errors = self.run_list(status=3)
+            self.assertIn("journal is something else than a journal", errors)
+            self.assertEqual(self.read("journal"), content)
+        _, errors = self.run_program("--journal", "/dev/null", "-i", "list", status=3)
+        self.assertIn("/dev/null is no file", errors)
+
+    def test_two_runs_do_not_share_a_journal(self):
+        gate = self.origin.gate()
+        self.write_list(self.urls(1, hold_head=1, gate=gate.name))
+        process = self.start("--journal", "journal", "-i", "list", "-o", "out")
+        self.assertTrue(gate.is_reached())
+        _, errors = self.run_list(status=3)
+        self.assertIn("journal is the journal of another run", errors)
+        gate.open()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+
+    def test_an_interrupt_cancels_says_what_was_done_and_can_be_continued(self):
+        gate = self.origin.gate()
+        self.write_list(self.urls(3) + self.urls(9, hold_after=100, gate=gate.name)[3:])
+        for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+            with self.subTest(status=status):
+                process = self.start("-j", "4", "--journal", "journal", "-i", "list", "-o", "out")
+                reached = {130: 4, 143: 8, 129: 12}[status]
+                self.assertTrue(gate.is_reached(reached))
+                process.send_signal(number)
+                _, errors = process.communicate(timeout=PATIENCE)
+                self.assertEqual(process.returncode, status)
+                self.assertIn(b"cancelled", errors)
+                self.assertNotIn(b"failed", errors)
+        gate.open()
+        _, errors = self.run_list()
+        self.assertIn("9 addresses: 6 done", errors)
+        self.assertEqual(len(self.files("out")), 9)
+
+    def test_a_second_interrupt_ends_at_once(self):
+        # Nobody reads what it writes: the first signal finds it writing.
+        process = self.start("-o", "-", self.origin.url("/huge", bytes=50_000_000))
+        process.stdout.read(10)
+        process.send_signal(signal.SIGINT)
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+
+    def test_signals_that_are_ignored_stay_so(self):
+        gate = self.origin.gate()
+        url = self.origin.picture("alpha.png", hold_head=1, gate=gate.name)
+        process = self.start(url, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        self.assertTrue(gate.is_reached())
+        process.send_signal(signal.SIGHUP)
+        gate.open()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

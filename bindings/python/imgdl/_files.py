@@ -1,0 +1,23 @@
+"""Where pictures and bodies are saved."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Union
+
+Target = Union[str, "os.PathLike[str]", IO[bytes]]
+"""A path, or a file that is open for bytes."""
+
+
+def extension(target: Target) -> str:
+    if isinstance(target, (str, os.PathLike)):
+        return os.path.splitext(target)[1][1:]
+    return ""
+
+
+def write(target: Target, content: Union[bytes, memoryview]) -> None:
+    if isinstance(target, (str, os.PathLike)):
+        with open(target, "wb") as file:
+            file.write(content)
+    else:
+        target.write(content)

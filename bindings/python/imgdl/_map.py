@@ -1,0 +1,150 @@
+"""What `Downloader.map` and `amap` do: few downloads at a time, of as many requests as there are."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import queue
+from collections import deque
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from .errors import Error, InvalidArgument
+from .token import Token
+
+if TYPE_CHECKING:
+    from .downloader import Downloader
+
+Request = Union[str, tuple[str, Mapping[str, Any]]]
+
+
+def results(
+    downloader: Downloader,
+    requests: Iterable[Request],
+    options: dict[str, Any],
+    ordered: bool,
+    buffersize: int,
+    shows_progress: bool,
+) -> Generator[Token[Any], None, None]:
+    source = iter(requests)
+    pending: deque[Token[Any]] = deque()
+    finished: queue.SimpleQueue[Token[Any]] = queue.SimpleQueue()
+    bar = _Bar(requests) if shows_progress else None
+    try:
+        while True:
+            for token in _submitted(downloader, source, options, buffersize - len(pending)):
+                pending.append(token)
+                if not ordered:
+                    token.add_done_callback(finished.put)
+            if not pending:
+                return
+            if ordered:
+                pending[0]._wait(None)
+                token = pending.popleft()
+            else:
+                pending[0]._check_waiting()
+                token = finished.get()
+                pending.remove(token)
+            if bar is not None:
+                bar.advance(token)
+            yield token
+    finally:
+        _cancel(pending)
+        if bar is not None:
+            bar.close()
+
+
+async def results_on_loop(
+    downloader: Downloader,
+    requests: Iterable[Request],
+    options: dict[str, Any],
+    ordered: bool,
+    buffersize: int,
+    shows_progress: bool,
+) -> AsyncGenerator[Token[Any], None]:
+    import asyncio
+
+    from . import aio
+
+    loop = asyncio.get_running_loop()
+    options = {**options, "loop": loop}
+    source = iter(requests)
+    pending: deque[Token[Any]] = deque()
+    finished: asyncio.Queue[Token[Any]] = asyncio.Queue()
+
+    def finish(token: Token[Any]) -> None:
+        aio.call_on(loop, token, lambda: finished.put_nowait(token))
+
+    bar = _Bar(requests) if shows_progress else None
+    try:
+        while True:
+            for token in _submitted(downloader, source, options, buffersize - len(pending)):
+                pending.append(token)
+                if not ordered:
+                    token.add_done_callback(finish)
+            if not pending:
+                return
+            if ordered:
+                await aio.end_of(pending[0], loop)
+                token = pending.popleft()
+            else:
+                token = await finished.get()
+                pending.remove(token)
+            if bar is not None:
+                bar.advance(token)
+            yield token
+    finally:
+        _cancel(pending)
+        if bar is not None:
+            bar.close()
+        for token in pending:
+            await aio.cancelled(token)
+
+
+def _cancel(pending: Iterable[Token[Any]]) -> None:
+    for token in pending:
+        try:
+            token.cancel()
+        except Error:
+            return  # in a forked child nothing is left to cancel
+
+
+def _submitted(
+    downloader: Downloader, source: Iterator[Request], options: dict[str, Any], most: int
+) -> Iterator[Token[Any]]:
+    for _ in range(most):
+        try:
+            request = next(source)
+        except StopIteration:
+            return
+        url, own = (request, {}) if isinstance(request, str) else request
+        try:
+            yield downloader.download(url, **{**options, **own})
+        except InvalidArgument as problem:
+            # One address that cannot be is a result like any other failure.
+            yield Token._refused(url, downloader, problem)
+
+
+class _Bar:
+    """tqdm's, where it is installed."""
+
+    def __init__(self, requests: Iterable[Request]) -> None:
+        self._failed = 0
+        try:
+            tqdm = importlib.import_module("tqdm.auto").tqdm
+        except ImportError:
+            self._bar: Any = None
+            return
+        self._bar = tqdm(total=operator.length_hint(requests) or None, unit="image")
+
+    def advance(self, token: Token[Any]) -> None:
+        if self._bar is None:
+            return
+        if token.exception() is not None:
+            self._failed += 1
+            self._bar.set_postfix(failed=self._failed, refresh=False)
+        self._bar.update()
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()

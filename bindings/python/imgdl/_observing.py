@@ -1,0 +1,41 @@
+"""How an observer of a downloader is told."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from . import _callbacks, _native
+from .errors import check, report
+from .metrics import Observation, observation_from
+
+Observer = Callable[[Observation], object]
+
+observers: _callbacks.Registry[Observer] = _callbacks.Registry()
+
+
+def observe(downloader: int, observer: Observer) -> None:
+    # Where an error is returned the destructor has been called.
+    key = observers.add(observer)
+    check(_native.imgdl_downloader_set_observer(downloader, _on_observation, key, _on_observer_end))
+
+
+def unobserve(downloader: int) -> int:
+    nobody = _native.imgdl_observer()
+    return int(_native.imgdl_downloader_set_observer(downloader, nobody, None, _native.imgdl_destructor()))
+
+
+@_native.imgdl_observer  # type: ignore[untyped-decorator, unused-ignore]
+def _on_observation(pointer: Any, key: int) -> None:
+    observer = observers.get(key)
+    if observer is None:
+        return
+    with _callbacks.called_by_the_library():
+        try:
+            observer(observation_from(pointer.contents))
+        except BaseException as exception:
+            report(exception)
+
+
+@_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
+def _on_observer_end(key: int) -> None:
+    observers.pop(key)

@@ -1,0 +1,184 @@
+"""`State`: what a downloader is besides its Python object."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _callbacks, _native, _process, transport
+from ._observing import unobserve
+from ._pump import Pump, ThreadPump
+from .errors import Code, check, error
+from .token import _outstanding
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .aio import LoopPump
+
+
+class State:
+    """The Python object may be garbage while this still ends."""
+
+    def __init__(self, is_shared: bool, config: Any) -> None:
+        self.is_shared = is_shared
+        self.generation = _process.generation
+        # Reentrant, because the garbage collector and signal handlers may come by while it is held.
+        self.lock = threading.RLock()
+        self.is_idle = threading.Condition(self.lock)
+        # All guarded.
+        self.outstanding = 0
+        self.is_closing = False
+        self.is_finished = False
+        self.pumps: list[Pump] = []
+        # What the shared downloader, which lives on, has of ours.
+        self.is_observed = False
+        self.schemes: set[str] = set()
+
+        self.thread_pump = ThreadPump(self)
+        handle = ctypes.c_void_p()
+        try:
+            if is_shared:
+                check(_native.imgdl_downloader_shared(handle))
+            else:
+                # Also where no request names it: then the library starts no thread for callbacks.
+                config.executor = self.thread_pump.executor
+                check(_native.imgdl_downloader_create(config, handle))
+        except BaseException:
+            self.thread_pump.stop()
+            raise
+        assert handle.value
+        self.handle: int = handle.value
+        self.pumps.append(self.thread_pump)
+
+    def open(self) -> int:
+        """The handle. Raises `Error` after close and after fork."""
+        _process.check(self.generation)
+        if self.is_closing:
+            raise error(Code.SHUT_DOWN, "the downloader is closed")
+        return self.handle
+
+    # What is outstanding
+
+    def accept(self, loop: Optional[asyncio.AbstractEventLoop], count: int = 1) -> Pump:
+        """Counts downloads that are about to be made; `release` takes each back."""
+        _process.check(self.generation)
+        if loop is not None:
+            self._end_pumps_of_closed_loops()
+        with self.lock:
+            self.open()
+            pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
+            pump.accept(count)
+            self.outstanding += count
+            return pump
+
+    def release(self, pump: Pump) -> None:
+        with self.lock:
+            pump.outstanding -= 1
+            self.outstanding -= 1
+            if self.outstanding == 0:
+                self.is_idle.notify_all()
+
+    def wait_idle(self, timeout: Optional[float]) -> None:
+        _process.check(self.generation)
+        if _callbacks.is_on_its_thread():
+            raise error(Code.WOULD_DEADLOCK, "downloads wait for this thread")
+        with self.lock:
+            if any(pump.outstanding and pump.is_own_thread for pump in self.pumps):
+                raise error(Code.WOULD_DEADLOCK, "this thread runs callbacks that it would wait for")
+            if not self.is_idle.wait_for(lambda: self.outstanding == 0, timeout):
+                raise error(Code.WAIT_TIMEOUT, f"not idle within {timeout} s")
+
+    def cancel_on(self, pump: Optional[Pump] = None) -> None:
+        for pending in list(_outstanding.values()):
+            if pending._pump.state is self and pump in (None, pending._pump):
+                pending.cancel()
+
+    # Loops
+
+    def _loop_pump(self, loop: asyncio.AbstractEventLoop) -> LoopPump:
+        from .aio import LoopPump
+
+        for pump in self.pumps:
+            if isinstance(pump, LoopPump) and pump.loop is loop:
+                return pump
+        pump = LoopPump(self, loop)
+        self.pumps.append(pump)
+        return pump
+
+    def _end_pumps_of_closed_loops(self) -> None:
+        for pump in list(self.pumps):
+            if pump is not self.thread_pump and pump.loop.is_closed():  # type: ignore[attr-defined]
+                self.cancel_on(pump)
+                pump.stop()
+                pump.join(None)
+
+    # The end
+
+    def close(self, timeout: Optional[float] = None) -> None:
+        with self.lock:
+            self.is_closing = True
+            if self.is_finished:
+                return
+            pumps = list(self.pumps)
+            if not self.is_shared:
+                check(
+                    _native.imgdl_downloader_shutdown(
+                        self.handle, _native.IMGDL_SHUTDOWN_CANCEL, _native.imgdl_destructor(), None
+                    )
+                )
+        if self.is_shared:
+            self.cancel_on()
+        for pump in pumps:
+            pump.stop()
+        if _callbacks.is_on_its_thread() or any(pump.is_inside_callback for pump in pumps):
+            return  # the last pump does the rest
+        for pump in pumps:
+            pump.join(timeout)
+        if not self.pumps:
+            self._finish()
+
+    def pump_ended(self, pump: Pump) -> None:
+        with self.lock:
+            if pump in self.pumps:
+                self.pumps.remove(pump)
+            if self.pumps or not self.is_closing:
+                return
+        self._finish()
+
+    def _finish(self) -> None:
+        with self.lock:
+            if self.is_finished:
+                return
+            self.is_finished = True
+        if self.is_shared:
+            if self.is_observed:
+                unobserve(self.handle)
+            for scheme in self.schemes:
+                transport.register(self.handle, scheme, None)
+            _native.imgdl_downloader_release(self.handle)
+        else:
+            _native.imgdl_downloader_destroy(self.handle)
+
+    def abandon(self) -> None:
+        """The Python object is garbage, so that nothing is outstanding. Waits for nothing."""
+        if self.generation != _process.generation:
+            self.forget()
+            return
+        with self.lock:
+            if self.is_closing:
+                return
+            self.is_closing = self.is_finished = True
+            pumps = list(self.pumps)
+        _native.imgdl_downloader_release(self.handle)
+        for pump in pumps:
+            pump.stop()
+
+    def forget(self) -> None:
+        """In a forked child: neither locks nor threads nor loops are what they were."""
+        if not self.is_finished:
+            self.is_closing = self.is_finished = True
+            _native.imgdl_downloader_release(self.handle)
+            for pump in self.pumps:
+                pump.forget()

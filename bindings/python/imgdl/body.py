@@ -1,0 +1,96 @@
+"""What a server sent: `Body`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional
+
+from . import _native
+from ._files import Target, write
+from ._reference import Reference
+from .errors import Code, error
+from .image import Image
+
+if TYPE_CHECKING:
+    from .response import Response
+
+
+class Body:
+    """The body of a download made with `body=True`, with Content-Encoding undone. Lives as an `Image` does."""
+
+    __slots__ = ("_reference", "_data", "http_status", "response", "image", "__weakref__")
+
+    _reference: Optional[Reference]
+    _data: Optional[bytes]
+    http_status: int
+    """Of the response; not always 200 to 299 with `any_status`."""
+    response: Optional[Response]
+    """What the server answered."""
+    image: Optional[Image]
+    """The picture, where `decode=True` was asked for too."""
+
+    def __init__(self) -> None:
+        raise TypeError("bodies come from downloads")
+
+    @classmethod
+    def _adopt(
+        cls, handle: Optional[int], http_status: int, response: Optional[Response], image: Optional[Image]
+    ) -> Body:
+        body = cls.__new__(cls)
+        body._reference = Reference(handle, _native.imgdl_data_release) if handle else None
+        body._data = None if handle else b""
+        body.http_status = http_status
+        body.response = response
+        body.image = image
+        return body
+
+    @property
+    def data(self) -> bytes:
+        """A copy, made once."""
+        data = self._data
+        if data is None:
+            self._data = data = bytes(self.view)
+        return data
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes themselves, read-only, not copied."""
+        if self._reference is None:
+            if self._data is None:
+                raise error(Code.INVALID_HANDLE, "the body is closed")
+            return memoryview(b"")
+        handle = self._reference.handle
+        return self._reference.view(_native.imgdl_data_bytes(handle), _native.imgdl_data_length(handle))
+
+    def save(self, target: Target) -> None:
+        """Writes the bytes into a file, over what is there.
+
+            >>> imgdl.get(url, body=True).save(folder + "/original.png")
+        """
+        write(target, self.view)
+
+    def __len__(self) -> int:
+        return len(self.view)
+
+    def __bytes__(self) -> bytes:
+        return self.data
+
+    def __buffer__(self, flags: int) -> memoryview:
+        return self.view
+
+    def close(self) -> None:
+        """Any number of times."""
+        self._reference = None
+        self._data = None
+        if self.image is not None:
+            self.image.close()
+
+    def __enter__(self) -> Body:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._reference is None and self._data is None:
+            return "<imgdl.Body closed>"
+        return f"<imgdl.Body {len(self)} bytes, status {self.http_status}>"

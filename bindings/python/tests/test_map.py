@@ -1,0 +1,249 @@
+import asyncio
+import itertools
+import sys
+import threading
+import unittest
+from unittest import mock
+
+import imgdl
+from imgdl import Code
+from support import PATIENCE, OriginTests, Signal
+
+
+class MapTests(OriginTests):
+    def urls(self, count, **faults):
+        return [self.origin.picture("palette.png", n=n, **faults) for n in range(count)]
+
+    def test_in_order(self):
+        gate = self.origin.gate()
+        urls = [self.origin.picture("palette.png", hold_head=1, gate=gate.name), *self.urls(5)]
+        with self.downloader() as downloader:
+            seen = []
+            tokens = downloader.map(iter(urls), size=(12, 12))
+            opener = threading.Thread(target=lambda: gate.is_reached() and gate.open())
+            opener.start()
+            for token in tokens:
+                self.assertTrue(token.done())
+                seen.append((token.url, token.result().width))
+            opener.join(PATIENCE)
+            self.assertEqual(seen, [(url, 12) for url in urls])
+            self.assertEqual(list(downloader.map([])), [])
+
+    def test_as_they_end(self):
+        gate = self.origin.gate()
+        urls = [self.origin.picture("palette.png", hold_head=1, gate=gate.name), *self.urls(20)]
+        with self.downloader() as downloader:
+            tokens = downloader.map(urls, ordered=False, buffersize=3)
+            others = [next(tokens).url for _ in range(20)]
+            self.assertEqual(sorted(others), sorted(urls[1:]))
+            gate.open()
+            self.assertEqual([token.url for token in tokens], urls[:1])
+
+    def test_failures_are_results(self):
+        urls = [
+            self.origin.picture("palette.png"),
+            self.origin.url("/nothing"),
+            "nonsense:",
+            (self.origin.picture("opaque.png"), {"body": True}),
+            (self.origin.picture("opaque.png"), {"size": (0, 0)}),
+        ]
+        with self.downloader() as downloader:
+            for ordered in (True, False):
+                tokens = list(downloader.map(urls, ordered=ordered))
+                if not ordered:
+                    names = [url if isinstance(url, str) else url[0] for url in urls]
+                    self.assertEqual(sorted(token.url for token in tokens), sorted(names))
+                    continue
+                self.assertEqual(tokens[0].result().width, 1200)
+                self.assertEqual(tokens[3].result().data, self.origin.bytes("opaque.png"))
+                codes = [getattr(token.exception(), "code", None) for token in tokens]
+                self.assertEqual(
+                    codes,
+                    [None, Code.INVALID_STATUS, Code.UNSUPPORTED_SCHEME, None, Code.INVALID_ARGUMENT],
+                )
+                tokens[2].cancel()
+                self.assertIn("failed", repr(tokens[2]))
+            downloader.wait_idle(PATIENCE)
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_no_more_than_buffersize(self):
+        asked = []
+
+        def endless():
+            for n in itertools.count():
+                asked.append(n)
+                yield self.origin.picture("palette.png", n=n)
+
+        with self.downloader(max_concurrent=2) as downloader:
+            for ordered in (True, False):
+                del asked[:]
+                tokens = downloader.map(endless(), ordered=ordered, buffersize=5)
+                self.assertEqual(asked, [])
+                for taken in range(1, 8):
+                    next(tokens)
+                    # One was taken, and none is asked for before the next is.
+                    self.assertEqual(len(asked), taken + 4)
+                tokens.close()
+            # Twice max_concurrent.
+            del asked[:]
+            tokens = downloader.map(endless())
+            next(tokens)
+            self.assertEqual(len(asked), 4)
+            tokens.close()
+            downloader.wait_idle(PATIENCE)
+        self.assertLessEqual(self.origin.log["max_in_flight"], 2)
+
+    def test_closing_cancels_the_rest(self):
+        for leave in (lambda tokens: tokens.close(), lambda tokens: tokens.throw(KeyError("on purpose"))):
+            stalled = self.urls(3, first_byte="never")
+            with self.downloader() as downloader:
+                for ordered in (True, False):
+                    tokens = downloader.map([self.origin.picture("opaque.png"), *stalled], ordered=ordered)
+                    self.assertEqual(next(tokens).result().width, 900)
+                    try:
+                        leave(tokens)
+                    except KeyError:
+                        pass
+                    downloader.wait_idle(PATIENCE)
+                # And leaving its loop, when nobody holds it.
+                for token in downloader.map([self.origin.picture("opaque.png"), *stalled]):
+                    break
+                downloader.wait_idle(PATIENCE)
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_the_downloader_is_closed_meanwhile(self):
+        downloader = self.downloader()
+        tokens = downloader.map(self.urls(9), buffersize=2)
+        next(tokens)
+        downloader.close()
+        self.assertCode(Code.SHUT_DOWN, next, tokens)
+        self.assertEqual(list(tokens), [])
+        self.assertCode(Code.SHUT_DOWN, downloader.map, [])
+
+    def test_what_cannot_be(self):
+        with self.downloader() as downloader:
+            self.assertCode(Code.INVALID_ARGUMENT, downloader.map, [], buffersize=0)
+            self.assertCode(Code.INVALID_ARGUMENT, downloader.map, [], size=(0, 0))
+            with self.assertRaises(TypeError):
+                downloader.map([], nonsense=1)
+            with self.assertRaises(TypeError):
+                list(downloader.map([7]))
+
+            # A callback would wait for itself.
+            for ordered in (True, False):
+                ended = Signal()
+
+                def call(token):
+                    try:
+                        list(downloader.map([self.origin.picture("opaque.png", first_byte="never")], ordered=ordered))
+                    except imgdl.Error as error:
+                        ended(error.code)
+
+                downloader.download(self.origin.picture("palette.png")).add_done_callback(call)
+                self.assertEqual(ended.wait(), (Code.WOULD_DEADLOCK,))
+            downloader.wait_idle(PATIENCE)
+
+    def test_many_threads(self):
+        counts = []
+        with self.downloader() as downloader:
+            urls = self.urls(60)
+
+            def run():
+                tokens = downloader.map(urls, ordered=False, body=True)
+                counts.append(sum(len(token.result()) > 0 for token in tokens))
+
+            threads = [threading.Thread(target=run) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(PATIENCE)
+        self.assertEqual(counts, [60] * 4)
+
+    def test_progress_without_tqdm(self):
+        with mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}), self.downloader() as downloader:
+            self.assertEqual(len(list(downloader.map(self.urls(3), progress=True))), 3)
+
+
+class CoroutineTests(OriginTests):
+    """The same in coroutines, where that differs."""
+
+    def urls(self, count, **faults):
+        return [self.origin.picture("palette.png", n=n, **faults) for n in range(count)]
+
+    def run_loop(self, main):
+        """Not blocked for ever when it fails."""
+
+        async def limited():
+            async with imgdl.Downloader(max_concurrent=4) as downloader:
+                await asyncio.wait_for(main(downloader), PATIENCE)
+                self.assertEqual(downloader.current_count, 0)
+
+        asyncio.run(limited())
+        self.assertEqual(imgdl.token._outstanding, {})
+
+    def test_results_without_a_thread(self):
+        async def main(downloader):
+            threads = threading.enumerate()
+            urls = [*self.urls(9), self.origin.url("/nothing"), "nonsense:"]
+            for ordered in (True, False):
+                found = [token async for token in downloader.amap(urls, ordered=ordered, buffersize=3)]
+                self.assertTrue(all(token.done() for token in found))
+                names = [token.url for token in found]
+                self.assertEqual(names if ordered else sorted(names), urls if ordered else sorted(urls))
+                failed = sorted(token.exception().name for token in found if token.exception() is not None)
+                self.assertEqual(failed, ["IMGDL_ERROR_INVALID_STATUS", "IMGDL_ERROR_UNSUPPORTED_SCHEME"])
+                self.assertEqual([token async for token in downloader.amap([], ordered=ordered)], [])
+            bodies = [token.result() async for token in downloader.amap(urls[:2], body=True)]
+            self.assertEqual([body.data for body in bodies], [self.origin.bytes("palette.png")] * 2)
+            self.assertEqual(threading.enumerate(), threads)
+
+        self.run_loop(main)
+
+    def test_who_ends_first_comes_first(self):
+        async def main(downloader):
+            gate = self.origin.gate()
+            slow = self.origin.picture("palette.png", hold_head=1, gate=gate.name)
+            tokens = downloader.amap([slow, *self.urls(9)], ordered=False, buffersize=2)
+            others = [(await tokens.__anext__()).url for _ in range(9)]
+            self.assertEqual(sorted(others), sorted(self.urls(9)))
+            await asyncio.get_running_loop().run_in_executor(None, gate.open)
+            self.assertEqual([token.url async for token in tokens], [slow])
+
+        self.run_loop(main)
+
+    def test_leaving_and_cancelling(self):
+        async def main(downloader):
+            for ordered in (True, False):
+                requests = [self.origin.picture("opaque.png"), *self.urls(3, first_byte="never")]
+                tokens = downloader.amap(requests, ordered=ordered)
+                self.assertEqual((await tokens.__anext__()).result().width, 900)
+                await tokens.aclose()
+                # The end of the loop is the end of its downloads.
+                self.assertEqual(downloader.current_count, 0)
+
+                first = asyncio.get_running_loop().create_future()
+
+                async def take():
+                    async for token in downloader.amap(requests, ordered=ordered):
+                        first.set_result(token)
+
+                task = asyncio.ensure_future(take())
+                await first
+                await asyncio.sleep(0)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertEqual(downloader.current_count, 0)
+
+        self.run_loop(main)
+
+    def test_what_cannot_be(self):
+        async def main(downloader):
+            self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], buffersize=0)
+            self.assertRaises(imgdl.InvalidArgument, downloader.amap, [], size=(0, 0))
+
+        self.run_loop(main)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,216 @@
+#include "arguments.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <getopt.h>
+#include <limits>
+#include <unistd.h>
+
+#include "imgdl.hpp"
+#include "text.hpp"
+
+namespace {
+
+const char usage[] =
+    "usage: imgdl [OPTION]... ADDRESS...\n"
+    "       imgdl [OPTION]... -i LIST\n"
+    "\n"
+    "Downloads pictures, many at a time.\n"
+    "\n"
+    "  -i, --input=LIST        addresses, one a line, from a file or standard input (-)\n"
+    "  -o, --output=WHERE      a file, a folder, or standard output (-); without it, this folder\n"
+    "      --show[=HOW]        draws pictures as they arrive: auto, kitty, blocks, blocks256\n"
+    "      --background=RRGGBB what transparent pixels are drawn over\n"
+    "      --json              one JSON line for each address on standard output\n"
+    "      --journal=FILE      notes what is done, and continues where it stopped\n"
+    "  -j, --jobs=N            transfers at a time (8)\n"
+    "      --per-host=N        of these, to one host\n"
+    "      --retries=N         how often what may pass is tried again (2)\n"
+    "      --timeout=SECONDS   for each address\n"
+    "      --max-size=BYTES    of a body; K, M and G may follow\n"
+    "  -H, --header=LINE       'Name: value' to send\n"
+    "  -A, --user-agent=TEXT\n"
+    "      --cacert=FILE       PEM certificates to trust\n"
+    "      --cache=FOLDER      keeps answers there, and uses them\n"
+    "      --verify            decodes each picture: a broken one has failed\n"
+    "      --width=N, --height=N  saves a PNG that fits into this box in its place\n"
+    "  -q, --quiet             says nothing but errors\n"
+    "  -v, --verbose           says more\n"
+    "      --help, --version\n"
+    "\n"
+    "Status: 0 all is well, 1 something failed, 2 wrong usage, 3 this machine (list, output, journal),\n"
+    "        4 all that failed did so in the network, 5 by the server's answer, 6 as no usable picture.\n";
+
+enum { show_option = 256, background_option, json_option, journal_option, per_host_option, retries_option,
+       timeout_option, max_size_option, cacert_option, cache_option, verify_option, width_option, height_option,
+       help_option, version_option };
+
+const option long_options[] = {
+    {"input", required_argument, nullptr, 'i'},
+    {"output", required_argument, nullptr, 'o'},
+    {"show", optional_argument, nullptr, show_option},
+    {"background", required_argument, nullptr, background_option},
+    {"json", no_argument, nullptr, json_option},
+    {"journal", required_argument, nullptr, journal_option},
+    {"jobs", required_argument, nullptr, 'j'},
+    {"per-host", required_argument, nullptr, per_host_option},
+    {"retries", required_argument, nullptr, retries_option},
+    {"timeout", required_argument, nullptr, timeout_option},
+    {"max-size", required_argument, nullptr, max_size_option},
+    {"header", required_argument, nullptr, 'H'},
+    {"user-agent", required_argument, nullptr, 'A'},
+    {"cacert", required_argument, nullptr, cacert_option},
+    {"cache", required_argument, nullptr, cache_option},
+    {"verify", no_argument, nullptr, verify_option},
+    {"width", required_argument, nullptr, width_option},
+    {"height", required_argument, nullptr, height_option},
+    {"quiet", no_argument, nullptr, 'q'},
+    {"verbose", no_argument, nullptr, 'v'},
+    {"help", no_argument, nullptr, help_option},
+    {"version", no_argument, nullptr, version_option},
+    {nullptr, 0, nullptr, 0},
+};
+
+[[noreturn]] void refuse(const char *option, const std::string &why)
+{
+    throw UsageError(std::string(option) + ": " + why);
+}
+
+std::uint64_t number(const char *option, const char *text, std::uint64_t least, std::uint64_t most)
+{
+    char *end = nullptr;
+    errno = 0;
+    const unsigned long long value = std::strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno || value < least || value > most)
+        refuse(option, "'" + printable(text) + "' is not a number from " + std::to_string(least) + " to " +
+                           std::to_string(most));
+    return value;
+}
+
+std::uint64_t size_in_bytes(const char *option, std::string text)
+{
+    unsigned shift = 0;
+    const std::size_t unit = text.empty() ? std::string::npos : std::string("KMG").find(text.back());
+    if (unit != std::string::npos) {
+        shift = 10 * (static_cast<unsigned>(unit) + 1);
+        text.pop_back();
+    }
+    return number(option, text.c_str(), 1, std::numeric_limits<std::int64_t>::max() >> shift) << shift;
+}
+
+std::chrono::milliseconds seconds(const char *option, const char *text)
+{
+    char *end = nullptr;
+    const double value = std::strtod(text, &end);
+    if (std::strspn(text, "0123456789.") != std::strlen(text) || end == text || *end || value < 0.001 || value > 4e6)
+        refuse(option, "'" + printable(text) + "' is not a number of seconds from 0.001 to 4000000");
+    return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000 + 0.5));
+}
+
+Colour colour(const char *option, const char *text)
+{
+    const char *digits = text[0] == '#' ? text + 1 : text;
+    if (std::strlen(digits) != 6 || std::strspn(digits, "0123456789abcdefABCDEF") != 6)
+        refuse(option, "'" + printable(text) + "' is not a colour such as 20252b");
+    const unsigned long value = std::strtoul(digits, nullptr, 16);
+    return {static_cast<std::uint8_t>(value >> 16), static_cast<std::uint8_t>(value >> 8),
+            static_cast<std::uint8_t>(value)};
+}
+
+Show show_as(const char *option, const char *how)
+{
+    static const std::pair<const char *, Show> known[] = {{"auto", Show::automatic}, {"kitty", Show::kitty},
+                                                          {"blocks", Show::blocks}, {"blocks256", Show::blocks_of_256}};
+    for (const auto &[name, show] : known)
+        if (!std::strcmp(name, how ? how : "auto"))
+            return show;
+    refuse(option, "'" + printable(how) + "' is none of auto, kitty, blocks, blocks256");
+}
+
+// The line is not repeated: it may be a password.
+std::pair<std::string, std::string> header(const char *option, const std::string &line)
+{
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || colon == 0)
+        refuse(option, "'Name: value' is wanted");
+    const std::size_t value = line.find_first_not_of(" \t", colon + 1);
+    return {line.substr(0, colon), value == std::string::npos ? "" : line.substr(value)};
+}
+
+const char *not_empty(const char *option, const char *text)
+{
+    if (!*text)
+        refuse(option, "it is empty");
+    return text;
+}
+
+void check(const Arguments &arguments)
+{
+    if (arguments.addresses.empty() && !arguments.list)
+        throw UsageError("no address is given");
+    if (arguments.has_many() && arguments.output == "-")
+        refuse("-o", "standard output takes one address alone");
+    if (arguments.output == "-" && isatty(STDOUT_FILENO))
+        refuse("-o", "standard output is a terminal: --show draws there");
+    if (arguments.json && arguments.output == "-")
+        refuse("--json", "standard output cannot have the picture, too");
+    if (arguments.json && arguments.show != Show::nothing)
+        refuse("--json", "standard output cannot have drawn pictures, too");
+    if (arguments.show != Show::nothing && arguments.output == "-")
+        refuse("--show", "standard output cannot have the picture's file, too");
+    if (arguments.show != Show::nothing && arguments.wants_thumbnails())
+        refuse("--show", "it has a size of its own, and takes no --width or --height");
+    if (arguments.verbose && arguments.quiet)
+        refuse("-q", "not together with -v");
+}
+
+} // namespace
+
+std::optional<Arguments> parse_arguments(int argc, char **argv)
+{
+    Arguments arguments;
+    opterr = 0;
+    int index = 0;
+    for (int letter; (letter = getopt_long(argc, argv, ":i:o:j:H:A:qv", long_options, &index)) != -1;) {
+        // A short option leaves index as it was.
+        std::string name = "-" + std::string(1, static_cast<char>(letter));
+        for (const option &known : long_options)
+            if (known.name && known.val == letter)
+                name = letter < 256 ? name : std::string("--") + known.name;
+        const char *const option = name.c_str();
+        switch (letter) {
+        case 'i': arguments.list = not_empty(option, optarg); break;
+        case 'o': arguments.output = not_empty(option, optarg); break;
+        case 'j': arguments.concurrency = static_cast<std::uint32_t>(number(option, optarg, 1, 1000)); break;
+        case 'H': arguments.headers.push_back(header(option, optarg)); break;
+        case 'A': arguments.user_agent = optarg; break;
+        case 'q': arguments.quiet = true; break;
+        case 'v': arguments.verbose = true; break;
+        case show_option: arguments.show = show_as(option, optarg); break;
+        case background_option: arguments.background = colour(option, optarg); break;
+        case json_option: arguments.json = true; break;
+        case journal_option: arguments.journal = not_empty(option, optarg); break;
+        case per_host_option: arguments.per_host = static_cast<std::uint32_t>(number(option, optarg, 1, 1000)); break;
+        case retries_option: arguments.retries = static_cast<std::uint32_t>(number(option, optarg, 0, 1000)); break;
+        case timeout_option: arguments.timeout = seconds(option, optarg); break;
+        case max_size_option: arguments.max_bytes = size_in_bytes(option, optarg); break;
+        case cacert_option: arguments.ca_file = not_empty(option, optarg); break;
+        case cache_option: arguments.cache = not_empty(option, optarg); break;
+        case verify_option: arguments.verify = true; break;
+        case width_option: arguments.width = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;
+        case height_option: arguments.height = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;
+        case help_option: std::fputs(usage, stdout); return std::nullopt;
+        case version_option: std::printf("imgdl %s\n", imgdl_version_string()); return std::nullopt;
+        case ':': throw UsageError(printable(argv[optind - 1]) + " needs a value");
+        default: {
+            const std::string given = optopt > 0 && optopt < 256 ? "-" + std::string(1, static_cast<char>(optopt))
+                                                                 : std::string(argv[optind - 1]);
+            throw UsageError(printable(given.substr(0, given.find('='))) + " is no option, or takes no value");
+        }
+        }
+    }
+    arguments.addresses.assign(argv + optind, argv + argc);
+    check(arguments);
+    return arguments;
+}

@@ -1,0 +1,137 @@
+#include "journal.hpp"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <stdexcept>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "output-naming.hpp"
+#include "output.hpp"
+#include "text.hpp"
+
+static const std::string first_line = "imgdl-journal 1\n";
+
+Journal::Journal(const std::string &path) : path_(printable(path))
+{
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    if (descriptor_ < 0)
+        throw std::system_error(errno, std::generic_category(), path_);
+    try {
+        struct stat status;
+        if (fstat(descriptor_, &status) != 0)
+            throw std::system_error(errno, std::generic_category(), path_);
+        if (!S_ISREG(status.st_mode))
+            throw std::runtime_error(path_ + " is no file, and cannot be a journal");
+        if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0)
+            throw std::runtime_error(path_ + " is the journal of another run that goes on");
+        read();
+    } catch (...) {
+        close(descriptor_);
+        throw;
+    }
+}
+
+Journal::~Journal() { close(descriptor_); }
+
+// FNV-1a, and its bits mixed once more: two of a million addresses are the same about once in forty million runs.
+std::uint64_t Journal::digest(std::string_view url)
+{
+    std::uint64_t value = 0xCBF29CE484222325u;
+    for (const char byte : url)
+        value = (value ^ static_cast<unsigned char>(byte)) * 0x100000001B3u;
+    value = (value ^ (value >> 33)) * 0xFF51AFD7ED558CCDu;
+    return value ^ (value >> 33);
+}
+
+void Journal::read()
+{
+    std::string text;
+    bool is_first = true;
+    for (;;) {
+        char bytes[65536];
+        const ssize_t count = ::read(descriptor_, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            throw std::system_error(errno, std::generic_category(), path_);
+        text.append(bytes, static_cast<std::size_t>(count));
+        if (is_first && text.size() >= first_line.size()) {
+            if (text.compare(0, first_line.size(), first_line) != 0)
+                throw std::runtime_error(path_ + " is something else than a journal");
+            is_first = false;
+        }
+        std::size_t used = 0;
+        for (std::size_t end; !is_first && (end = text.find('\n', used)) != std::string::npos; used = end + 1)
+            take(std::string_view(text).substr(used, end - used));
+        text.erase(0, used);
+        if (count == 0)
+            break;
+    }
+    if (is_first && first_line.compare(0, text.size(), text) != 0)
+        throw std::runtime_error(path_ + " is something else than a journal");
+    // A first line that was cut is completed; any other is ended, and so that it is no entry: half a name is none.
+    if (is_first)
+        append(first_line.substr(text.size()));
+    else if (!text.empty())
+        append("/cut\n");
+}
+
+void Journal::take(std::string_view line)
+{
+    if (line.size() < 21 || line[4] != ' ')
+        return;
+    const std::string number(line.substr(5, 16));
+    char *end = nullptr;
+    const std::uint64_t key = std::strtoull(number.c_str(), &end, 16);
+    if (*end || (line.size() > 21 && line[21] != ' '))
+        return;
+    const std::string_view kind = line.substr(0, 4);
+    if (kind == "done" && line.size() == 21) {
+        done_.insert(key);
+        saving_.erase(key);
+    } else if (kind == "save" && line.size() > 22) {
+        // Somebody may have changed the file: a name in it is trusted no more than one from the network.
+        const std::string name(line.substr(22));
+        if (safe_name(name) == name)
+            saving_[key] = name;
+    }
+}
+
+std::optional<std::string> Journal::interrupted_name(const std::string &url) const
+{
+    const auto found = saving_.find(digest(url));
+    return found == saving_.end() ? std::nullopt : std::optional(found->second);
+}
+
+static std::string entry(const char *kind, std::uint64_t key, const std::string &rest)
+{
+    char text[32];
+    std::snprintf(text, sizeof text, "%s %016" PRIx64, kind, key);
+    return text + (rest.empty() ? "" : " " + rest) + "\n";
+}
+
+void Journal::note_saving(const std::string &url, const std::string &name)
+{
+    saving_[digest(url)] = name;
+    append(entry("save", digest(url), name));
+}
+
+void Journal::note_done(const std::string &url)
+{
+    done_.insert(digest(url));
+    saving_.erase(digest(url));
+    append(entry("done", digest(url), ""));
+}
+
+void Journal::note_failed(const std::string &url, const std::string &why, const std::string &shown)
+{
+    append(entry("fail", digest(url), why + " " + shown));
+}
+
+void Journal::append(const std::string &line) { write_all(descriptor_, imgdl::Bytes(line), path_); }

@@ -1,0 +1,48 @@
+// What a run has done, so that the next one goes on from there. Lines are only ever added, each in one write: after
+// kill -9 at most the last one is cut, and that is passed over. Addresses stand in it as digests, and for a person
+// without the values of their queries:
+//
+//     imgdl-journal 1
+//     save 8f3a… photo.jpg                      its file will have this name, and may be half done
+//     done 8f3a…
+//     fail 11c0… IMGDL_ERROR_INVALID_STATUS 404 https://example.org/other.jpg
+#ifndef JOURNAL_HPP
+#define JOURNAL_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+class Journal {
+  public:
+    /// Reads what is there; makes the file where there is none. Throws std::system_error, and std::runtime_error where
+    /// the file is something else, or another run has it.
+    explicit Journal(const std::string &path);
+    ~Journal();
+    Journal(const Journal &) = delete;
+    Journal &operator=(const Journal &) = delete;
+
+    bool is_done(const std::string &url) const { return done_.count(digest(url)) > 0; }
+    /// The name that a run was about to give its file when it was killed.
+    std::optional<std::string> interrupted_name(const std::string &url) const;
+
+    void note_saving(const std::string &url, const std::string &name);
+    void note_done(const std::string &url);
+    void note_failed(const std::string &url, const std::string &why, const std::string &shown);
+
+  private:
+    static std::uint64_t digest(std::string_view url);
+    void read();
+    void take(std::string_view line);
+    void append(const std::string &line);
+
+    std::string path_;
+    int descriptor_ = -1;
+    std::unordered_set<std::uint64_t> done_; // some 40 bytes for each address
+    std::unordered_map<std::uint64_t, std::string> saving_;
+};
+
+#endif

@@ -1,0 +1,306 @@
+#include "session.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <poll.h>
+#include <system_error>
+#include <unistd.h>
+
+#include "output-naming.hpp"
+#include "png-file.hpp"
+#include "signals.hpp"
+#include "text.hpp"
+
+using std::chrono::milliseconds;
+
+static std::system_error from_errno(const std::string &what)
+{
+    return std::system_error(errno, std::generic_category(), what);
+}
+
+Session::Session(const Arguments &arguments)
+    : arguments_(arguments), list_(arguments.addresses, arguments.list), output_(arguments),
+      progress_(!arguments.quiet && arguments.show == Show::nothing), downloader_(config())
+{
+    if (arguments.journal)
+        journal_.emplace(*arguments.journal);
+    if (arguments.show != Show::nothing) {
+        viewer_.emplace(arguments);
+        decode_ = viewer_->decode_options();
+    }
+    if (arguments.wants_thumbnails()) {
+        decode_.target_width = arguments.width;
+        decode_.target_height = arguments.height;
+        decode_.colour = IMGDL_COLOUR_SRGB;
+    }
+    for (const auto &[name, value] : arguments.headers)
+        downloader_.set_header(name, value);
+}
+
+imgdl::Config Session::config()
+{
+    imgdl::Config config;
+    config.max_concurrent = arguments_.concurrency;
+    config.max_per_host = arguments_.per_host;
+    config.executor = executor_;
+    config.user_agent = arguments_.user_agent;
+    config.ca_file = arguments_.ca_file;
+    if (arguments_.cache) {
+        imgdl::CacheConfig cache;
+        cache.directory = arguments_.cache;
+        config.cache = imgdl::Cache(cache, [this](const imgdl_cache_event &event) {
+            const std::lock_guard<std::mutex> guard(cache_lock_);
+            cache_problem_ = event.message;
+        });
+        config.cache_mode = IMGDL_CACHE_USE;
+    }
+    return config;
+}
+
+imgdl::Request Session::request_for(const Download &download) const
+{
+    imgdl::Request request;
+    request.url = download.address.url;
+    request.event_mask = IMGDL_EVENT_RESPONSE;
+    if (progress_.has_bars())
+        request.event_mask |= IMGDL_EVENT_PROGRESS;
+    if (viewer_ && viewer_->shows_partial())
+        request.event_mask |= IMGDL_EVENT_PARTIAL;
+    request.partial_interval = milliseconds(200); // a terminal takes its time for each
+    // The picture's own bytes are saved, unless it is to be another one.
+    if (output_.is_wanted() && !arguments_.wants_thumbnails())
+        request.flags |= IMGDL_REQUEST_BODY;
+    if (arguments_.verify || arguments_.wants_thumbnails() || viewer_)
+        request.flags |= IMGDL_REQUEST_DECODE;
+    request.decode = decode_;
+    request.max_body_bytes = arguments_.max_bytes;
+    request.total_timeout = arguments_.timeout;
+    request.retry_count = arguments_.retries > 0 ? arguments_.retries : IMGDL_RETRY_NONE;
+    return request;
+}
+
+// ---- The run
+
+int Session::run()
+{
+    while (true) {
+        take_addresses();
+        if (running_ == 0 && (is_stopping_ || list_.has_ended()))
+            break;
+        wait_for_news();
+        draw_pictures();
+        draw_bars();
+    }
+    draw_pictures();
+    progress_.clear();
+    if (!problem_.empty())
+        progress_.say("imgdl: " + problem_);
+    const std::lock_guard<std::mutex> guard(cache_lock_);
+    if (!cache_problem_.empty() && !arguments_.quiet)
+        progress_.say("imgdl: the cache: " + printable(cache_problem_));
+    if (!arguments_.quiet && (arguments_.has_many() || signal_that_came()))
+        for (const std::string &line : summary_.lines())
+            progress_.say(line);
+    if (const int number = signal_that_came())
+        return 128 + number;
+    if (is_pipe_broken_)
+        return 128 + SIGPIPE;
+    return static_cast<int>(problem_.empty() ? summary_.exit_code() : ExitCode::machine);
+}
+
+// As many are taken as can be running, and as many again, so that no place is empty; more would only be held here.
+void Session::take_addresses()
+{
+    while (!is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(arguments_.concurrency)) {
+        if (signal_that_came())
+            return stop();
+        if (std::optional<Address> address = list_.next()) {
+            begin(std::move(*address));
+            continue;
+        }
+        pollfd waiting = {list_.descriptor(), POLLIN, 0};
+        if (list_.has_ended() || (list_.descriptor() >= 0 && poll(&waiting, 1, 0) <= 0))
+            return;
+        if (list_.descriptor() < 0)
+            continue; // a last line
+        try {
+            list_.read();
+        } catch (const std::system_error &error) {
+            problem_ = error.what();
+            return stop();
+        }
+    }
+}
+
+void Session::begin(Address address)
+{
+    auto owned = std::make_unique<Download>();
+    Download &download = *owned;
+    download.number = ++taken_;
+    download.address = std::move(address);
+    download.shown = shown_address(download.address.url);
+    downloads_.emplace(download.number, std::move(owned));
+    running_++;
+    if (!download.address.problem.empty()) {
+        fail(download, "bad line", ExitCode::some_failed, download.address.problem);
+        end(download);
+    } else if (journal_ && journal_->is_done(download.address.url)) {
+        download.ending = Ending::skipped;
+        end(download);
+    } else {
+        try {
+            download.token = downloader_.download(
+                request_for(download), [this, &download](const imgdl::Event &event) { on_event(download, event); });
+        } catch (const imgdl::Error &error) {
+            fail(download, error.name(), kind_of(error.code()), download.shown + ": " + error.what());
+            end(download);
+        }
+    }
+}
+
+void Session::wait_for_news()
+{
+    const bool wants_more = !is_stopping_ && downloads_.size() < 2 * static_cast<std::size_t>(arguments_.concurrency);
+    pollfd waiting[] = {{executor_.fd(), POLLIN, 0},
+                        {is_stopping_ ? -1 : signal_descriptor(), POLLIN, 0},
+                        {wants_more ? list_.descriptor() : -1, POLLIN, 0}};
+    const int timeout = progress_.has_bars() && has_news_ ? static_cast<int>(redraw_interval.count()) : -1;
+    if (poll(waiting, 3, timeout) < 0 && errno != EINTR)
+        throw from_errno("poll");
+    if (signal_that_came() && !is_stopping_)
+        stop();
+    executor_.dispatch();
+}
+
+// What runs is cancelled and ends at once; what is in the list stays there.
+void Session::stop()
+{
+    is_stopping_ = true;
+    downloader_.cancel_all();
+}
+
+// ---- One download
+
+void Session::on_event(Download &download, const imgdl::Event &event)
+{
+    has_news_ = true;
+    switch (event.kind()) {
+    case IMGDL_EVENT_RESPONSE:
+        download.cache_outcome = event.response().cache_outcome();
+        if (const auto value = event.response().header("Content-Disposition"))
+            download.disposition = std::string(*value);
+        break;
+    case IMGDL_EVENT_PROGRESS:
+        download.received = event.received();
+        download.expected = event.expected();
+        break;
+    case IMGDL_EVENT_PARTIAL:
+        download.image = event.image();
+        download.has_news = true;
+        break;
+    case IMGDL_EVENT_TERMINAL:
+        on_terminal(download, event);
+        break;
+    default:
+        break; // kinds that a newer library has
+    }
+}
+
+void Session::on_terminal(Download &download, const imgdl::Event &event)
+{
+    download.http_status = event.http_status();
+    download.content_type = event.content_type();
+    download.total_ns = event.metrics() ? event.metrics()->total_ns : 0;
+    if (event.code() == IMGDL_OK) {
+        save(download, event);
+    } else if (event.code() == IMGDL_ERROR_CANCELLED && is_stopping_) {
+        download.ending = Ending::cancelled;
+        download.class_name = imgdl_error_name(event.code());
+        download.message = std::string(event.message());
+    } else {
+        std::string class_name = imgdl_error_name(event.code());
+        if (event.code() == IMGDL_ERROR_INVALID_STATUS)
+            class_name += " " + std::to_string(event.http_status());
+        fail(download, class_name, kind_of(event.code()), std::string(event.message()));
+    }
+    end(download);
+}
+
+void Session::save(Download &download, const imgdl::Event &event)
+{
+    try {
+        const imgdl::Image image = event.image();
+        const imgdl::Data data = event.data();
+        if (image && !viewer_) { // what is drawn has the terminal's size
+            download.width = image.width();
+            download.height = image.height();
+        }
+        download.format = image.format();
+        imgdl::Bytes bytes = data.bytes();
+        std::string thumbnail;
+        if (arguments_.wants_thumbnails()) {
+            thumbnail = png_file(image);
+            bytes = imgdl::Bytes(thumbnail);
+        }
+        if (output_.is_wanted()) {
+            download.format = format_of(bytes);
+            const auto again = journal_ ? journal_->interrupted_name(download.address.url) : std::nullopt;
+            const std::string name = with_extension(download.name(), download.format);
+            download.path = output_.save(name, bytes, again, [&](const std::string &chosen) {
+                if (journal_)
+                    journal_->note_saving(download.address.url, chosen);
+            });
+        }
+        download.bytes = output_.is_wanted() ? static_cast<std::int64_t>(bytes.size()) : event.received();
+        if (viewer_) {
+            download.image = image;
+            download.has_news = true;
+        }
+        if (journal_)
+            journal_->note_done(download.address.url);
+        download.ending = Ending::done;
+    } catch (const std::system_error &error) {
+        fail_here(download, error);
+    } catch (const std::exception &error) {
+        fail(download, "not saved", ExitCode::machine, download.shown + ": " + error.what());
+    }
+}
+
+// Where nothing can be written any more, going on would only waste what is downloaded.
+void Session::fail_here(Download &download, const std::system_error &error)
+{
+    const int code = error.code().value();
+    if (code == EPIPE)
+        is_pipe_broken_ = true;
+    fail(download, "not saved", ExitCode::machine, download.shown + ": " + error.what());
+    if (code == ENOSPC || code == EDQUOT || code == EROFS || code == EIO || code == EPIPE)
+        stop();
+}
+
+void Session::fail(Download &download, const std::string &class_name, ExitCode kind, const std::string &message)
+{
+    download.ending = Ending::failed;
+    download.failure = kind;
+    download.class_name = class_name;
+    download.message = message;
+    if (!journal_ || kind == ExitCode::machine || !download.address.problem.empty())
+        return;
+    try {
+        journal_->note_failed(download.address.url, class_name, download.shown);
+    } catch (const std::system_error &error) {
+        progress_.say("imgdl: " + std::string(error.what()));
+    }
+}
+
+// Drawn pictures come in the order of their addresses; everything else is reported as it ends.
+void Session::end(Download &download)
+{
+    download.has_ended = true;
+    running_--;
+    has_news_ = true;
+    if (viewer_)
+        return;
+    report(download);
+    downloads_.erase(download.number);
+}
