@@ -43,7 +43,8 @@ help:
 #? make man         the manual pages, from the header, in build/man
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
-#? make bench       the benchmarks (make bench-decode: of decoding; make bench-cache: of the cache; make bench-transfer: against the peers); make format-check: Swift sources against .swift-format; make clean
+#? make bench       the benchmarks; one of them: make bench-decode, bench-cache, bench-engine, or bench-transfer (against peers)
+#? make format-check  Swift sources against .swift-format; make clean
 
 # ---- What has to be installed
 
@@ -307,7 +308,7 @@ build/wheels/bundled/.built: build/wheels/.built
 	@touch $@
 
 .PHONY: bench
-bench: bench-decode bench-cache bench-transfer
+bench: bench-decode bench-cache bench-engine bench-transfer
 
 # What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
 .PHONY: bench-cache
@@ -315,13 +316,30 @@ bench-cache: build/bin/imgdl-cache-bench build/bench/hits
 	build/bin/imgdl-cache-bench
 	build/bench/hits
 
-build/bench/hits: bench/hits.c $(LIBRARY)
+BENCH_COMMON := bench/measure.c bench/measure.h bench/origin.c bench/origin.h
+
+build/bench/hits: bench/hits.c $(BENCH_COMMON) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -Lbuild/lib -limgdl -pthread -Wl,-rpath,$(CURDIR)/build/lib
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -pthread -Wl,-rpath,$(CURDIR)/build/lib
+
+# What the engine costs besides the network (docs/performance.md).
+.PHONY: bench-engine
+bench-engine: build/bench/engine build/bench/first-request
+	build/bench/engine table 'build/bench/first-request $(LIBRARY)' $(LIBRARY)
+	bench/chunk-instructions build/bench/engine
+
+build/bench/engine: bench/engine.c bench/engine.h bench/engine-requests.c bench/engine-transfers.c $(BENCH_COMMON) $(LIBRARY) \
+		| build/.setup-bench
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -Lbuild/lib -limgdl -lcurl -lm -pthread -Wl,-rpath,$(CURDIR)/build/lib
+
+build/bench/first-request: bench/first-request.c $(BENCH_COMMON) include/imgdl.h
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c,$^) -ldl -pthread
 
 # Decoding as the bytes come, against the codecs called by hand: CPU time, then instructions (docs/performance.md).
 build/bench/decode build/bench/arrival: build/bench/%: bench/%.c bench/hand.c bench/hand.h bench/pictures.c bench/pictures.h \
-		$(C_PICTURES) $(LIBRARY) | build/.setup-bench
+		$(BENCH_COMMON) $(C_PICTURES) $(LIBRARY) | build/.setup-bench
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lgif $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
 

@@ -3,73 +3,28 @@
  * bursts of 100, from disk and from memory.
  *
  *   hits [DOWNLOADS [disk | memory]] */
-#include <arpa/inet.h>
+#include "measure.h"
+#include "origin.h"
+
 #include <imgdl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BODY = 100 * 1024, URLS = 100 };
 
-static void fail(const char *what)
+static void answer(int socket, void *body)
 {
-    fprintf(stderr, "hits: %s\n", what);
-    exit(1);
+    char head[128];
+    int size = snprintf(head, sizeof head,
+                        "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=3600\r\nContent-Length: %d\r\n\r\n",
+                        BODY);
+    if (!origin_read_request(socket))
+        return;
+    origin_send(socket, head, (size_t)size);
+    origin_send(socket, body, BODY);
 }
-
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
-/* ---- The server: one connection for each request. */
-
-static void *serve(void *argument)
-{
-    int listener = *(int *)argument;
-    static char body[BODY];
-    for (size_t i = 0; i < sizeof body; i++)
-        body[i] = (char)(i * 2654435761u >> 13);
-    for (;;) {
-        int socket = accept(listener, NULL, NULL);
-        if (socket < 0)
-            return NULL;
-        char head[4096];
-        size_t length = 0;
-        while (length < 4 || memcmp(head + length - 4, "\r\n\r\n", 4)) {
-            ssize_t got = recv(socket, head + length, sizeof head - length, 0);
-            if (got <= 0)
-                fail("no request");
-            length += (size_t)got;
-        }
-        int size = snprintf(head, sizeof head,
-                            "HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: max-age=3600\r\nContent-Length: %d\r\n\r\n",
-                            BODY);
-        if (send(socket, head, (size_t)size, MSG_NOSIGNAL) != size || send(socket, body, BODY, MSG_NOSIGNAL) != BODY)
-            fail("the connection broke");
-        close(socket);
-    }
-}
-
-static int port_of(int *listener)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    *listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(*listener, (struct sockaddr *)&address, size) || listen(*listener, 128) ||
-        getsockname(*listener, (struct sockaddr *)&address, &size))
-        fail("cannot listen");
-    return ntohs(address.sin_port);
-}
-
-/* ---- The client */
 
 static void check_end(const imgdl_event *event, void *user_data)
 {
@@ -137,14 +92,17 @@ static void measure(const char *what, uint64_t memory, int rounds, int port, dou
 
 int main(int count, char **arguments)
 {
-    int downloads = count > 1 ? atoi(arguments[1]) : 20000, listener, port = port_of(&listener);
-    pthread_t server;
-    pthread_create(&server, NULL, serve, &listener);
+    int downloads = count > 1 ? atoi(arguments[1]) : 20000;
+    static char body[BODY];
+    for (size_t i = 0; i < sizeof body; i++)
+        body[i] = (char)(i * 2654435761u >> 13);
+    struct origin origin;
+    origin_start(&origin, answer, body);
     printf("| 100 KB from | us CPU | allowed | hits      |\n|-------------|-------:|--------:|----------:|\n");
     const char *only = count > 2 ? arguments[2] : NULL;
     if (!only || !strcmp(only, "disk"))
-        measure("disk", 0, downloads / URLS, port, 60);
+        measure("disk", 0, downloads / URLS, origin.port, 60);
     if (!only || !strcmp(only, "memory"))
-        measure("memory", 64u << 20, downloads / URLS, port, 10);
+        measure("memory", 64u << 20, downloads / URLS, origin.port, 10);
     return 0;
 }

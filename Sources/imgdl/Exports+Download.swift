@@ -40,7 +40,7 @@ private func accept(
     let read = try RequestReader(request, downloader)
     let sink = callbackSink(request, read)
     var callersToken: OpaquePointer?
-    try downloader.download(read.transfer, read.options, executor: read.executor, sink: sink) { subscription in
+    try downloader.download(read.transfer, read.$options, executor: read.executor, sink: sink) { subscription in
         guard sink != nil || token != nil else { return }
         let handle = HandleTable.shared.insert(Token(downloader, subscription), .token)
         if sink != nil, token != nil { _ = HandleTable.shared.retain(handle, .token) }

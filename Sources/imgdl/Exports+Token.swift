@@ -8,23 +8,31 @@ let resultSize1 = 48
 final class Token {
     let downloader: Downloader
     let subscription: Subscription
-    private let lock = Lock()
-    private var borrowed: BorrowedResult?
-    /// What imgdl_token_metrics has given.
-    private var addresses: [String: UnsafeMutablePointer<CChar>] = [:]
+    /// What C has been given, once it has asked; guarded by `lock`.
+    private var given: Given?
+
+    private final class Given {
+        var result: BorrowedResult?
+        /// What imgdl_token_metrics has given.
+        var addresses: [String: UnsafeMutablePointer<CChar>] = [:]
+
+        deinit { for address in addresses.values { free(address) } }
+    }
+
+    /// The table's, since there are many tokens and few are asked.
+    private var lock: Lock { HandleTable.shared.lock }
 
     init(_ downloader: Downloader, _ subscription: Subscription) {
         self.downloader = downloader
         self.subscription = subscription
     }
 
-    deinit { for address in addresses.values { free(address) } }
-
     /// The text for as long as the token lives.
     func keep(address: String) -> UnsafePointer<CChar>? {
         lock.withLock {
-            let kept = addresses[address] ?? strdup(address)
-            addresses[address] = kept
+            let given = giving()
+            let kept = given.addresses[address] ?? strdup(address)
+            given.addresses[address] = kept
             return UnsafePointer(kept)
         }
     }
@@ -32,11 +40,20 @@ final class Token {
     /// The result in the form in which C borrows it; made once, nil before the end.
     func result() -> imgdl_result? {
         guard let result = downloader.result(of: subscription) else { return nil }
+        if let known = lock.withLock({ given?.result }) { return known.result }
+        // It makes handles: not under the lock. Another thread may be quicker.
+        let made = BorrowedResult(result, subscription.options)
         return lock.withLock {
-            let borrowed = borrowed ?? BorrowedResult(result, subscription.options)
-            self.borrowed = borrowed
-            return borrowed.result
+            let kept = giving().result ?? made
+            given?.result = kept
+            return kept.result
         }
+    }
+
+    private func giving() -> Given {
+        let given = given ?? Given()
+        self.given = given
+        return given
     }
 }
 

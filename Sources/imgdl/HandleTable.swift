@@ -22,9 +22,9 @@ final class HandleTable {
     private struct Slot {
         var generation: UInt32 = 1
         var references: Int32 = 0
-        var kind = HandleKind.data
         /// Of the process that it was made in.
-        var process = 0
+        var process: Int32 = 0
+        var kind = HandleKind.data
         var object: AnyObject?
     }
 
@@ -48,7 +48,7 @@ final class HandleTable {
             }
             slots[index].references = 1
             slots[index].kind = kind
-            slots[index].process = ProcessGeneration.current
+            slots[index].process = Int32(truncatingIfNeeded: ProcessGeneration.current)
             slots[index].object = object
             return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
         }
@@ -65,7 +65,7 @@ final class HandleTable {
     }
 
     private func isForeign(_ index: Int) -> Bool {
-        slots[index].kind.isProcessBound && slots[index].process != ProcessGeneration.current
+        slots[index].kind.isProcessBound && slots[index].process != Int32(truncatingIfNeeded: ProcessGeneration.current)
     }
 
     /// False for what is no handle of that kind.

@@ -6,15 +6,58 @@ let requestSize1 = 120
 /// imgdl_request, read and checked. Throws what imgdl_download returns.
 struct RequestReader {
     let transfer: TransferRequest
-    let options: SubscriberOptions
+    @Boxed var options: SubscriberOptions
     /// nil: the downloader's.
     let executor: (any Executor)?
 
     init(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) {
-        let defaults = downloader.defaults
-        options = try Self.subscriberOptions(request, defaults)
-        transfer = try Self.transferRequest(request, downloader, defaults)
+        if Self.isPlain(request) {
+            (transfer, _options) = try Self.readPlain(request, downloader)
+        } else {
+            let defaults = downloader.defaults
+            _options = Boxed(wrappedValue: try Self.subscriberOptions(request, defaults))
+            let url = try Self.url(request, downloader)
+            transfer = TransferRequest(url: url, try Self.profile(request, url, downloader, defaults))
+        }
         executor = try imgdl.executor(request.executor)
+    }
+
+    // MARK: What many have in common
+
+    /// It points to nothing but its URL: what it asks for stands in its bytes.
+    private static func isPlain(_ request: imgdl_request) -> Bool {
+        request.method == nil && request.headers == nil && request.header_count == 0 && request.body == nil
+            && request.body_length == 0 && request.decode == nil && request.user == nil && request.password == nil
+            && request.accepted_statuses == nil && request.accepted_status_count == 0 && request.accepted_types == nil
+            && request.accepted_type_count == 0 && request.ca_file == nil && request.client_certificate == nil
+            && request.client_key == nil && request.client_key_password == nil && request.pinned_public_key == nil
+            && request.hooks == nil
+    }
+
+    private static func readPlain(
+        _ request: imgdl_request, _ downloader: Downloader
+    ) throws(Failure) -> (TransferRequest, Boxed<SubscriberOptions>) {
+        var given = request
+        given.url = nil
+        given.executor = nil
+        // Whether there is a callback is all that is read of it.
+        given.destructor = nil
+        given.user_data = UnsafeMutableRawPointer(bitPattern: request.callback == nil ? 0 : 1)
+        given.callback = nil
+        let (known, epoch) = withUnsafeBytes(of: &given) { downloader.template(for: $0) }
+        if let known {
+            let url = try url(request, downloader)
+            if url.credential == nil { return (TransferRequest(url: url, known.profile), known.options) }
+        }
+        let defaults = downloader.defaults
+        let options = Boxed(wrappedValue: try subscriberOptions(request, defaults))
+        let url = try url(request, downloader)
+        let profile = try profile(request, url, downloader, defaults)
+        if url.credential == nil {
+            let template = RequestTemplate(options: options, profile: profile)
+            withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, epoch) }
+        }
+        return (TransferRequest(url: url, profile), options)
     }
 
     // MARK: About the subscriber
@@ -73,12 +116,15 @@ struct RequestReader {
 
     // MARK: About the bytes
 
-    private static func transferRequest(
-        _ request: imgdl_request, _ downloader: Downloader, _ defaults: RequestDefaults
-    ) throws(Failure) -> TransferRequest {
+    private static func url(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) -> ParsedURL {
         guard request.url != nil else { throw Failure(.invalidURL, "the URL is NULL") }
         guard let text = string(request.url) else { throw Failure(.invalidURL, "the URL is not UTF-8") }
-        let url = try downloader.parse(text)
+        return try downloader.parse(text)
+    }
+
+    private static func profile(
+        _ request: imgdl_request, _ url: ParsedURL, _ downloader: Downloader, _ defaults: RequestDefaults
+    ) throws(Failure) -> TransferRequest.Profile {
         var method = "GET"
         if request.method != nil {
             guard let given = string(request.method) else { throw Failure(.invalidHeader, "the method is not UTF-8") }
@@ -89,8 +135,8 @@ struct RequestReader {
         let own = try headerFields(request.headers, request.header_count)
         var hooks = defaults.hooks
         if request.hooks != nil { hooks = try object(request.hooks, .hooks, as: CHooks.self) }
-        return TransferRequest(
-            url: url, method: method, fields: downloader.merge(own), body: body.isEmpty ? nil : Array(body),
+        return TransferRequest.Profile(
+            method: method, fields: downloader.merge(own), body: body.isEmpty ? nil : Array(body),
             followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
             allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
             credential: try credential(request.user, request.password) ?? url.credential ?? defaults.credential,

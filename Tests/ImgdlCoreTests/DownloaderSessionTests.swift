@@ -22,7 +22,7 @@ final class DownloaderSessionTests: XCTestCase {
     private func download(_ path: String) throws(Failure) -> Subscription {
         var accepted: Subscription?
         let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)"))
-        try downloader.download(request, .quiet, executor: nil, sink: nil) { accepted = $0 }
+        try downloader.download(request, Boxed(wrappedValue: .quiet), executor: nil, sink: nil) { accepted = $0 }
         return accepted!
     }
 

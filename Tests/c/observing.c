@@ -2,6 +2,7 @@
 #define SUITE "observing"
 #include "support.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 
@@ -142,6 +143,30 @@ TEST("every transfer that starts stops, whatever becomes of it (N1, N3)")
     CHECK(observer.response <= observer.started);
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
     CHECK_NUMBER(observer.destroyed, 1);
+}
+
+TEST("what only waits is counted as waiting, though nothing has begun (N1)")
+{
+    imgdl_downloader *downloader = new_downloader();
+    REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
+    imgdl_token *tokens[3];
+    for (int i = 0; i < 3; i++) {
+        imgdl_request request;
+        imgdl_request_init(&request, sizeof request);
+        request.url = at_origin("/pictures/tiny.png?n=%d", i);
+        REQUIRE_OK(imgdl_download(downloader, &request, &tokens[i]));
+    }
+    while (stats_of(downloader).waiting != 3)
+        sched_yield();
+    CHECK_NUMBER(stats_of(downloader).running, 0);
+    for (int i = 0; i < 3; i++) {
+        imgdl_token_cancel(tokens[i]);
+        CHECK_CODE(imgdl_token_wait(tokens[i], PATIENCE_MS), IMGDL_OK);
+        imgdl_token_release(tokens[i]);
+    }
+    while (stats_of(downloader).waiting != 0)
+        sched_yield();
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
 
 TEST("fork() with a batch and an observer: the child is told so and can let go")

@@ -8,7 +8,9 @@ struct DeliveryQueue {
     var isEmpty: Bool { head == ready.count }
 
     mutating func add(_ subscription: Subscription, _ event: DownloadEvent) {
-        subscription.pending.add(event)
+        let pending = subscription.pending ?? PendingEvents()
+        subscription.pending = pending
+        pending.add(event)
         schedule(subscription)
     }
 
@@ -25,7 +27,7 @@ struct DeliveryQueue {
                 head = 0
             }
             // It stays scheduled meanwhile: events that come now only wait with it.
-            if let event = subscription.pending.takeFirst() { return (subscription, event) }
+            if let event = subscription.pending?.takeFirst() { return (subscription, event) }
             subscription.isScheduled = false
         }
         return nil
@@ -34,7 +36,7 @@ struct DeliveryQueue {
     /// Behind the others, if more has to be delivered.
     mutating func returnTaken(_ subscription: Subscription) {
         subscription.isScheduled = false
-        if !subscription.pending.isEmpty { schedule(subscription) }
+        if subscription.pending?.isEmpty == false { schedule(subscription) }
     }
 
     /// Everyone who waits; empty afterwards.

@@ -42,12 +42,12 @@ package final class Outstanding: @unchecked Sendable {
     /// `metrics`: what the terminal tells, and whoever asks from now on.
     func beginTerminal(_ subscription: Subscription, _ metrics: Metrics) {
         lock.withLock {
-            subscription.finalMetrics = metrics
+            subscription.conclusion = Conclusion(metrics)
             if subscription.isAccepted { accepted -= 1 }
         }
     }
 
-    func attach(_ measurement: TransferMeasurement, isShared: Bool, to subscription: Subscription) {
+    func attach(_ measurement: TransferMeasurement?, isShared: Bool, to subscription: Subscription) {
         lock.withLock {
             subscription.measurement = measurement
             subscription.isShared = isShared
@@ -57,7 +57,7 @@ package final class Outstanding: @unchecked Sendable {
     /// nil while it is not known to the engine.
     func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
         let (final, measurement, isShared) = lock.withLock {
-            (subscription.finalMetrics, subscription.measurement, subscription.isShared)
+            (subscription.conclusion?.metrics, subscription.measurement, subscription.isShared)
         }
         if let final { return final }
         guard let measurement, measurement.hasStarted else { return nil }
@@ -67,7 +67,7 @@ package final class Outstanding: @unchecked Sendable {
 
     func complete(_ subscription: Subscription, _ result: DownloadResult) {
         lock.withLock {
-            subscription.result = result
+            subscription.conclusion?.result = result
             live -= 1
             if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
                 let key = ObjectIdentifier(executor)
@@ -78,13 +78,15 @@ package final class Outstanding: @unchecked Sendable {
         }
     }
 
-    package func result(of subscription: Subscription) -> DownloadResult? { lock.withLock { subscription.result } }
+    package func result(of subscription: Subscription) -> DownloadResult? {
+        lock.withLock { subscription.conclusion?.result }
+    }
 
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
         let isOwn = { subscription.hasSink && self.isOwn(subscription.executor) }
         try wait(until: deadline, \.singleWaiters, deadlock: isOwn) {
-            subscription.result != nil
+            subscription.conclusion?.result != nil
         }
     }
 

@@ -75,7 +75,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     private func dropWaiting() {
-        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending.holdsTerminal {
+        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending?.holdsTerminal == true {
             subscription.discard()
         }
     }

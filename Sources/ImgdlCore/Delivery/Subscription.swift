@@ -15,8 +15,9 @@ package protocol EventSink: AnyObject, Sendable {
 package final class Subscription: @unchecked Sendable {
     package let id: UInt64
     /// Not changed once it is accepted.
-    package internal(set) var options: SubscriberOptions
-    package let request: TransferRequest
+    @Boxed package internal(set) var options: SubscriberOptions
+    /// The engine may put the transfer's in place of an equal one.
+    package private(set) var request: TransferRequest
     let executor: any Executor
     let outstanding: Outstanding
     /// When it was asked for.
@@ -28,30 +29,28 @@ package final class Subscription: @unchecked Sendable {
     var subscriberID: SubscriberID = 0
     var transferID = TransferID(rawValue: 0)
     /// Memory that the terminal carries: set before it is posted, let go when its callback has returned.
-    var pictureCharge: MemoryCharge?
-    var bodyCharge: MemoryCharge?
+    var charges: [MemoryCharge] = []
     /// Guarded by the executor's queue.
-    var pending = PendingEvents()
+    var pending: PendingEvents?
     var isScheduled = false
     /// Guarded by `outstanding`; set by the engine.
     var measurement: TransferMeasurement?
-    /// Of the terminal, once it is told.
-    var finalMetrics: Metrics?
+    /// Once the terminal is told.
+    var conclusion: Conclusion?
     var isShared = false
     /// Guarded by `outstanding`.
     var isAccepted = false
     var isHeld = false
-    var result: DownloadResult?
     /// Called when its callback has returned; set before it is accepted.
     var whenComplete: ((ErrorCode) -> Void)?
 
     package init(
-        id: UInt64, request: TransferRequest, options: SubscriberOptions, executor: any Executor,
+        id: UInt64, request: TransferRequest, options: Boxed<SubscriberOptions>, executor: any Executor,
         outstanding: Outstanding, sink: (any EventSink)?, submitted: Instant
     ) {
         self.id = id
         self.request = request
-        self.options = options
+        _options = options
         self.executor = executor
         self.outstanding = outstanding
         self.sink = sink
@@ -61,7 +60,7 @@ package final class Subscription: @unchecked Sendable {
     /// For events that are about no request: it only brings `sink` to an executor.
     init(announcing sink: any EventSink, executor: any Executor, outstanding: Outstanding) {
         id = 0
-        options = SubscriberOptions()
+        _options = Boxed(wrappedValue: SubscriberOptions())
         let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
         request = TransferRequest(url: nowhere)
         submitted = Instant(nanoseconds: 0)
@@ -78,6 +77,8 @@ package final class Subscription: @unchecked Sendable {
     var scaleFactor: Double {
         options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: request.url.canonical)
     }
+
+    func share(_ equal: TransferRequest) { request = equal }
 
     func markCancelled() { cancelled.store(true, ordering: .releasing) }
 
@@ -120,17 +121,20 @@ package final class Subscription: @unchecked Sendable {
     private func complete(_ result: DownloadResult) {
         sink?.close()
         var kept = result
-        if sink != nil {
-            // The callback has had them; nothing keeps pixels alive behind the caller's back.
-            kept.image = nil
-            kept.body = nil
-            kept.response = nil
-        }
+        if sink != nil { kept.forgetPictureAndBody() }
         outstanding.complete(self, kept)
-        pictureCharge = nil
-        bodyCharge = nil
+        if !charges.isEmpty { charges = [] }
         whenComplete?(kept.code)
     }
+}
+
+/// How a subscription ended, for those who ask.
+final class Conclusion {
+    let metrics: Metrics
+    /// When its callback has returned.
+    var result: DownloadResult?
+
+    init(_ metrics: Metrics) { self.metrics = metrics }
 }
 
 extension DownloadEvent {
@@ -140,7 +144,7 @@ extension DownloadEvent {
         case .partial(var image, let progress):
             image.scaleFactor = subscription.scaleFactor
             return .partial(image, progress)
-        case .terminal(var result):
+        case .terminal(var result) where result.image != nil:
             result.image?.scaleFactor = subscription.scaleFactor
             return .terminal(result)
         default:
@@ -152,7 +156,7 @@ extension DownloadEvent {
 /// What waits to be delivered to one subscription: one of each kind at most, newer progress and newer partial images in
 /// place of older ones. A slow subscriber never makes a queue grow. Whatever the kind, an event tells the newest
 /// progress there is when it is taken, so that the numbers never go back.
-struct PendingEvents {
+final class PendingEvents {
     private var isStarted = false
     private var response: (Response, Progress)?
     private var header: ImageHeader?
@@ -161,7 +165,7 @@ struct PendingEvents {
     private var terminal: DownloadResult?
     private var latest = Progress()
 
-    mutating func add(_ event: DownloadEvent) {
+    func add(_ event: DownloadEvent) {
         switch event {
         case .started: isStarted = true
         case .response(let response, let progress): self.response = (response, progress)
@@ -187,7 +191,7 @@ struct PendingEvents {
 
     var holdsTerminal: Bool { terminal != nil }
 
-    mutating func takeFirst() -> DownloadEvent? {
+    func takeFirst() -> DownloadEvent? {
         if isStarted {
             isStarted = false
             return .started
@@ -202,7 +206,7 @@ struct PendingEvents {
         return terminal.take().map { .terminal($0) }
     }
 
-    private mutating func note(_ progress: Progress) {
+    private func note(_ progress: Progress) {
         if progress.received >= latest.received { latest = progress }
     }
 }

@@ -1,7 +1,7 @@
 /// One request of a batch, read and checked.
 package struct BatchRequest {
     package var transfer: TransferRequest
-    package var options: SubscriberOptions
+    @Boxed package var options: SubscriberOptions
     /// nil: the downloader's.
     package var executor: (any Executor)?
     /// nil: nobody wants the result.

@@ -10,7 +10,7 @@ extension Downloader {
         let subscriptions = requests.map { request in
             Subscription(
                 id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request.transfer,
-                options: request.options, executor: request.executor ?? defaultExecutor, outstanding: outstanding,
+                options: request.$options, executor: request.executor ?? defaultExecutor, outstanding: outstanding,
                 sink: request.sink, submitted: now)
         }
         let batch = lock.withLock { () -> Batch? in

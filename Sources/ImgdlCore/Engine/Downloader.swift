@@ -51,6 +51,7 @@ package final class Downloader: @unchecked Sendable {
     private var current: Settings
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
+    private var templates = RequestTemplates()
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// Those that have not ended.
@@ -118,6 +119,16 @@ package final class Downloader: @unchecked Sendable {
         lock.withLock { session }.forgetURLs()
     }
 
+    /// Of requests for which a caller gave the same bytes; `epoch` is for `keep`.
+    package func template(for given: UnsafeRawBufferPointer) -> (template: RequestTemplate?, epoch: Int) {
+        lock.withLock { (templates.find(given), templates.epoch) }
+    }
+
+    /// Does nothing when what requests have by default has changed since `epoch`.
+    package func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
+        lock.withLock { templates.keep(template, for: given, epoch) }
+    }
+
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
 
     /// Everything that a request with these fields of its own sends.
@@ -128,7 +139,8 @@ package final class Downloader: @unchecked Sendable {
     /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
     /// `invalidOperation` after `invalidate`.
     package func download(
-        _ request: TransferRequest, _ options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?,
+        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, executor: (any Executor)?,
+        sink: (any EventSink)?,
         willAccept: (Subscription) -> Void
     ) throws(Failure) {
         let subscription = Subscription(
@@ -159,7 +171,13 @@ package final class Downloader: @unchecked Sendable {
 
     // MARK: The downloader
 
-    package func setField(_ name: String, _ value: String?) { lock.withLock { fields.set(name, value) } }
+    package func setField(_ name: String, _ value: String?) { 
+        lock.withLock {
+            fields.set(name, value)
+            templates.forgetAll()
+        }
+    }
+
     /// What later requests carry under this name; nil: nothing.
     package func field(named name: String) -> String? { lock.withLock { fields }.fields.first(named: name) }
 
@@ -195,6 +213,7 @@ package final class Downloader: @unchecked Sendable {
                 session = Session(transport)
                 current.limits = configuration.limits
                 requestDefaults = configuration.defaults
+                templates.forgetAll()
                 fields.setDefaultUserAgent(configuration.userAgent)
             }
         } catch {

@@ -181,7 +181,7 @@ extension Engine {
         length: Int64 = 0
     ) {
         guard let transfer = transfer(id) else { return }
-        measurement(id)?.update { $0.answerFromCache(now, head.httpVersion) }
+        beginMeasurement(id).update { $0.answerFromCache(now, head.httpVersion) }
         downloads.consulted(id, number, .play, now)
         receive(head, of: transfer)
         // What a hook says to it is looked at when all has been reported.
@@ -278,9 +278,7 @@ extension Engine {
             followsRedirects: false, credential: transfer.request.credential, usesCookies: transfer.request.usesCookies,
             tls: transfer.request.tls, cacheMode: .refresh)
         guard let id = downloads.revalidate(request, now) else { return }
-        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
-        while measurements.count <= slot { measurements.append(nil) }
-        measurements[slot] = TransferMeasurement()
+        beginMeasurement(id)
     }
 }
 

@@ -18,7 +18,7 @@ extension Engine {
     }
 
     /// nil: one of the rules' own, whom nobody tells anything.
-    private func subscription(_ subscriber: SubscriberID) -> Subscription? {
+    func subscription(_ subscriber: SubscriberID) -> Subscription? {
         let slot = SlotTable<Subscription>.slot(subscriber)
         return slot < subscriptions.count ? subscriptions[slot] : nil
     }
@@ -33,11 +33,11 @@ extension Engine {
             result = DownloadResult(failure: nil, message: "", response: transfer?.response)
             if let variant {
                 result.image = transfer?.variants[variant].image
-                subscription.pictureCharge = transfer?.variants[variant].charge
+                if let charge = transfer?.variants[variant].charge { subscription.charges.append(charge) }
             }
             if subscription.options.wantsBody {
                 result.body = transfer?.contiguousBody()
-                subscription.bodyCharge = transfer.map { bodyCharge($0) }
+                if let transfer { subscription.charges.append(bodyCharge(transfer)) }
                 if result.body == nil {
                     result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
@@ -46,7 +46,7 @@ extension Engine {
             result = DownloadResult(failure: failure, message: "", response: transfer?.response)
             if let salvaged {
                 result.image = transfer?.variants[salvaged].image
-                subscription.pictureCharge = transfer?.variants[salvaged].charge
+                if let charge = transfer?.variants[salvaged].charge { subscription.charges.append(charge) }
             }
         }
         if let transfer { result.progress = transfer.progress }

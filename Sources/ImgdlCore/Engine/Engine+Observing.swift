@@ -6,15 +6,25 @@ extension Engine {
         return slot < measurements.count ? measurements[slot] : nil
     }
 
-    /// A request has come to its transfer.
-    func measure(_ subscription: Subscription) {
-        let slot = SlotTable<TransferMeasurement>.slot(subscription.transferID.rawValue)
+    /// A request has come to a transfer that was there.
+    func measureJoin(_ subscription: Subscription) {
+        subscription.outstanding.attach(measurement(subscription.transferID), isShared: true, to: subscription)
+        statistics.update { $0.join() }
+    }
+
+    /// There is something to measure of it: of one that waits there is not.
+    @discardableResult
+    func beginMeasurement(_ id: TransferID) -> TransferMeasurement {
+        if let known = measurement(id) { return known }
+        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
         while measurements.count <= slot { measurements.append(nil) }
-        let isShared = measurements[slot] != nil
-        let measurement = measurements[slot] ?? TransferMeasurement()
+        let measurement = TransferMeasurement()
         measurements[slot] = measurement
-        subscription.outstanding.attach(measurement, isShared: isShared, to: subscription)
-        if isShared { statistics.update { $0.join() } }
+        for subscriber in downloads.subscribers(of: id) {
+            guard let subscription = subscription(subscriber) else { continue }
+            subscription.outstanding.attach(measurement, isShared: subscription.isShared, to: subscription)
+        }
+        return measurement
     }
 
     func noteLoad() {
@@ -26,7 +36,7 @@ extension Engine {
 
     /// An attempt begins.
     func observeStart(_ id: TransferID) {
-        guard let measurement = measurement(id) else { return }
+        let measurement = beginMeasurement(id)
         let isRetry = measurement.hasStarted
         measurement.update { $0.start(clock.now()) }
         statistics.update { $0.start(isRetry: isRetry) }
@@ -57,11 +67,13 @@ extension Engine {
 
     /// What the terminal tells.
     func measureEnd(_ subscription: Subscription, _ code: ErrorCode) -> Metrics {
-        guard let measurement = subscription.measurement else { return Metrics() }
-        let metrics = measurement.metrics(
-            submitted: subscription.submitted, isShared: subscription.isShared, decode: subscription.options.decode,
-            clock.now())
-        let hasStarted = measurement.hasStarted
+        let measurement = subscription.measurement
+        let (submitted, isShared, now) = (subscription.submitted, subscription.isShared, clock.now())
+        let metrics =
+            measurement?.metrics(
+                submitted: submitted, isShared: isShared, decode: subscription.options.decode, now)
+            ?? TransferMeter().metrics(submitted: submitted, isShared: isShared, decode: nil, now)
+        let hasStarted = measurement?.hasStarted ?? false
         statistics.update { $0.end(code, metrics, hasStarted: hasStarted) }
         return metrics
     }

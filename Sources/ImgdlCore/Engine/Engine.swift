@@ -17,7 +17,6 @@ final class Engine {
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts: [Prompt] = []
-    /// Of those that wait, too.
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -93,7 +92,7 @@ final class Engine {
                 break
             }
             let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
-            loop.wait(until: deadline, now: now)
+            loop.wait(until: mailbox.letSleep() ? deadline : now, now: now)
         }
         settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()
@@ -109,7 +108,10 @@ final class Engine {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
         takeReleasedMemory()
-        for command in mailbox.takeAll() { perform(command) }
+        let commands = mailbox.takeAll()
+        for command in commands { perform(command) }
+        // What only waits leads to no action.
+        if !commands.isEmpty { noteLoad() }
         isPerformingCommands = false
     }
 
@@ -117,13 +119,17 @@ final class Engine {
         let now = clock.now()
         switch command {
         case .submit(let subscription):
-            let (subscriber, transfer) = downloads.submit(subscription.request, subscription.options, now)
-            subscription.subscriberID = subscriber
-            subscription.transferID = transfer
-            let slot = SlotTable<Subscription>.slot(subscriber)
+            let admission = downloads.submit(subscription.request, subscription.$options, now)
+            subscription.subscriberID = admission.subscriber
+            subscription.transferID = admission.transfer
+            let slot = SlotTable<Subscription>.slot(admission.subscriber)
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
-            measure(subscription)
+            if admission.hasJoined {
+                // Of many that ask for the same, one text of the URL is enough.
+                if let request = downloads.request(admission.transfer) { subscription.share(request) }
+                measureJoin(subscription)
+            }
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
         case .end(let subscriptions, let failure): end(subscriptions, failure)
@@ -223,7 +229,8 @@ final class Engine {
                 transfer.exchange?.breakOff(transfer)
                  active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
             }
-            measurements[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
+            let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
+            if slot < measurements.count { measurements[slot] = nil }
         case .reserve(let id, let variant, let bytes):
             transfer(id)?.addVariants(upTo: variant)
             transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)

@@ -4,24 +4,24 @@ enum Command {
     case cancel(Subscription)
     case setPriority(Subscription, Priority)
     /// These, which no `submit` has brought, end so.
-    case end([Subscription], Failure?)
+    indirect case end([Subscription], Failure?)
     case cancelAll
     case setMaximumConcurrent(Int)
     case setMaximumPerHost(Int)
     case setOrder(ExecutionOrder)
     case setSuspended(Bool)
     /// Milliseconds; nil: without end.
-    case enterBackground(grace: Int64?)
+    indirect case enterBackground(grace: Int64?)
     case enterForeground
     case invalidate(cancelling: Bool)
     /// Cancel everything and go on with this.
-    case reconfigure(any Transport, Limits, CacheSettings)
+    indirect case reconfigure(any Transport, Limits, CacheSettings)
     /// The store has been looked into.
-    case found(TransferID, UInt32, CacheChoice, FoundEntry?)
-    case decodeStepped(DecodeReport)
+    indirect case found(TransferID, UInt32, CacheChoice, FoundEntry?)
+    indirect case decodeStepped(DecodeReport)
     case memoryReleased
-    case answered(TransferID, UInt32, HookReply)
-    case setObserver((any TransferObserver)?)
+    indirect case answered(TransferID, UInt32, HookReply)
+    indirect case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)
@@ -34,6 +34,8 @@ final class Mailbox: @unchecked Sendable {
     private var commands: [Command] = []
     private var intake = Intake.open
     private var isClosed = false
+    /// The engine has looked, and is not awake any more.
+    private var mustWake = false
 
     private enum Intake {
         case open
@@ -92,8 +94,17 @@ final class Mailbox: @unchecked Sendable {
         post(.shutDown(cancelling: cancelling))
     }
 
+    /// False when there is something to take. After true the next command wakes.
+    func letSleep() -> Bool {
+        lock.withLock {
+            mustWake = commands.isEmpty
+            return mustWake
+        }
+    }
+
     func takeAll() -> [Command] {
         lock.withLock {
+            mustWake = false
             guard !commands.isEmpty else { return [] }
             defer { commands = [] }
             return commands
@@ -113,6 +124,8 @@ final class Mailbox: @unchecked Sendable {
     /// Wakes inside the lock: after `close` nobody is about to touch the engine's descriptors.
     private func append(_ command: Command) {
         commands.append(command)
-        if commands.count == 1 { wake() }
+        guard mustWake else { return }
+        mustWake = false
+        wake()
     }
 }

@@ -35,38 +35,94 @@ package struct Progress: Equatable, Sendable {
     }
 }
 
-/// How a download ended.
+/// How a download ended. Handed on often, so it is small; its parts are in one place.
 package struct DownloadResult: Sendable {
-    /// nil for success.
-    package var failure: Failure?
-    /// Names the URL and the cause; empty for success.
-    package var message: String
-    package var image: DecodedImage?
-    package var body: BodySlice?
-    package var response: Response?
-    package var progress = Progress()
-    package var metrics = Metrics()
-    /// Of the last response, 0 when there was none.
-    package let status: Int32
-    /// Of the last response: its media type in lower case, without parameters; empty when it said none.
-    package var contentType = ""
-    /// With a failure: the first bytes of the body that was refused (features B19).
-    package var preview: [UInt8] = []
+    @Boxed private var parts: Parts
+
+    private struct Parts: Sendable {
+        var failure: Failure?
+        var message: String
+        var image: DecodedImage?
+        var body: BodySlice?
+        var response: Response?
+        var progress: Progress
+        var metrics = Metrics()
+        let status: Int32
+        var contentType = ""
+        var preview: [UInt8] = []
+    }
 
     package init(
         failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil,
         response: Response? = nil, progress: Progress = Progress()
     ) {
-        self.failure = failure
-        self.message = message
-        self.image = image
-        self.body = body
-        self.response = response
-        self.progress = progress
-        status = failure?.status ?? response?.head.status ?? 0
+        _parts = Boxed(
+            wrappedValue: Parts(
+                failure: failure, message: message, image: image, body: body, response: response, progress: progress,
+                status: failure?.status ?? response?.head.status ?? 0))
     }
 
-    package var code: ErrorCode { failure?.code ?? .ok }
+    /// nil for success.
+    package var failure: Failure? {
+        get { parts.failure }
+        set { parts.failure = newValue }
+    }
+
+    /// Names the URL and the cause; empty for success.
+    package var message: String {
+        get { parts.message }
+        set { parts.message = newValue }
+    }
+
+    package var image: DecodedImage? {
+        get { parts.image }
+        set { parts.image = newValue }
+    }
+
+    package var body: BodySlice? {
+        get { parts.body }
+        set { parts.body = newValue }
+    }
+
+    package var response: Response? {
+        get { parts.response }
+        set { parts.response = newValue }
+    }
+
+    package var progress: Progress {
+        get { parts.progress }
+        set { parts.progress = newValue }
+    }
+
+    package var metrics: Metrics {
+        get { parts.metrics }
+        set { parts.metrics = newValue }
+    }
+
+    /// Of the last response, 0 when there was none.
+    package var status: Int32 { parts.status }
+
+    /// Of the last response: its media type in lower case, without parameters; empty when it said none.
+    package var contentType: String {
+        get { parts.contentType }
+        set { parts.contentType = newValue }
+    }
+
+    /// With a failure: the first bytes of the body that was refused (features B19).
+    package var preview: [UInt8] {
+        get { parts.preview }
+        set { parts.preview = newValue }
+    }
+
+    package var code: ErrorCode { parts.failure?.code ?? .ok }
+
+    /// A callback has had them: nothing keeps pixels alive behind the caller's back.
+    package mutating func forgetPictureAndBody() {
+        guard parts.image != nil || parts.body != nil || parts.response != nil else { return }
+        parts.image = nil
+        parts.body = nil
+        parts.response = nil
+    }
 }
 
 /// What a subscriber is told, in this order (DESIGN section 2, promise 2).

@@ -7,9 +7,8 @@ package final class ParsedURL: Hashable, Sendable {
     /// Without the brackets of an IPv6 literal.
     package let host: String
     package let port: UInt16
-    /// From the URL's user information, percent-decoded; nil where it has none.
-    package let user: String?
-    package let password: String?
+    /// Few have any.
+    private let userInformation: UserInformation?
     /// For errors, events and logs: without user information, the query's values replaced by dots
     /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8).
     package let redacted: String
@@ -21,9 +20,28 @@ package final class ParsedURL: Hashable, Sendable {
         self.scheme = scheme
         self.host = host
         self.port = port
-        self.user = user
-        self.password = password
+        userInformation = user == nil && password == nil ? nil : UserInformation(user, password)
         self.redacted = redacted
+    }
+
+    /// From the URL's user information, percent-decoded; nil where it has none.
+    package var user: String? { userInformation?.user }
+    package var password: String? { userInformation?.password }
+
+    private final class UserInformation: Hashable, Sendable {
+        let user: String?
+        let password: String?
+
+        init(_ user: String?, _ password: String?) {
+            self.user = user
+            self.password = password
+        }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(user) }
+
+        static func == (left: UserInformation, right: UserInformation) -> Bool {
+            left.user == right.user && left.password == right.password
+        }
     }
 
     package static func == (left: ParsedURL, right: ParsedURL) -> Bool {

@@ -1,51 +1,88 @@
 /// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21).
 package final class TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
-    package let method: String
-    /// Everything that will be sent, the downloader's header fields included.
-    package let fields: [HeaderField]
-    package let body: [UInt8]?
-    package let followsRedirects: Bool
-    /// Follow from https to http.
-    package let allowsDowngrade: Bool
-    /// For the first origin alone.
-    package let credential: Credential?
-    package let usesCookies: Bool
-    package let tls: TLSOptions
-    package let cacheMode: CacheMode
-    /// Compared by identity.
-    package let hooks: (any Hooks)?
-    private let hash: Int
+    private let profile: Profile
+    package let hash: Int
 
-    package init(
+    /// All but the URL: requests that ask in the same way have one in common.
+    package final class Profile: Sendable {
+        fileprivate let method: String
+        fileprivate let fields: [HeaderField]
+        fileprivate let body: [UInt8]?
+        fileprivate let followsRedirects: Bool
+        fileprivate let allowsDowngrade: Bool
+        fileprivate let credential: Credential?
+        fileprivate let usesCookies: Bool
+        fileprivate let tls: TLSOptions
+        fileprivate let cacheMode: CacheMode
+        fileprivate let hooks: (any Hooks)?
+
+        package init(
+            method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
+            allowsDowngrade: Bool = false, credential: Credential? = nil, usesCookies: Bool = false,
+            tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
+        ) {
+            self.method = method
+            self.fields = fields
+            self.body = body
+            self.followsRedirects = followsRedirects
+            self.allowsDowngrade = allowsDowngrade
+            self.credential = credential
+            self.usesCookies = usesCookies
+            self.tls = tls
+            self.cacheMode = cacheMode
+            self.hooks = hooks
+        }
+
+        fileprivate func isEqual(to other: Profile) -> Bool {
+            if self === other { return true }
+            return method == other.method && fields == other.fields && body == other.body
+                && followsRedirects == other.followsRedirects && allowsDowngrade == other.allowsDowngrade
+                && credential == other.credential && usesCookies == other.usesCookies && tls == other.tls
+                && cacheMode == other.cacheMode && hooks === other.hooks
+        }
+    }
+
+    package init(url: ParsedURL, _ profile: Profile) {
+        self.url = url
+        self.profile = profile
+        // The rest seldom differs: equality decides.
+        hash = url.canonical.hashValue
+    }
+
+    package convenience init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
         usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
         hooks: (any Hooks)? = nil
     ) {
-        self.url = url
-        self.method = method
-        self.fields = fields
-        self.body = body
-        self.followsRedirects = followsRedirects
-        self.allowsDowngrade = allowsDowngrade
-        self.credential = credential
-        self.usesCookies = usesCookies
-        self.tls = tls
-        self.cacheMode = cacheMode
-        self.hooks = hooks
-        // The rest seldom differs: equality decides.
-        self.hash = url.canonical.hashValue
+        self.init(
+            url: url,
+            Profile(
+                method: method, fields: fields, body: body, followsRedirects: followsRedirects,
+                allowsDowngrade: allowsDowngrade, credential: credential, usesCookies: usesCookies, tls: tls,
+                cacheMode: cacheMode, hooks: hooks))
     }
+
+    package var method: String { profile.method }
+    /// Everything that will be sent, the downloader's header fields included.
+    package var fields: [HeaderField] { profile.fields }
+    package var body: [UInt8]? { profile.body }
+    package var followsRedirects: Bool { profile.followsRedirects }
+    /// Follow from https to http.
+    package var allowsDowngrade: Bool { profile.allowsDowngrade }
+    /// For the first origin alone.
+    package var credential: Credential? { profile.credential }
+    package var usesCookies: Bool { profile.usesCookies }
+    package var tls: TLSOptions { profile.tls }
+    package var cacheMode: CacheMode { profile.cacheMode }
+    /// Compared by identity.
+    package var hooks: (any Hooks)? { profile.hooks }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     package static func == (left: TransferRequest, right: TransferRequest) -> Bool {
         if left === right { return true }
-        return left.hash == right.hash && left.url == right.url && left.method == right.method
-            && left.fields == right.fields && left.body == right.body
-            && left.followsRedirects == right.followsRedirects && left.allowsDowngrade == right.allowsDowngrade
-            && left.credential == right.credential && left.usesCookies == right.usesCookies && left.tls == right.tls
-            && left.cacheMode == right.cacheMode && left.hooks === right.hooks
+        return left.hash == right.hash && left.url == right.url && left.profile.isEqual(to: right.profile)
     }
 }

@@ -43,6 +43,8 @@ package struct TransportRequest: Sendable {
 package protocol Transport: AnyObject {
     /// Threads: any. Throws `invalidURL` or `unsupportedScheme`.
     func parse(_ url: String) throws(Failure) -> ParsedURL
+    /// Quickly, as `parse` would; nil for what that is not possible for. `host`: of the URL before. Threads: any.
+    func parsePlain(_ url: String, host: String) -> ParsedURL?
     /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
@@ -97,4 +99,8 @@ package protocol TransportLoop: AnyObject {
     func unwatch(_ descriptor: Int32)
     /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
     func perform(_ work: @escaping @Sendable () -> Void)
+}
+
+extension Transport {
+    package func parsePlain(_ url: String, host: String) -> ParsedURL? { nil }
 }

@@ -243,9 +243,9 @@ extension Downloads {
     /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
     /// told.
     package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
-        guard joinable[request] == nil else { return nil }
-        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
-        joinable[request] = id
+        guard joinable(request) == nil else { return nil }
+        let id = insert(request)
+        offer(id)
         joinInternally(id)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
@@ -272,7 +272,7 @@ extension Downloads {
         options.priority = .low
         options.decode = nil
         options.acceptsAnyStatus = true
-        subscribers[join(id, options)].isInternal = true
+        subscribers[join(id, Boxed(wrappedValue: options))].isInternal = true
         internalCount += 1
     }
 

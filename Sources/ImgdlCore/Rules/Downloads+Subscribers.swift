@@ -1,15 +1,34 @@
 /// How a subscriber comes, what it is told, and how it goes.
 extension Downloads {
-    mutating func join(_ id: TransferID, _ options: SubscriberOptions) -> SubscriberID {
-        let variant = options.decode.map { transfers[id].variant($0) }
+    mutating func join(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> SubscriberID {
         let before = transfers[id].priority
         let last = transfers[id].lastSubscriber
-        let new = subscribers.insert(Subscriber(options: options, transfer: id, variant: variant, previous: last))
+        let variant = last == 0 ? firstVariant(id, boxed) : boxed.wrappedValue.decode.map { transfers[id].variant($0) }
+        let new = subscribers.insert(
+            Subscriber(options: boxed, transfer: id, variant: variant, previous: last, freshSubscriber))
         if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }
         transfers[id].lastSubscriber = new
-        transfers[id].join(options, variant, limits)
-        if last != 0 { requeue(id, before) }
+        transfers[id].join(boxed.wrappedValue, limits)
+        if last != 0 {
+            if let variant { transfers[id].variants[variant].join(boxed.wrappedValue) }
+            requeue(id, before)
+        }
         return new
+    }
+
+    /// That of a new transfer's first subscriber, who has joined it: shared with the transfer before, if that has the
+    /// same.
+    private mutating func firstVariant(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> Int? {
+        guard boxed.wrappedValue.decode != nil else { return nil }
+        if let usual = usualVariants, usual.options.isSame(as: boxed) {
+            transfers[id].variants = usual.variants
+            return 0
+        }
+        var variant = Variant(options: boxed.wrappedValue.decode ?? DecodeOptions(), hasNewBytes: false)
+        variant.join(boxed.wrappedValue)
+        transfers[id].variants = [variant]
+        usualVariants = (boxed, [variant])
+        return 0
     }
 
     /// One that joined a running transfer learns at once what it has missed (features K14, B15).
@@ -51,6 +70,17 @@ extension Downloads {
         startClock(subscriber, now)
     }
 
+    func subscribers(of id: TransferID) -> [SubscriberID] {
+        guard transfers.contains(id) else { return [] }
+        var all: [SubscriberID] = []
+        var next = transfers[id].firstSubscriber
+        while next != 0 {
+            all.append(next)
+            next = subscribers[next].next
+        }
+        return all
+    }
+
     // MARK: Telling
 
     /// STARTED, RESPONSE and HEADER are told once, whatever is tried again.
@@ -64,6 +94,7 @@ extension Downloads {
     /// One that wants the header too learns of it first (DESIGN section 2, promise 2): its progress waits while the
     /// decoder still reads what may be the header, but not for bytes that have not come.
     mutating func emitProgress(_ subscriber: SubscriberID) {
+        guard subscribers[subscriber].options.events.contains(.progress) else { return }
         let id = subscribers[subscriber].transfer
         if subscribers[subscriber].options.events.contains(.header), let variant = subscribers[subscriber].variant,
             transfers[id].variants[variant].owesHeader
@@ -124,9 +155,10 @@ extension Downloads {
         } else {
             subscribers[ended.next].previous = ended.previous
         }
-        transfers[id].leave(ended.options, ended.variant)
+        transfers[id].leave(ended.options)
         hasRoom = true
         guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
+        if let variant = ended.variant { transfers[id].variants[variant].leave(ended.options) }
         requeue(id, before)
         if ended.options.continuesInBackground { reconsider(id, now) }
     }
@@ -167,15 +199,25 @@ extension Downloads {
         remindOfGrace()
     }
 
-    /// Later requests for the same bytes join it, unless they have another one.
-    mutating func share(_ id: TransferID) {
-        let request = transfers[id].request
-        if transfers[id].isShareable, joinable[request] == nil { joinable[request] = id }
+    func joinable(_ request: TransferRequest) -> TransferID? {
+        let slot = shared.find(request.hash) { transfers[transfers.key(of: $0)].request == request }
+        return slot.map { TransferID(rawValue: transfers.key(of: $0)) }
     }
 
-    /// Later requests start anew. Compares identity: the key may already belong to a newer transfer (features D3).
+    /// There must be none that can be joined yet.
+    mutating func offer(_ id: TransferID) {
+        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash) { [transfers] slot in
+            transfers[transfers.key(of: slot)].request.hash
+        }
+    }
+
+    /// Later requests for the same bytes join it, unless they have another one.
+    mutating func share(_ id: TransferID) {
+        if transfers[id].isShareable, joinable(transfers[id].request) == nil { offer(id) }
+    }
+
+    /// Later requests start anew. A newer transfer of the same request, which they may join, stays (features D3).
     mutating func unshare(_ id: TransferID) {
-        let request = transfers[id].request
-        if joinable[request] == id { joinable[request] = nil }
+        shared.remove(SlotTable<Transfer>.slot(id), transfers[id].request.hash)
     }
 }

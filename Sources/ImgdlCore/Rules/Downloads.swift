@@ -19,8 +19,14 @@ package struct Downloads {
     package internal(set) var isSuspended = false
     var transfers = SlotTable<Transfer>()
     var subscribers = SlotTable<Subscriber>()
+    /// Of all that have not begun.
+    private let freshTransfer = Boxed(wrappedValue: TransferCourse())
+    let freshSubscriber = Boxed(wrappedValue: SubscriberCourse())
+    /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the
+    /// same.
+    var usualVariants: (options: Boxed<SubscriberOptions>, variants: [Variant])?
     /// Which transfer a new request for the same bytes joins. One that failed or was cancelled is not here any more.
-    var joinable: [TransferRequest: TransferID] = [:]
+    var shared = SharedTransfers()
     var waiting: WaitingQueue
     /// Those that have a place, in no order.
     var running: [TransferID] = []
@@ -100,24 +106,38 @@ package struct Downloads {
 
     // MARK: Requests
 
+    /// What has become of a request.
+    package struct Admission {
+        package let subscriber: SubscriberID
+        package let transfer: TransferID
+        /// The transfer was there before.
+        package let hasJoined: Bool
+    }
+
     /// A new subscriber: it joins the transfer of the same bytes, or waits with one of its own (features B3, B4).
     package mutating func submit(
-        _ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant
-    ) -> (subscriber: SubscriberID, transfer: TransferID) {
-        if let id = joinable[request] {
+        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, _ now: Instant
+    ) -> Admission {
+        if let id = joinable(request) {
             let subscriber = join(id, options)
-            if options.continuesInBackground { reconsider(id, now) }
+            if options.wrappedValue.continuesInBackground { reconsider(id, now) }
             if !transfers[id].isWaiting { catchUp(subscriber, now) }
             if background != nil { startWaiting(now) }
-            return (subscriber, id)
+            return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
-        if let failure = blacklisted(request, options, now) { return refuse(request, options, failure, now) }
-        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
-        if transfers[id].isShareable { joinable[request] = id }
+        if let failure = blacklisted(request, options.wrappedValue, now) {
+            return refuse(request, options, failure, now)
+        }
+        let id = insert(request)
+        if transfers[id].isShareable { offer(id) }
         let subscriber = join(id, options)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
-        return (subscriber, id)
+        return Admission(subscriber: subscriber, transfer: id, hasJoined: false)
+    }
+
+    mutating func insert(_ request: TransferRequest) -> TransferID {
+        TransferID(rawValue: transfers.insert(Transfer(request, freshTransfer)))
     }
 
     package mutating func cancel(_ subscriber: SubscriberID, _ now: Instant) {

@@ -94,13 +94,13 @@ extension Downloads {
 
     /// A subscriber whose transfer never comes to wait.
     mutating func refuse(
-        _ request: TransferRequest, _ options: SubscriberOptions, _ failure: Failure, _ now: Instant
-    ) -> (subscriber: SubscriberID, transfer: TransferID) {
-        let id = TransferID(rawValue: transfers.insert(Transfer(request)))
+        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, _ failure: Failure, _ now: Instant
+    ) -> Admission {
+        let id = insert(request)
         transfers[id].phase = .decoding
         let subscriber = join(id, options)
         end(subscriber, .failure(failure), now)
-        return (subscriber, id)
+        return Admission(subscriber: subscriber, transfer: id, hasJoined: false)
     }
 
     /// What the end of a subscriber says about its URL. Nothing, where hooks had a part in it, or where the caller asked

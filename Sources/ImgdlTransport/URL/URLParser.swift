@@ -5,6 +5,12 @@ import ImgdlCore
 /// No message repeats the URL: it may carry a password or a signature.
 enum URLParser {
     static func parse(_ text: String, _ schemes: URLSchemes = .web) throws(Failure) -> ParsedURL {
+        if let plain = PlainURL.parse(text) { return plain }
+        return try parseAny(text, schemes)
+    }
+
+    /// Plain ones too.
+    static func parseAny(_ text: String, _ schemes: URLSchemes = .web) throws(Failure) -> ParsedURL {
         guard let first = text.utf8.first, let last = text.utf8.last else {
             throw Failure(.invalidURL, "the URL is empty")
         }

@@ -7,7 +7,10 @@ func fuzzURL(_ bytes: UnsafeRawBufferPointer) throws {
     let (first, rest) = bytes.firstLineAndRest
     var schemes = URLSchemes(allowsFiles: true, allowsData: true)
     schemes.isRegistered = { $0 == "app" }
-    guard let url = try? URLParser.parse(first.text, schemes) else { return }
+    guard let url = try? URLParser.parseAny(first.text, schemes) else {
+        return try require(PlainURL.parse(first.text) == nil, "plain, and no URL")
+    }
+    if let plain = PlainURL.parse(first.text) { try require(plain == url, "“\(url.canonical)” is not so plain") }
     try checkCanonical(url, schemes)
     guard let target = try? URLParser.resolve(rest.text, against: url) else { return }
     try require(target.scheme == "http" || target.scheme == "https", "a reference leads to \(target.scheme)")

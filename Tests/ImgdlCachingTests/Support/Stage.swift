@@ -64,7 +64,7 @@ class CachingTestCase: XCTestCase {
         options.events = .all
         change(&options)
         let heard = Heard()
-        try downloader.download(request, options, executor: InlineExecutor.shared, sink: heard) {
+        try downloader.download(request, Boxed(wrappedValue: options), executor: InlineExecutor.shared, sink: heard) {
             heard.subscription = $0
         }
         return heard

@@ -34,7 +34,7 @@ final class ChunkCostTests: XCTestCase {
         options.decode = nil
         for index in 0..<count {
             let request = TransferRequest(url: testURL("http://a.example/\(index)"))
-            _ = downloads.submit(request, options, Instant(nanoseconds: 0))
+            _ = downloads.submit(request, Boxed(wrappedValue: options), Instant(nanoseconds: 0))
         }
         let head = ResponseHead(
             status: 200, httpVersion: 11, fields: [], contentLength: 1_000_000_000, isEncoded: false)

@@ -32,7 +32,8 @@ struct Play {
     // MARK: Events
 
     mutating func submit(_ request: TransferRequest, _ options: SubscriberOptions = .quiet) -> Entry {
-        downloads.submit(request, options, now)
+        let admission = downloads.submit(request, Boxed(wrappedValue: options), now)
+        return (admission.subscriber, admission.transfer)
     }
 
     mutating func submit(_ path: String, _ options: SubscriberOptions = .quiet) -> Entry {

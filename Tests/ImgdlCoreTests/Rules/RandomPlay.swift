@@ -120,7 +120,8 @@ struct RandomPlay {
             followsRedirects: !random.oneIn(8),
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
-        let (subscriber, id) = downloads.submit(request, options, witness.now)
+        let admission = downloads.submit(request, Boxed(wrappedValue: options), witness.now)
+        let (subscriber, id) = (admission.subscriber, admission.transfer)
         if let joined = witness.transfers[id] {
             if !joined.mayBeJoined || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined: \(name(id))")

@@ -12,7 +12,7 @@ final class StoredAnswerTests: XCTestCase {
         options.decode = decoding ? DecodeOptions() : nil
         let now = Instant(nanoseconds: 0)
         let request = TransferRequest(url: testURL("http://a.example/1"), cacheMode: .use)
-        let (_, id) = downloads.submit(request, options, now)
+        let id = downloads.submit(request, Boxed(wrappedValue: options), now).transfer
         var number: UInt32?
         for case .consult(_, let consultation) in downloads.takeActions() { number = consultation.number }
         XCTAssertTrue(downloads.needsProbe(id), "it may still come from the server")

@@ -1,0 +1,50 @@
+import Glibc
+
+/// What requests that ask in the same way have in common, read once.
+package final class RequestTemplate: Sendable {
+    package let options: Boxed<SubscriberOptions>
+    package let profile: TransferRequest.Profile
+
+    package init(options: Boxed<SubscriberOptions>, profile: TransferRequest.Profile) {
+        self.options = options
+        self.profile = profile
+    }
+}
+
+/// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it.
+struct RequestTemplates {
+    private static let capacity = 4
+    private var entries: [(given: [UInt8], template: RequestTemplate)] = []
+    private var oldest = 0
+    /// How often what requests have by default has changed.
+    private(set) var epoch = 0
+
+    func find(_ given: UnsafeRawBufferPointer) -> RequestTemplate? {
+        for entry in entries where entry.given.withUnsafeBytes({ Self.isEqual($0, given) }) { return entry.template }
+        return nil
+    }
+
+    /// `epoch`: as it was before the template was read.
+    mutating func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
+        guard epoch == self.epoch else { return }
+        if entries.count < Self.capacity {
+            entries.append((Array(given), template))
+        } else {
+            entries[oldest] = (Array(given), template)
+            oldest = (oldest + 1) % Self.capacity
+        }
+    }
+
+    mutating func forgetAll() {
+        epoch += 1
+        entries = []
+        oldest = 0
+    }
+
+    private static func isEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        guard left.count == right.count, let start = left.baseAddress, let other = right.baseAddress else {
+            return false
+        }
+        return memcmp(start, other, left.count) == 0
+    }
+}

@@ -1,0 +1,81 @@
+/// What the rules know of a transfer that has left the queue once; the same for all that have not.
+struct TransferCourse {
+    var cache = CacheUse()
+    /// Counts starts: the lower, the older.
+    var startNumber: UInt32 = 0
+    var pausedAt = Instant(nanoseconds: 0)
+    /// What of its body counts as memory in use.
+    var countedBytes: Int64 = 0
+    var picture = PictureSize.unknown
+
+    /// Start of the hop, then the moment of the last byte.
+    var lastActivity = Instant(nanoseconds: 0)
+    /// When its own deadline is looked at; nil when no reminder stands.
+    var reminder: Instant?
+    /// Begun, and neither its end reported nor stopped.
+    var isAtTransport = false
+    /// What a hook is asked, and how many questions there were.
+    var question: Question?
+    var questionCount: UInt32 = 0
+    /// What waits for the answer: the head, and an end that came meanwhile.
+    var askedHead: AskedHead?
+    var heldEnd: Result<Void, Failure>?
+    /// Hooks had a part in what becomes of it: its failure says nothing about the URL.
+    var isModified = false
+    var isRefused = false
+    var wasChallenged = false
+    /// With which its hop is asked again, once what is left of the challenge's body has been read.
+    var credential: Credential?
+
+    /// In place of the request's own: what a hook has chosen to ask first, then what the hop asks; nil: the request's.
+    var chosenURL: ParsedURL?
+    var chosenMethod: String?
+    var hopMethod: String?
+    var hopSendsBody: Bool?
+    /// URLs asked after the first.
+    var laterHops: [ParsedURL] = []
+    /// Followed once what is left of the body has been read.
+    var redirect: Redirect?
+
+    /// When the connection of the hop stood, and when its answer came.
+    var sent: Instant?
+    var answered: Instant?
+    /// Where the last response is from.
+    var outcome = CacheOutcome.network
+    /// Of the last response, ten times the number.
+    var httpVersion: Int32 = 0
+    /// Of the last response, a redirect's too; 0 before the first.
+    var status: Int32 = 0
+    /// The response is there that is no redirect to follow.
+    var hasHead = false
+    var received: Int64 = 0
+    var expected: Int64 = -1
+    /// Of the final response, in lower case, without parameters.
+    var mediaType = ""
+    var remainingCoding: String?
+    /// Known to end in this, once what is left of the body has been read.
+    var doom: Failure?
+    /// Bytes of that rest.
+    var drained: Int64 = 0
+    /// Milliseconds that the server asks to wait before the next attempt.
+    var retryAfter: Int64?
+    /// Attempts after the first.
+    var retries = 0
+    /// When it goes back into the queue.
+    var restsUntil: Instant?
+    /// How the transport ended, when decoders are still to salvage what came.
+    var failure: Failure?
+}
+
+/// What the rules know of a subscriber that has timeouts, retries or progress.
+struct SubscriberCourse {
+    var clock = TotalClock.off
+    /// The latest progress it was told of; -1 for none.
+    var toldReceived: Int64 = -1
+    var toldExpected: Int64 = -1
+    /// Attempts after the first that it has asked for.
+    var retries = 0
+    /// Why it does not take the response that is being drained.
+    var doom: Failure?
+    var lastPartial: Instant?
+}

@@ -1,0 +1,55 @@
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlTransport
+
+/// What is taken for plain is what curl's parser makes of it.
+final class PlainURLTests: XCTestCase {
+    func testPlainOnesNeedNoParser() throws {
+        for text in [
+            "http://h/", "https://images.example.com/a/b-c_d~e.jpg", "https://ex.com/a%20b/%2F/c@2x.png",
+            "https://ex.com/a?size=1&token=secret", "http://a-1.b/x?a/../b?c", "http://localhost/a:b;c=d,e!$'()*+",
+        ] {
+            let plain = try XCTUnwrap(PlainURL.parse(text), text)
+            XCTAssertEqual(plain, try URLParser.parseAny(text), text)
+        }
+        XCTAssertEqual(PlainURL.parse("http://h/?token=secret")?.redacted, "http://h/?token=…")
+    }
+
+    func testTheHostBeforeIsUsedAgain() {
+        for host in ["", "images.example.com", "images.example.org", "h"] {
+            XCTAssertEqual(PlainURL.parse("http://images.example.com/", host: host)?.host, "images.example.com")
+        }
+    }
+
+    func testOthersAreLeftToTheParser() {
+        for text in [
+            "", "http", "http://", "http:///", "http://h", "HTTP://h/", "http://H/", "http://1.2.3.4/", "http://0x7f.1/",
+            "http://h:80/", "http://u@h/", "http://u:p@h/", "http://h./", "http://a..b/", "http://.h/", "http://a_b/",
+            "http://h/#f", "http://h/?", "http://h?x", "http://h/./a", "http://h/a/..", "http://h/%2e%2E/a", "http://h/.a",
+            "http://h/a b", "http://h/ü", "http://bücher.example/", "http://h/a\\b", "http://h/a|b", "http://[::1]/",
+            "http://%68/", "ftp://h/", "httpx://h/", "http:/h/", " http://h/", "http://h/\u{7f}", "http://h/\u{0}",
+        ] {
+            XCTAssertNil(PlainURL.parse(text), text)
+        }
+    }
+
+    /// Pieces that matter to a parser, put together at random.
+    func testWhatIsPlainIsWhatCurlMakesOfIt() throws {
+        let pieces = [
+            "http", "https", "HTTP", "://", ":", "/", "//", "h", "example", ".", "..", "com", "1", "0x7f", "-", "_", "%", "%2e",
+            "%2F", "%41", "?", "&", "=", "a=b", "#", "@", ";", " ", "ü", "~", "!", "$", "'", "(", "*", "+", ",", "[", "|", "\\",
+        ]
+        var random = SmallGenerator(seed: 6)
+        var plainCount = 0
+        for _ in 0..<40_000 {
+            let isLikely = random.next() % 4 != 0
+            var text = isLikely ? ["http://h/", "https://a.example.com/", "http://ex"][Int(random.next() % 3)] : ""
+            for _ in 0...(random.next() % 8) { text += pieces[Int(random.next() % UInt64(pieces.count))] }
+            guard let plain = PlainURL.parse(text) else { continue }
+            plainCount += 1
+            XCTAssertEqual(plain, try URLParser.parseAny(text), text)
+        }
+        XCTAssertGreaterThan(plainCount, 3_000)
+    }
+}
