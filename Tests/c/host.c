@@ -60,7 +60,7 @@ static void start_transfers(imgdl_downloader *downloader, struct recorder *recor
     }
 }
 
-TEST("exit() with transfers running ends the process with its own status, at once")
+TEST("exit() of a forked process with transfers running ends it with its own status, at once")
 {
     static const char *const paths[] = {
         "/pictures/baseline.jpg?hold_head=1&gate=never&n=%u",      /* waiting for an answer */
@@ -86,7 +86,7 @@ TEST("exit() with transfers running ends the process with its own status, at onc
     }
 }
 
-TEST("exit() with TLS transfers and look-ups running")
+TEST("exit() of a forked process with TLS transfers and look-ups running")
 {
     pid_t child = fork_quietly();
     if (child == 0) {
