@@ -93,7 +93,7 @@ static int decode_in_chunks(struct bytes bytes, size_t chunk, int shows)
     return shown;
 }
 
-static int decode(const struct picture *picture, struct bytes bytes, enum way way)
+static int decode(struct bytes bytes, enum way way)
 {
     imgdl_image *image;
     switch (way) {
@@ -142,7 +142,7 @@ static void measure(const struct picture *picture, int rounds)
     for (int round = -1; round < rounds; round++) {
         for (enum way way = BY_HAND; way < WAYS; way++) {
             double start = cpu_ms();
-            int shown = decode(picture, bytes, way);
+            int shown = decode(bytes, way);
             if (way == SHOWN)
                 partials = shown;
             if (round >= 0)
@@ -225,7 +225,7 @@ static int run_once(const char *name, const char *way_name)
     struct bytes bytes = load(picture);
     for (enum way way = NOTHING; way < WAYS; way++)
         if (!strcmp(way_names[way], way_name)) {
-            printf("%d\n", decode(picture, bytes, way));
+            printf("%d\n", decode(bytes, way));
             return 0;
         }
     fail("no such way");

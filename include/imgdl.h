@@ -303,7 +303,8 @@ IMGDL_API imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl
                                           size_t stride, imgdl_image **image);
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_image *imgdl_image_retain(imgdl_image *image);
-/** Gives a reference back; NULL and stale handles are ignored. Since 1.0. */
+/** Gives a reference back; NULL and stale handles are ignored. With the last one the pixels go, but for memory that the
+ *  process keeps for the next pictures (48 MiB at most, which a system that is short of memory takes back). Since 1.0. */
 IMGDL_API void imgdl_image_release(imgdl_image *image);
 
 /** The bytes, valid until the last reference is released; NULL if there are none. Since 1.0. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 * 1024 * 1024, MOST_KEPT = 8, MOST_KEPT_BYTES = 32 * HUGE_PAGE };
+enum { HUGE_PAGE = 2 * 1024 * 1024, MOST_KEPT = 4, MOST_KEPT_BYTES = 24 * HUGE_PAGE };
 
 struct mapping {
     void *memory;
@@ -35,7 +35,7 @@ static void unmap_oldest(void)
     munmap(oldest.memory, oldest.size);
 }
 
-/* The one that fits best and leaves at most a quarter unused. Where there is none, so much is given back to the system as
+/* The one that fits best and is not four times as large. Where there is none, so much is given back to the system as
  * is about to be asked of it: what is kept adds nothing to the most that was ever in use. */
 static struct mapping take_kept(size_t size)
 {
@@ -44,7 +44,7 @@ static struct mapping take_kept(size_t size)
         return found;
     int best = -1;
     for (int i = 0; i < kept_count; i++)
-        if (kept[i].size >= size && kept[i].size - size <= size / 4 && (best < 0 || kept[i].size < kept[best].size))
+        if (kept[i].size >= size && kept[i].size / 4 <= size && (best < 0 || kept[i].size < kept[best].size))
             best = i;
     if (best >= 0)
         found = remove_kept(best);

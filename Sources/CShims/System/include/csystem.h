@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 
 /* Memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to
- * half of the cost of decoding into fresh 4 KiB pages. Such memory is kept when it is freed, up to 64 MiB, for what is asked
+ * half of the cost of decoding into fresh 4 KiB pages. Such memory is kept when it is freed, up to 48 MiB, for what is asked
  * for next, since the system clears each page that it gives. *capacity is what system_pixels_free needs; *is_zero: it holds
  * zeros, otherwise what was there before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
