@@ -28,10 +28,12 @@ final class PlainURLTests: XCTestCase {
         for text in [
             "", "http", "http://", "http:///", "http://h", "HTTP://h/", "http://H/", "http://0x7f.1/", "http://1/",
             "http://1.2.3/", "http://1.2.3.4.5/", "http://1.2.3.256/", "http://01.2.3.4/", "http://1.2.3.4./",
-            "http://1.2.3.a/", "http://1a/", "http://h:/", "http://h:0/", "http://h:080/", "http://h:65536/", "http://h:99999999999999999999/", "http://h:1",
+            "http://1.2.3.a/", "http://1a/", "http://h:/", "http://h:0/", "http://h:080/", "http://h:65536/",
+            "http://h:99999999999999999999/", "http://h:1",
             "http://h:8a/", "http://h:-1/", "https://h:443/", "http://1.2.3.4:80/", "http://:1/", "http://-h:1:2/",
             "http://h:80/", "http://u@h/", "http://u:p@h/", "http://h./", "http://a..b/", "http://.h/", "http://a_b/",
-            "http://h/#f", "http://h/?", "http://h?x", "http://h/./a", "http://h/a/..", "http://h/%2e%2E/a", "http://h/.a",
+            "http://h/#f", "http://h/?", "http://h?x", "http://h/./a", "http://h/a/..", "http://h/%2e%2E/a",
+            "http://h/.a",
             "http://h/a b", "http://h/ü", "http://bücher.example/", "http://h/a\\b", "http://h/a|b", "http://[::1]/",
             "http://%68/", "ftp://h/", "httpx://h/", "http:/h/", " http://h/", "http://h/\u{7f}", "http://h/\u{0}",
         ] {
@@ -42,8 +44,10 @@ final class PlainURLTests: XCTestCase {
     /// Pieces that matter to a parser, put together at random.
     func testWhatIsPlainIsWhatCurlMakesOfIt() throws {
         let pieces = [
-            "http", "https", "HTTP", "://", ":", "/", "//", "h", "example", ".", "..", "com", "1", "80", ":443", "0x7f", "-",
-            "_", "%", "%2e", "%2F", "%41", "?", "&", "=", "a=b", "#", "@", ";", " ", "ü", "~", "!", "$", "'", "(", "*", "+", ",", "[",
+            "http", "https", "HTTP", "://", ":", "/", "//", "h", "example", ".", "..", "com", "1", "80", ":443", "0x7f",
+            "-",
+            "_", "%", "%2e", "%2F", "%41", "?", "&", "=", "a=b", "#", "@", ";", " ", "ü", "~", "!", "$", "'", "(", "*",
+            "+", ",", "[",
             "|", "\\",
         ]
         var random = SmallGenerator(seed: 6)
