@@ -121,17 +121,18 @@ package final class CurlTransport: Transport {
             return
         }
         guard let lanes, !transfer.isEnded else { return }
+        let request = transfer.request
         do throws(Failure) {
-            let lane = try lanes.lane(for: transfer.request)
-            let setup = options.setup(for: transfer.request, addresses: addresses)
+            let lane = try lanes.lane(for: request)
+            let setup = options.setup(for: request, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             transfer.lane = lane
             transfer.handle = handle
             if handle.setup == nil {
-                options.apply(transfer.request, addresses: addresses, to: handle)
+                options.apply(request, addresses: addresses, to: handle)
                 handle.setup = setup
             } else {
-                handle.set(CURLOPT_URL, transfer.request.url.canonical)
+                handle.set(CURLOPT_URL, request.url.canonical)
             }
             if transfer.needsFreshConnection { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             transfer.addresses = addresses

@@ -57,7 +57,11 @@ final class EasyHandle {
 
     func set(_ option: CURLoption, _ value: Int) { note(ccurl_set_long(easy, option, value)) }
 
-    func set(_ option: CURLoption, _ value: String?) { note(ccurl_set_string(easy, option, value)) }
+    func set(_ option: CURLoption, _ value: String?) {
+        // An optional string would be copied for curl, which makes a copy of its own.
+        guard let value else { return note(ccurl_set_string(easy, option, nil)) }
+        value.withCString { note(ccurl_set_string(easy, option, $0)) }
+    }
 
     /// For this transfer, not for the next one like it.
     func setOnce(_ option: CURLoption, _ value: Int) {

@@ -2,11 +2,18 @@ import CCurl
 import ImgdlCore
 
 /// How a request is said to curl.
-struct RequestOptions {
+final class RequestOptions {
     let trust: TrustAnchors
     let proxies: ProxyRules
     let cookies: CookieJar
     let deniesPrivateAddresses: Bool
+
+    init(trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, deniesPrivateAddresses: Bool) {
+        self.trust = trust
+        self.proxies = proxies
+        self.cookies = cookies
+        self.deniesPrivateAddresses = deniesPrivateAddresses
+    }
 
     /// Throws before anything is sent if the request could be read in two ways.
     static func check(_ request: TransportRequest) throws(Failure) {
@@ -15,10 +22,10 @@ struct RequestOptions {
         guard !URLText.hasControlCharacter(request.url.canonical) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        for credential in [request.credential?.user, request.credential?.password] {
-            guard credential.map(URLText.hasControlCharacter) != true else {
-                throw Failure(.invalidHeader, "the user name or password has a control character in it")
-            }
+        if let credential = request.credential,
+            URLText.hasControlCharacter(credential.user) || URLText.hasControlCharacter(credential.password)
+        {
+            throw Failure(.invalidHeader, "the user name or password has a control character in it")
         }
         if request.url.scheme == "https" { try TLSFiles.check(request.tls) }
     }
@@ -122,6 +129,10 @@ struct RequestOptions {
             let isEmpty = field.value.utf8.allSatisfy { $0 == 0x20 || $0 == 0x09 }
             return isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
         }
+        // Of its own one curl would make a copy for each request.
+        if request.fields.first(named: "Accept-Encoding") == nil {
+            lines.append("Accept-Encoding: \(CurlGlobal.contentCodings)")
+        }
         for name in ["Accept", "Content-Type", "Expect"] where request.fields.first(named: name) == nil {
             lines.append("\(name):")
         }
@@ -129,11 +140,25 @@ struct RequestOptions {
     }
 }
 
-/// What decides how a request of the usual kind is said to curl, but for its URL and what its lane knows.
-struct HandleSetup: Equatable {
-    let scheme: String
-    let host: String
-    let port: UInt16
-    let addresses: [String]
-    let fields: [HeaderField]
+/// What decides how a request of the usual kind is said to curl, but for its URL and what its lane knows. An object, since
+/// each of its texts would be counted with every copy.
+final class HandleSetup: Equatable {
+    private let scheme: String
+    private let host: String
+    private let port: UInt16
+    private let addresses: [String]
+    private let fields: [HeaderField]
+
+    init(scheme: String, host: String, port: UInt16, addresses: [String], fields: [HeaderField]) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.addresses = addresses
+        self.fields = fields
+    }
+
+    static func == (left: HandleSetup, right: HandleSetup) -> Bool {
+        left.port == right.port && left.scheme == right.scheme && left.host == right.host
+            && left.addresses == right.addresses && left.fields == right.fields
+    }
 }

@@ -71,14 +71,25 @@ struct ResponseHeadParser {
     }
 
     private mutating func parseStatusLine(_ line: UnsafeRawBufferPointer) {
-        let parts = line.dropFirst(5).split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-        switch parts.first.map({ Self.text(UnsafeRawBufferPointer(rebasing: $0)) }) {
-        case "1.0": version = 10
-        case "1.1": version = 11
-        case "3": version = 30
+        var rest = line[5...]
+        let name = Self.word(&rest)
+        switch (name.count, name.first, name.last) {
+        case (3, 0x31, 0x30) where name[name.startIndex + 1] == UInt8(ascii: "."): version = 10
+        case (3, 0x31, 0x31) where name[name.startIndex + 1] == UInt8(ascii: "."): version = 11
+        case (1, 0x33, _): version = 30
         default: version = 20
         }
-        status = parts.count > 1 ? Int32(Self.text(UnsafeRawBufferPointer(rebasing: parts[1]))) ?? 0 : 0
+        let digits = Self.word(&rest)
+        let isNumber = (1...9).contains(digits.count) && digits.allSatisfy { (0x30...0x39).contains($0) }
+        status = isNumber ? digits.reduce(0) { 10 * $0 + Int32($1 - 0x30) } : 0
+    }
+
+    /// Up to the next space, and without it.
+    private static func word(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        rest = rest.drop { $0 == 0x20 }
+        let word = rest.prefix { $0 != 0x20 }
+        rest = rest[word.endIndex...]
+        return word
     }
 
     /// RFC 9112 section 6.3: with a Transfer-Encoding it means nothing; the same number said twice is that number;
@@ -86,6 +97,11 @@ struct ResponseHeadParser {
     private func contentLength() throws(Failure) -> Int64? {
         if fields.first(named: "Transfer-Encoding") != nil { return nil }
         var length: Int64?
+        guard let said = fields.first(named: "Content-Length") else { return nil }
+        var count = 0
+        for index in fields.indices where equalIgnoringCase(fields[index].name, "Content-Length") { count += 1 }
+        // As nearly all are.
+        if count == 1, let value = Self.number(said) { return value }
         for field in fields where equalIgnoringCase(field.name, "Content-Length") {
             for part in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
                 let digits = Self.trimmed(part)
@@ -102,6 +118,15 @@ struct ResponseHeadParser {
         return length
     }
 
+    /// Of digits alone, and not too many of them.
+    private static func number(_ text: String) -> Int64? {
+        var text = text
+        return text.withUTF8 { digits in
+            guard (1...18).contains(digits.count), digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            return digits.reduce(0) { 10 * $0 + Int64($1 - 0x30) }
+        }
+    }
+
     /// One that curl gives up at: the body is to come as it was sent (RFC 9110 section 8.4).
     private static func unknown(_ codings: [String]) -> String? {
         let known = ["identity", "gzip", "x-gzip", "deflate", "br", "zstd", "chunked"]
@@ -109,6 +134,7 @@ struct ResponseHeadParser {
     }
 
     private func codings(_ name: String) -> [String] {
+        guard fields.first(named: name) != nil else { return [] }
         var codings: [String] = []
         for field in fields where equalIgnoringCase(field.name, name) {
             for part in field.value.utf8.split(separator: UInt8(ascii: ",")) {
@@ -143,7 +169,7 @@ struct ResponseHeadParser {
     /// UTF-8 where it is; else each byte is a character of ISO 8859-1 (RFC 9110 section 5.5 calls them opaque).
     private static func text(_ bytes: UnsafeRawBufferPointer) -> String {
         // Nearly always; and the general way takes ten times as long.
-        if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
+        if bytes.reduce(0, |) < 0x80 { return String(decoding: bytes, as: UTF8.self) }
         return String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }

@@ -9,6 +9,8 @@ final class PlainURLTests: XCTestCase {
         for text in [
             "http://h/", "https://images.example.com/a/b-c_d~e.jpg", "https://ex.com/a%20b/%2F/c@2x.png",
             "https://ex.com/a?size=1&token=secret", "http://a-1.b/x?a/../b?c", "http://localhost/a:b;c=d,e!$'()*+",
+            "http://h:8080/a", "https://h:80/", "http://h:443/", "http://h:65535/", "http://1.2.3.4/a",
+            "https://127.0.0.1:1/", "http://0.0.0.0/", "http://255.255.255.255/",
         ] {
             let plain = try XCTUnwrap(PlainURL.parse(text), text)
             XCTAssertEqual(plain, try URLParser.parseAny(text), text)
@@ -24,9 +26,14 @@ final class PlainURLTests: XCTestCase {
 
     func testOthersAreLeftToTheParser() {
         for text in [
-            "", "http", "http://", "http:///", "http://h", "HTTP://h/", "http://H/", "http://1.2.3.4/", "http://0x7f.1/",
+            "", "http", "http://", "http:///", "http://h", "HTTP://h/", "http://H/", "http://0x7f.1/", "http://1/",
+            "http://1.2.3/", "http://1.2.3.4.5/", "http://1.2.3.256/", "http://01.2.3.4/", "http://1.2.3.4./",
+            "http://1.2.3.a/", "http://1a/", "http://h:/", "http://h:0/", "http://h:080/", "http://h:65536/",
+            "http://h:99999999999999999999/", "http://h:1",
+            "http://h:8a/", "http://h:-1/", "https://h:443/", "http://1.2.3.4:80/", "http://:1/", "http://-h:1:2/",
             "http://h:80/", "http://u@h/", "http://u:p@h/", "http://h./", "http://a..b/", "http://.h/", "http://a_b/",
-            "http://h/#f", "http://h/?", "http://h?x", "http://h/./a", "http://h/a/..", "http://h/%2e%2E/a", "http://h/.a",
+            "http://h/#f", "http://h/?", "http://h?x", "http://h/./a", "http://h/a/..", "http://h/%2e%2E/a",
+            "http://h/.a",
             "http://h/a b", "http://h/ü", "http://bücher.example/", "http://h/a\\b", "http://h/a|b", "http://[::1]/",
             "http://%68/", "ftp://h/", "httpx://h/", "http:/h/", " http://h/", "http://h/\u{7f}", "http://h/\u{0}",
         ] {
@@ -37,14 +44,18 @@ final class PlainURLTests: XCTestCase {
     /// Pieces that matter to a parser, put together at random.
     func testWhatIsPlainIsWhatCurlMakesOfIt() throws {
         let pieces = [
-            "http", "https", "HTTP", "://", ":", "/", "//", "h", "example", ".", "..", "com", "1", "0x7f", "-", "_", "%", "%2e",
-            "%2F", "%41", "?", "&", "=", "a=b", "#", "@", ";", " ", "ü", "~", "!", "$", "'", "(", "*", "+", ",", "[", "|", "\\",
+            "http", "https", "HTTP", "://", ":", "/", "//", "h", "example", ".", "..", "com", "1", "80", ":443", "0x7f",
+            "-",
+            "_", "%", "%2e", "%2F", "%41", "?", "&", "=", "a=b", "#", "@", ";", " ", "ü", "~", "!", "$", "'", "(", "*",
+            "+", ",", "[",
+            "|", "\\",
         ]
         var random = SmallGenerator(seed: 6)
         var plainCount = 0
         for _ in 0..<40_000 {
             let isLikely = random.next() % 4 != 0
-            var text = isLikely ? ["http://h/", "https://a.example.com/", "http://ex"][Int(random.next() % 3)] : ""
+            let beginnings = ["http://h/", "https://a.example.com/", "http://ex", "http://1.2.3"]
+            var text = isLikely ? beginnings[Int(random.next() % 4)] : ""
             for _ in 0...(random.next() % 8) { text += pieces[Int(random.next() % UInt64(pieces.count))] }
             guard let plain = PlainURL.parse(text) else { continue }
             plainCount += 1

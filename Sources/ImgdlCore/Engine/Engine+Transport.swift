@@ -54,7 +54,8 @@ extension Engine: TransportEvents {
         if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
             next.credential = credential
         }
-        next.fields += transfer.exchange?.added ?? []
+        // Only where there are some: the array is the same for many requests, and would become another.
+        if let added = transfer.exchange?.added, !added.isEmpty { next.fields += added }
         return next
     }
 

@@ -3,6 +3,8 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine {
+    private static let maximumSpareActions = 256
+
     let mailbox: Mailbox
     private let loop: EventLoop
     let clock: any Clock
@@ -17,6 +19,8 @@ final class Engine {
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts: [Prompt] = []
+    /// Empty, for the memory that it has.
+    private var spareActions: [Action] = []
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -184,11 +188,15 @@ final class Engine {
     func prompt(_ prompt: Prompt) { prompts.append(prompt) }
 
     func performTakenActions() {
-        let actions = downloads.takeActions()
+        var actions: [Action] = []
+        swap(&actions, &spareActions)
+        actions = downloads.takeActions(reusing: actions)
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
         if !actions.isEmpty { noteLoad() }
         for action in actions { perform(action) }
+        actions.removeAll(keepingCapacity: actions.capacity <= Self.maximumSpareActions)
+        spareActions = actions
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }
 

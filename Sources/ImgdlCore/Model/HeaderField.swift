@@ -26,6 +26,11 @@ package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
 extension [HeaderField] {
     /// The first field of this name.
     package func first(named name: String) -> String? {
-        first { equalIgnoringCase($0.name, name) }?.value
+        let count = name.utf8.count
+        // By index, and lengths first: each field that is looked at would be counted up and down.
+        for index in indices where self[index].name.utf8.count == count {
+            if equalIgnoringCase(self[index].name, name) { return self[index].value }
+        }
+        return nil
     }
 }

@@ -26,6 +26,12 @@ package struct ResponseHead: Equatable, Sendable {
     package var mediaType: String { Self.mediaType(of: fields.first(named: "Content-Type") ?? "") }
 
     package static func mediaType(of value: String) -> String {
+        var value = value
+        let isPlain = value.withUTF8 { bytes in
+            bytes.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ";") && !(0x41...0x5A).contains($0) }
+        }
+        // As most are sent.
+        if isPlain { return value }
         let type = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
         return String(decoding: type, as: UTF8.self).lowercased()
     }

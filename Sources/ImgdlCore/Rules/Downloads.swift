@@ -14,7 +14,9 @@
 ///
 /// Where a hook is asked, `asking` comes before connecting and `transforming` before decoding; where there is a cache,
 /// `consulting` comes before waiting or connecting (Downloads+Caching).
-package struct Downloads {
+///
+/// Not copied: the engine would, for a mere question, and count a score of objects up and down each time.
+package struct Downloads: ~Copyable {
     package internal(set) var limits: Limits
     package internal(set) var isSuspended = false
     var transfers = SlotTable<Transfer>()
@@ -97,11 +99,11 @@ package struct Downloads {
     package var subscriberCount: Int { subscribers.count }
     package var waitingCount: Int { waiting.count }
 
-    /// What is to be done, oldest first; empty afterwards.
-    package mutating func takeActions() -> [Action] {
-        guard !actions.isEmpty else { return [] }
-        defer { actions = [] }
-        return actions
+    /// What is to be done, oldest first; none is left. `spare`: an empty array whose memory the next ones get.
+    package mutating func takeActions(reusing spare: consuming [Action] = []) -> [Action] {
+        guard !actions.isEmpty else { return spare }
+        swap(&actions, &spare)
+        return spare
     }
 
     // MARK: Requests

@@ -20,13 +20,19 @@ package enum HeaderRules {
 
     /// token = 1*tchar
     package static func isToken(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy(isTokenCharacter)
+        !text.isEmpty && areAll(text, isTokenCharacter)
     }
 
     /// Visible characters, bytes above ASCII, spaces and tabs. Spaces at the ends are not part of a value (section
     /// 5.5), so they do no harm.
     package static func isValue(_ text: String) -> Bool {
-        text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+        areAll(text) { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+    }
+
+    /// In one piece, several times as fast as by the string's own view.
+    @inline(__always) private static func areAll(_ text: String, _ isGood: (UInt8) -> Bool) -> Bool {
+        var text = text
+        return text.withUTF8 { $0.allSatisfy(isGood) }
     }
 
     static func isTokenCharacter(_ byte: UInt8) -> Bool {

@@ -21,10 +21,11 @@ package struct SlotTable<Element> {
             storage.put(element, Int(index))
             return Self.key(storage.slots[Int(index)].generation, index)
         }
-        if storage.slots.count == storage.capacity { storage = storage.moved(capacity: max(4, 2 * storage.capacity)) }
-        storage.slots.append(Slot(generation: firstGeneration, isTaken: false))
-        storage.put(element, storage.slots.count - 1)
-        return Self.key(firstGeneration, UInt32(storage.slots.count - 1))
+        if storage.count == storage.capacity { storage = storage.moved(capacity: max(4, 2 * storage.capacity)) }
+        let index = storage.count
+        storage.addSlot(Slot(generation: firstGeneration, isTaken: false))
+        storage.put(element, index)
+        return Self.key(firstGeneration, UInt32(index))
     }
 
     @discardableResult
@@ -62,22 +63,25 @@ package struct SlotTable<Element> {
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {
-        storage.slots.indices.compactMap { storage.slots[$0].isTaken ? key(of: $0) : nil }
+        (0..<storage.count).compactMap { storage.slots[$0].isTaken ? key(of: $0) : nil }
     }
 
     /// The slot alone: an index for tables that run beside this one.
     package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
 
     /// The key that the slot has now.
-    package func key(of slot: Int) -> UInt64 { Self.key(storage.slots[slot].generation, UInt32(slot)) }
+    package func key(of slot: Int) -> UInt64 {
+        precondition(slot < storage.count)
+        return Self.key(storage.slots[slot].generation, UInt32(slot))
+    }
 
     private static func key(_ generation: UInt32, _ index: UInt32) -> UInt64 {
         UInt64(generation) << 32 | UInt64(index)
     }
 
-    private func index(of key: UInt64) -> Int? {
+    @inline(__always) private func index(of key: UInt64) -> Int? {
         let index = Self.slot(key)
-        guard index < storage.slots.count else { return nil }
+        guard index < storage.count else { return nil }
         let slot = storage.slots[index]
         return slot.isTaken && slot.generation == UInt32(key >> 32) ? index : nil
     }
@@ -91,21 +95,30 @@ package struct SlotTable<Element> {
         var isTaken: Bool
     }
 
-    /// An array of optionals would copy an element each time it is looked at.
+    /// An array of optionals would copy an element each time it is looked at, and an array of slots would be looked up and
+    /// checked: elements are found some two hundred times for each request.
     private final class Storage: @unchecked Sendable {
-        var slots: [Slot] = []
+        /// The first `count`.
+        let slots: UnsafeMutablePointer<Slot>
+        private(set) var count = 0
         let elements: UnsafeMutablePointer<Element>
         let capacity: Int
 
         init(capacity: Int) {
             self.capacity = capacity
             elements = .allocate(capacity: capacity)
-            slots.reserveCapacity(capacity)
+            slots = .allocate(capacity: capacity)
         }
 
         deinit {
-            for index in slots.indices where slots[index].isTaken { (elements + index).deinitialize(count: 1) }
+            for index in 0..<count where slots[index].isTaken { (elements + index).deinitialize(count: 1) }
             elements.deallocate()
+            slots.deallocate()
+        }
+
+        func addSlot(_ slot: Slot) {
+            (slots + count).initialize(to: slot)
+            count += 1
         }
 
         func put(_ element: Element, _ index: Int) {
@@ -120,8 +133,8 @@ package struct SlotTable<Element> {
 
         func moved(capacity: Int) -> Storage {
             let next = Storage(capacity: capacity)
-            next.slots += slots
-            for index in slots.indices where slots[index].isTaken {
+            for index in 0..<count { next.addSlot(slots[index]) }
+            for index in 0..<count where slots[index].isTaken {
                 (next.elements + index).moveInitialize(from: elements + index, count: 1)
                 slots[index].isTaken = false
             }
@@ -130,8 +143,8 @@ package struct SlotTable<Element> {
 
         func copied() -> Storage {
             let copy = Storage(capacity: capacity)
-            copy.slots += slots
-            for index in slots.indices where slots[index].isTaken {
+            for index in 0..<count { copy.addSlot(slots[index]) }
+            for index in 0..<count where slots[index].isTaken {
                 (copy.elements + index).initialize(to: elements[index])
             }
             return copy

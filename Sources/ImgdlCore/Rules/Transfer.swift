@@ -107,10 +107,10 @@ struct Transfer {
     var isSafe: Bool { method == "GET" || method == "HEAD" }
 
     /// How many bytes the server says will come; the length that answers a HEAD is not that of a body.
-    var announcedBody: Int64? { course.expected < 0 || method == "HEAD" ? nil : course.expected }
+    @inline(__always) var announcedBody: Int64? { course.expected < 0 || method == "HEAD" ? nil : course.expected }
 
-    /// When it is too late for the next byte.
-    func deadline(_ limits: Limits) -> Instant? {
+    /// When it is too late for the next byte. Inlined: a call would copy the transfer.
+    @inline(__always) func deadline(_ limits: Limits) -> Instant? {
         guard pauses.isEmpty, course.question == nil, !course.cache.isPlaying else { return nil }
         switch phase {
         case .connecting: return course.lastActivity.advanced(byMilliseconds: connectTimeout)

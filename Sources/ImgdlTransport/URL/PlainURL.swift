@@ -1,9 +1,9 @@
 import Glibc
 import ImgdlCore
 
-/// A URL that is canonical as it stands, as most are: an http or https URL with a host name in lower case and a path,
-/// without port, user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and no text of its
-/// own.
+/// A URL that is canonical as it stands, as most are: an http or https URL with a host name in lower case or an IPv4
+/// address and a path, without user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and
+/// no text of its own.
 enum PlainURL {
     /// nil for every other, and for what is no URL. `host`: of the URL before, used again where it is the same.
     static func parse(_ text: String, host known: String = "") -> ParsedURL? {
@@ -17,12 +17,14 @@ enum PlainURL {
         }
         let isSecure = start[4] == UInt8(ascii: "s")
         let hostStart = isSecure ? 8 : 7
-        guard memcmp(start + 4, isSecure ? "s://" : "://", hostStart - 4) == 0,
-            let hostEnd = endOfHost(bytes, from: hostStart), let query = queryStart(bytes, from: hostEnd)
+        guard isSecure ? memcmp(start + 4, "s://", 4) == 0 : memcmp(start + 4, "://", 3) == 0,
+            let hostEnd = endOfHost(bytes, from: hostStart),
+            let (port, authorityEnd) = port(bytes, from: hostEnd, usual: isSecure ? 443 : 80),
+            let query = queryStart(bytes, from: authorityEnd)
         else { return nil }
         let host = UnsafeBufferPointer(start: start + hostStart, count: hostEnd - hostStart)
         return ParsedURL(
-            canonical: text, scheme: isSecure ? "https" : "http", host: name(host, known), port: isSecure ? 443 : 80,
+            canonical: text, scheme: isSecure ? "https" : "http", host: name(host, known), port: port,
             user: nil, password: nil,
             redacted: query == bytes.count ? text : redacted(bytes, query))
     }
@@ -40,21 +42,38 @@ enum PlainURL {
             + QueryRedaction.redacted(String(decoding: bytes[query...], as: UTF8.self))
     }
 
-    /// The slash behind a name of labels in lower case that begins with a letter: curl makes addresses of numbers.
+    /// Behind a name of labels in lower case that begins with a letter, or four numbers: curl makes addresses of others.
     private static func endOfHost(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
-        guard (0x61...0x7A).contains(bytes[start]) else { return nil }
-        var index = start + 1
-        while index < bytes.count {
+        let isName = (0x61...0x7A).contains(bytes[start])
+        var index = start
+        while index < bytes.count, bytes[index] != UInt8(ascii: "/"), bytes[index] != UInt8(ascii: ":") {
             switch bytes[index] {
-            case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"): break
-            case UInt8(ascii: "."): if bytes[index - 1] == UInt8(ascii: ".") { return nil }
-            case UInt8(ascii: "/"):
-                return bytes[index - 1] != UInt8(ascii: ".") && index - start <= 253 ? index : nil
+            case 0x30...0x39: break
+            case 0x61...0x7A, UInt8(ascii: "-"): if !isName { return nil }
+            case UInt8(ascii: "."): if index == start || bytes[index - 1] == UInt8(ascii: ".") { return nil }
             default: return nil
             }
             index += 1
         }
-        return nil
+        guard index > start, index - start <= 253, bytes[index - 1] != UInt8(ascii: ".") else { return nil }
+        return isName || URLText.isIPv4(UnsafeBufferPointer(rebasing: bytes[start..<index])) ? index : nil
+    }
+
+    /// The number behind a colon, where it is not the scheme's own, and where the slash behind it is.
+    private static func port(
+        _ bytes: UnsafeBufferPointer<UInt8>, from start: Int, usual: UInt16
+    ) -> (port: UInt16, end: Int)? {
+        guard start < bytes.count else { return nil }
+        guard bytes[start] == UInt8(ascii: ":") else { return (usual, start) }
+        var port = 0
+        var index = start + 1
+        while index < bytes.count, (0x30...0x39).contains(bytes[index]) {
+            port = 10 * port + Int(bytes[index] - 0x30)
+            guard (1...Int(UInt16.max)).contains(port) else { return nil }
+            index += 1
+        }
+        guard port > 0, port != usual, index < bytes.count, bytes[index] == UInt8(ascii: "/") else { return nil }
+        return (UInt16(port), index)
     }
 
     /// Where the query begins, behind its question mark, or the end; nil where something is not plain.

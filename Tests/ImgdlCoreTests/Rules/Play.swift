@@ -15,7 +15,7 @@ func testURL(_ text: String, user: String? = nil) -> ParsedURL {
 }
 
 /// The rules with a clock that stands still until it is moved: the stage of the transcript tests.
-struct Play {
+struct Play: ~Copyable {
     typealias Entry = (subscriber: SubscriberID, transfer: TransferID)
 
     var downloads: Downloads

@@ -1,7 +1,7 @@
 @testable import ImgdlCore
 
 /// A random sequence of events, legal for a transport and for workers, told to the rules and to a witness.
-struct RandomPlay {
+struct RandomPlay: ~Copyable {
     private var random: SeededGenerator
     private var downloads: Downloads
     private var witness: Witness

@@ -45,7 +45,7 @@ extension Witness {
         starts = []
     }
 
-    mutating func seePauses(_ downloads: Downloads) throws {
+    mutating func seePauses(_ downloads: borrowing Downloads) throws {
         let continuing = isInBackground ? continuing : []
         for id in liveTransfers {
             let pauses = downloads.transfers[id].pauses
@@ -89,7 +89,7 @@ extension Witness {
     }
 
     /// Features B20: beyond the budget only what nothing else can make room for.
-    mutating func seeMemory(_ downloads: Downloads) throws {
+    mutating func seeMemory(_ downloads: borrowing Downloads) throws {
         let canvases = charges.reduce(0) { $0 + $1.bytes }
         try require(downloads.memory.canvases == canvases, "canvases not counted right")
         let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }

@@ -393,7 +393,7 @@ struct Witness {
         abandonCharges(id)
     }
 
-    func placedNow(_ downloads: Downloads) -> Set<TransferID> {
+    func placedNow(_ downloads: borrowing Downloads) -> Set<TransferID> {
         Set(
             downloads.running + downloads.parked.filter {
                 downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
@@ -540,7 +540,7 @@ struct Witness {
     // MARK: States
 
     /// What holds whenever an event has been dealt with.
-    mutating func check(_ downloads: Downloads, afterDeadlines: Bool) throws {
+    mutating func check(_ downloads: borrowing Downloads, afterDeadlines: Bool) throws {
         for id in resting where downloads.transfers[id].phase == .waiting {
             try require(transfers[id]!.rest!.contains(now), "woken too early")
             transfers[id]!.transport = .waiting

@@ -43,6 +43,8 @@ struct curl_slist *ccurl_get_cookies(CURL *easy);
 CURLSH *ccurl_share_of_cookies(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
+/* CURL_VERSION_LIBZ and the like. */
+int ccurl_features(void);
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode ccurl_multi_set_callbacks(CURLM *multi, void *context, curl_socket_callback socket,
