@@ -10,6 +10,7 @@ extension Engine {
                 codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt, clock: clock)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
+        stepsInWork += 1
         let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
             mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
         }
@@ -21,6 +22,7 @@ extension Engine {
     }
 
     func decodeStepped(_ report: DecodeReport, _ now: Instant) {
+        stepsInWork -= 1
         guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
             report.attempt == transfer.attempt
         else { return }

@@ -13,6 +13,10 @@ final class Engine {
     let ledger: MemoryLedger
     var transport: (any Transport)?
     var downloads: Downloads
+    /// Handed to the workers, and not yet answered.
+    var stepsInWork = 0 {
+        didSet { downloads.hasFreeWorker = stepsInWork < workers.width }
+    }
     /// By slot of the rules' numbers.
     var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []

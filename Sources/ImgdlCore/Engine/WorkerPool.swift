@@ -3,7 +3,7 @@
 final class WorkerPool: @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
-    private let width: Int
+    let width: Int
     private var queues: [[() -> Void]] = [[], [], []]
     private var heads = [0, 0, 0]
     private var idle = 0

@@ -44,7 +44,10 @@ extension Downloads {
             actions.append(.decode(id, variant: variant, transfers[id].hasWholeBody ? .finish : .salvage))
             return
         }
-        let isEarly = state.phase == .open || state.wantsEarly || transfers[id].received >= limits.earlyDecodeBytes
+        // Where nobody watches, what is begun early only uses time that is to spare: decoders that have to wait for a
+        // thread would hold their canvases for nothing.
+        let hasSpareTime = hasFreeWorker && transfers[id].received >= limits.earlyDecodeBytes
+        let isEarly = state.phase == .open || state.wantsEarly || hasSpareTime
         guard isEarly, state.hasNewBytes || state.hasUnshown else { return }
         // Not what an earlier attempt has shown, and not more often than progress is told.
         let unshown = transfers[id].received - state.shownBytes

@@ -61,6 +61,8 @@ package struct Downloads: ~Copyable {
     /// Decoders and pictures whose canvas is reserved; leftovers are thrown out when it is looked at.
     var openVariants: [OpenVariant] = []
     var leftoversLookedAt = 64
+    /// A thread that decodes has nothing to do; the engine says so.
+    package var hasFreeWorker = true
     /// Decoders that have all their bytes and wait for room.
     var heldDecodes: [OpenVariant] = []
     /// Something has changed that they wait for since they were looked at.

@@ -13,7 +13,7 @@ package struct Limits: Equatable, Sendable {
     package var maximumRedirects = 10
     /// Of all header fields of one response.
     package var maximumHeaderBytes = 256 << 10
-    /// A body of this size is decoded while it comes, whoever asks.
+    /// A body of this size is decoded while it comes, whoever asks, once a thread has nothing else to decode.
     package var earlyDecodeBytes: Int64 = 64 << 10
 
     /// Running transfers to one host and port; 0: none but the total (features B13).

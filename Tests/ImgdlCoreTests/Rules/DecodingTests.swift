@@ -28,6 +28,34 @@ final class DecodingTests: XCTestCase {
         play.expect([decode(a, .feed(showing: false))])
     }
 
+    func testALargeBodyWaitsForAThreadThatIsFree() {
+        var play = Play { $0.earlyDecodeBytes = 100 }
+        let a = play.submit("a", .image)
+        play.downloads.hasFreeWorker = false
+        play.receive(a.transfer, 500)
+        play.expect([.start(a.transfer)])
+        play.downloads.hasFreeWorker = true
+        play.body(a.transfer, 1)
+        play.expect([decode(a, .feed(showing: false))])
+        play.downloads.hasFreeWorker = false
+        play.stepped(a.transfer, .fed)
+        play.body(a.transfer, 1)
+        play.expect([decode(a, .feed(showing: false))], "once begun it goes on")
+        play.finished(a.transfer)
+        play.stepped(a.transfer, .fed)
+        play.expect([decode(a, .finish)])
+    }
+
+    func testWhoWatchesWaitsForNoFreeThread() {
+        for mask in [EventMask.header, .partial] {
+            var play = Play()
+            let a = play.submit("a", .with(mask))
+            play.downloads.hasFreeWorker = false
+            play.receive(a.transfer, 1)
+            play.expect([.start(a.transfer), decode(a, .feed(showing: mask == .partial))])
+        }
+    }
+
     func testWhoWantsAHeaderOrPartialImagesBeginsTheDecode() {
         for (mask, shows) in [(EventMask.header, false), (.partial, true), ([.header, .partial], true)] {
             var play = Play()

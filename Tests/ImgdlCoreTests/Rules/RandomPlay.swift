@@ -551,6 +551,7 @@ struct RandomPlay: ~Copyable {
         let hasHeader =
             witness.transfers[id]!.headers.contains(variant) || hasPartial || verdict == .finished || random.oneIn(2)
         if hasHeader { witness.transfers[id]!.headers.insert(variant) }
+        downloads.hasFreeWorker = !random.oneIn(3)
         downloads.decodeStepped(
             id, variant: variant, verdict, hasHeader: hasHeader, hasPartial: hasPartial, witness.now)
         try settle("\(name(id)) variant \(variant) \(step): \(verdict), header \(hasHeader), partial \(hasPartial)")
