@@ -60,7 +60,8 @@ let package = Package(
                 "ImgdlTransport", "ImgdlCore", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
             ]),
         .testTarget(
-            name: "ImgdlTests", dependencies: ["imgdl", "CImgdl", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+            name: "ImgdlTests",
+            dependencies: ["imgdl", "CImgdl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
         .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
         .executableTarget(name: "imgdl-cache-crash", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
         .executableTarget(name: "imgdl-cache-bench", dependencies: ["ImgdlCache", "ImgdlCore"], path: "bench/cache"),
