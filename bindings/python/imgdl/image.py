@@ -33,8 +33,11 @@ PIXEL_FORMATS = {
 }
 
 
+_BYTES_PER_PIXEL = {"rgb8": 3, "rgba16": 8}
+
+
 def bytes_per_pixel(pixel_format: str) -> int:
-    return {"rgb8": 3, "rgba16": 8}.get(pixel_format, 4)
+    return _BYTES_PER_PIXEL.get(pixel_format, 4)
 
 
 class ColourNotes(enum.IntFlag):
