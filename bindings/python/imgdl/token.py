@@ -11,7 +11,6 @@ import ctypes
 import itertools
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
-from urllib.parse import urlsplit
 
 from . import _native, _options, _process
 from ._pending import Pending
@@ -372,6 +371,8 @@ def submit(downloader: int, request: Any, token: Token[Any]) -> None:
 
 def redacted(url: str) -> Optional[str]:
     """Without user, password, query and fragment."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
     except ValueError:
