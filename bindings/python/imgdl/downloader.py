@@ -597,7 +597,7 @@ def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[i
     """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
     callbacks: dict[int, Callable[..., Any]] = {}
     mask = _native.IMGDL_EVENT_TERMINAL
-    if options:
+    if not _EVENTS.keys().isdisjoint(options):
         options = dict(options)
         for name, kind in _EVENTS.items():
             callback = options.pop(name, None)

@@ -53,11 +53,9 @@ class Metrics:
     """Of the server, numeric; "" before a connection."""
 
 
-# The struct, read at once: each download has one.
-_LAYOUT = struct.Struct(
-    "@" + "".join("P" if type is ctypes.c_char_p else type._type_ for _, type in _native.imgdl_metrics._fields_)
-)
-_NAMES = tuple(field.name for field in fields(Metrics))
+# Read at once: each download has one.
+_FIELDS: Any = _native.imgdl_metrics._fields_
+_LAYOUT = struct.Struct("@" + "".join("P" if type is ctypes.c_char_p else type._type_ for _, type in _FIELDS))
 
 # A copy of imgdl_metrics, and its address.
 RawMetrics = tuple[bytes, bytes]
@@ -70,31 +68,48 @@ def raw_metrics(native: Any) -> RawMetrics:
 
 def metrics_from(raw: RawMetrics) -> Metrics:
     copy, address = raw
-    _, version, queue, resolve, connect, tls, first_byte, body, transfer, decode, total, *rest, reused, shared, _ = (
-        _LAYOUT.unpack(copy)
-    )
+    (
+        _,
+        version,
+        queue,
+        resolve,
+        connect,
+        tls,
+        first_byte,
+        body,
+        transfer,
+        decode,
+        total,
+        bytes_received,
+        bytes_sent,
+        body_bytes,
+        redirect_count,
+        retry_count,
+        is_connection_reused,
+        is_shared,
+        _,
+    ) = _LAYOUT.unpack(copy)
     metrics = Metrics.__new__(Metrics)
-    # As the frozen class's own __init__ does, but all at once.
+    # As the __init__ of a frozen class does, but all at once.
     metrics.__dict__.update(
-        zip(
-            _NAMES,
-            (
-                http_version(version),
-                queue * _NANOSECOND,
-                resolve * _NANOSECOND,
-                connect * _NANOSECOND,
-                tls * _NANOSECOND,
-                first_byte * _NANOSECOND,
-                body * _NANOSECOND,
-                transfer * _NANOSECOND,
-                decode * _NANOSECOND,
-                total * _NANOSECOND,
-                *rest,
-                reused != 0,
-                shared != 0,
-                address.decode("utf-8", "replace"),
-            ),
-        )
+        http_version=http_version(version),
+        queue=queue * _NANOSECOND,
+        resolve=resolve * _NANOSECOND,
+        connect=connect * _NANOSECOND,
+        tls=tls * _NANOSECOND,
+        first_byte=first_byte * _NANOSECOND,
+        body=body * _NANOSECOND,
+        transfer=transfer * _NANOSECOND,
+        decode=decode * _NANOSECOND,
+        total=total * _NANOSECOND,
+        bytes_received=bytes_received,
+        bytes_sent=bytes_sent,
+        body_bytes=body_bytes,
+        redirect_count=redirect_count,
+        retry_count=retry_count,
+        is_connection_reused=is_connection_reused != 0,
+        is_shared=is_shared != 0,
+        address=address.decode("utf-8", "replace"),
     )
     return metrics
 
