@@ -9,7 +9,6 @@ import ctypes
 import os
 from ctypes import CFUNCTYPE, POINTER, Structure
 from ctypes import c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
-from pathlib import Path
 from typing import Any, Callable
 
 # 1  Conventions: imgdl_status and every handle
@@ -683,11 +682,12 @@ def _find_library() -> str:
     given = os.environ.get("IMGDL_LIBRARY")
     if given:
         return given
-    here = Path(__file__).resolve()
+    here = os.path.dirname(os.path.realpath(__file__))
     # As a wheel has it, and as the repository does.
-    for path in (here.parent / "libimgdl.so.1", here.parents[3] / "build" / "lib" / "libimgdl.so"):
-        if path.exists():
-            return str(path)
+    for path in ("libimgdl.so.1", "../../../build/lib/libimgdl.so"):
+        path = os.path.normpath(os.path.join(here, path))
+        if os.path.exists(path):
+            return path
     return "libimgdl.so.1"
 
 

@@ -364,8 +364,45 @@ def config(
 _DECODING = frozenset(decode_options.__kwdefaults__ or ())
 
 
-def request(
-    url: str,
+# Most requests of a program have the same options as another one: these structs are copied, but for the URL.
+_templates: dict[Any, Any] = {}
+_MOST_TEMPLATES = 64
+# What cannot change later, nor is equal to something of another meaning once its type is regarded.
+_PLAIN = frozenset((bool, int, float, str, type(None)))
+_SECRETS = frozenset(("user", "password", "client_key_password"))
+
+
+def request(url: str, body: bool, options: dict[str, Any]) -> Any:
+    """The struct; it keeps alive what it points to, until the call that reads it. `options`: those of `_template`."""
+    address = text(url, "the URL", Code.INVALID_URL)
+    key = _key(options)
+    template = None if key is None else _templates.get((bool(body), key))
+    if template is None:
+        template = _template(body=body, **options)
+        if key is not None:
+            if len(_templates) >= _MOST_TEMPLATES:
+                _templates.clear()
+            _templates[bool(body), key] = template
+    request = _native.imgdl_request.from_buffer_copy(template)
+    request.template = template
+    request.url = address
+    return request
+
+
+def _key(options: dict[str, Any]) -> Optional[tuple[Any, ...]]:
+    """Equal for options that make equal structs; None for those that are not to be kept."""
+    if not options:
+        return ()
+    for name, value in options.items():
+        if type(value) is tuple:
+            if not all(type(each) is int or each is None for each in value):
+                return None
+        elif type(value) not in _PLAIN or name in _SECRETS:
+            return None
+    return (*options.items(), *map(type, options.values()))
+
+
+def _template(
     *,
     method: Optional[str] = None,
     headers: Optional[Mapping[str, Optional[str]]] = None,
@@ -402,13 +439,12 @@ def request(
     ignore_cached: bool = False,
     **decoding: Any,
 ) -> Any:
-    """The struct; it keeps alive what it points to, until the call that reads it. `decoding`: for decode_options."""
+    """The struct without its URL. `decoding`: for decode_options."""
     for name in decoding:
         if name not in _DECODING:
             raise TypeError(f"a download has no option {name!r}")
     request = _native.imgdl_request()
     _native.imgdl_request_init(request, ctypes.sizeof(request))
-    request.url = text(url, "the URL", Code.INVALID_URL)
     request.priority = choice(priority, _PRIORITIES, "priority")
 
     if decode is None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any, Optional
+
+# One type for memory of any size. A type for each size would cost more to make than all else about a view; nobody sees
+# more than the slice.
+_Memory = ctypes.c_ubyte * sys.maxsize
 
 
 class Reference:
@@ -22,6 +27,6 @@ class Reference:
         """The memory, which lives as long as any view or slice of it."""
         if not size or not address:
             return memoryview(b"")
-        array = (ctypes.c_ubyte * size).from_address(address)
-        array.owner = self  # type: ignore[attr-defined]
-        return memoryview(array).cast("B").toreadonly()
+        memory = _Memory.from_address(address)
+        memory.owner = self  # type: ignore[attr-defined]
+        return memoryview(memory).cast("B")[:size].toreadonly()

@@ -596,16 +596,16 @@ class Downloader:
 def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[int, Callable[..., Any]]]:
     """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
     callbacks: dict[int, Callable[..., Any]] = {}
-    given = dict(options)
-    for name, kind in _EVENTS.items():
-        callback = given.pop(name, None)
-        if callback is not None:
-            callbacks[kind] = callback
-    request = _options.request(url, body=body, **given)
     mask = _native.IMGDL_EVENT_TERMINAL
-    for kind in callbacks:
-        mask |= kind
-    if body or given.get("any_status"):
+    if not _EVENTS.keys().isdisjoint(options):
+        options = dict(options)
+        for name, kind in _EVENTS.items():
+            callback = options.pop(name, None)
+            if callback is not None:
+                callbacks[kind] = callback
+                mask |= kind
+    request = _options.request(url, body, options)
+    if body or options.get("any_status"):
         mask |= _native.IMGDL_EVENT_RESPONSE
     request.event_mask = mask
     return request, callbacks

@@ -33,8 +33,12 @@ PIXEL_FORMATS = {
 }
 
 
+_BYTES_PER_PIXEL = {"rgb8": 3, "rgba16": 8}
+_NATIVE_BYTES_PER_PIXEL = {native: _BYTES_PER_PIXEL.get(name, 4) for native, name in PIXEL_FORMATS.items()}
+
+
 def bytes_per_pixel(pixel_format: str) -> int:
-    return {"rgb8": 3, "rgba16": 8}.get(pixel_format, 4)
+    return _BYTES_PER_PIXEL.get(pixel_format, 4)
 
 
 class ColourNotes(enum.IntFlag):
@@ -89,6 +93,11 @@ def info_from(native: Any) -> ImageInfo:
         bool(native.has_alpha),
         bool(native.is_progressive),
     )
+
+
+def _row(handle: int) -> int:
+    pixel = _NATIVE_BYTES_PER_PIXEL.get(_native.imgdl_image_pixel_format(handle), 4)
+    return pixel * int(_native.imgdl_image_width(handle))
 
 
 class Image:
@@ -288,14 +297,14 @@ class Image:
         pixel."""
         handle = self._handle
         # Memory that somebody else lent for it may end there.
-        size = _native.imgdl_image_stride(handle) * (_native.imgdl_image_height(handle) - 1) + self._row
+        size = _native.imgdl_image_stride(handle) * (_native.imgdl_image_height(handle) - 1) + _row(handle)
         assert self._reference is not None
         return self._reference.view(_native.imgdl_image_pixels(handle), size)
 
     @property
     def _row(self) -> int:
         """Bytes of the pixels in a row."""
-        return bytes_per_pixel(self.pixel_format) * self.width
+        return _row(self._handle)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

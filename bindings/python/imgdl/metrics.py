@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from dataclasses import dataclass, fields
 from typing import Any, Optional
 
@@ -52,27 +53,65 @@ class Metrics:
     """Of the server, numeric; "" before a connection."""
 
 
-def metrics_from(native: Any) -> Metrics:
-    return Metrics(
-        http_version(native.http_version),
-        native.queue_ns * _NANOSECOND,
-        native.resolve_ns * _NANOSECOND,
-        native.connect_ns * _NANOSECOND,
-        native.tls_ns * _NANOSECOND,
-        native.first_byte_ns * _NANOSECOND,
-        native.body_ns * _NANOSECOND,
-        native.transfer_ns * _NANOSECOND,
-        native.decode_ns * _NANOSECOND,
-        native.total_ns * _NANOSECOND,
-        native.bytes_received,
-        native.bytes_sent,
-        native.body_bytes,
-        native.redirect_count,
-        native.retry_count,
-        bool(native.is_connection_reused),
-        bool(native.is_shared),
-        (native.address or b"").decode("utf-8", "replace"),
+# Read at once: each download has one.
+_FIELDS: Any = _native.imgdl_metrics._fields_
+_LAYOUT = struct.Struct("@" + "".join("P" if type is ctypes.c_char_p else type._type_ for _, type in _FIELDS))
+
+# A copy of imgdl_metrics, and its address.
+RawMetrics = tuple[bytes, bytes]
+
+
+def raw_metrics(native: Any) -> RawMetrics:
+    """What the library lends for the time of a callback, to be looked at later, if anybody does."""
+    return bytes(native), native.address or b""
+
+
+def metrics_from(raw: RawMetrics) -> Metrics:
+    copy, address = raw
+    (
+        _,
+        version,
+        queue,
+        resolve,
+        connect,
+        tls,
+        first_byte,
+        body,
+        transfer,
+        decode,
+        total,
+        bytes_received,
+        bytes_sent,
+        body_bytes,
+        redirect_count,
+        retry_count,
+        is_connection_reused,
+        is_shared,
+        _,
+    ) = _LAYOUT.unpack(copy)
+    metrics = Metrics.__new__(Metrics)
+    # As the __init__ of a frozen class does, but all at once.
+    metrics.__dict__.update(
+        http_version=http_version(version),
+        queue=queue * _NANOSECOND,
+        resolve=resolve * _NANOSECOND,
+        connect=connect * _NANOSECOND,
+        tls=tls * _NANOSECOND,
+        first_byte=first_byte * _NANOSECOND,
+        body=body * _NANOSECOND,
+        transfer=transfer * _NANOSECOND,
+        decode=decode * _NANOSECOND,
+        total=total * _NANOSECOND,
+        bytes_received=bytes_received,
+        bytes_sent=bytes_sent,
+        body_bytes=body_bytes,
+        redirect_count=redirect_count,
+        retry_count=retry_count,
+        is_connection_reused=is_connection_reused != 0,
+        is_shared=is_shared != 0,
+        address=address.decode("utf-8", "replace"),
     )
+    return metrics
 
 
 @dataclass(frozen=True)
@@ -189,5 +228,5 @@ def observation_from(native: Any) -> Observation:
         native.http_status,
         native.subscriber_count,
         native.retry_count,
-        metrics_from(native.metrics.contents) if native.metrics else None,
+        metrics_from(raw_metrics(native.metrics.contents)) if native.metrics else None,
     )

@@ -57,8 +57,12 @@ def first_header(headers: tuple[tuple[str, str], ...], name: str) -> Optional[st
     return next((value for key, value in headers if key.lower() == name), None)
 
 
+_HTTP_VERSIONS = {0: "", 10: "1.0", 11: "1.1", 20: "2"}
+
+
 def http_version(native: int) -> str:
-    return {0: "", 10: "1.0", 11: "1.1", 20: "2"}.get(native, str(native / 10))
+    known = _HTTP_VERSIONS.get(native)
+    return str(native / 10) if known is None else known
 
 
 def text(given: Optional[bytes]) -> str:

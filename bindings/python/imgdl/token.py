@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
 from . import _native, _options, _process
 from ._pending import Pending
@@ -19,7 +18,7 @@ from ._pump import Pump
 from .body import Body
 from .errors import Code, Error, check, error, report
 from .image import Image, info_from
-from .metrics import Metrics, metrics_from
+from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ Result = TypeVar("Result", Image, Body)
 
 _outstanding: dict[int, Union[Token[Any], Batch]] = {}
 _keys = itertools.count(1)
+_TERMINAL = _native.IMGDL_EVENT_TERMINAL
 _process.forget_in_child(_outstanding.clear)
 
 
@@ -41,7 +41,7 @@ class _Outcome(NamedTuple):
     body: Optional[Body]
     content_type: str = ""
     preview: bytes = b""
-    metrics: Optional[Metrics] = None
+    metrics: Optional[RawMetrics] = None
 
 
 class Token(Pending, Generic[Result]):
@@ -60,6 +60,7 @@ class Token(Pending, Generic[Result]):
         "_callbacks",
         "_response",
         "_outcome",
+        "_metrics",
         "_priority",
         "__weakref__",
     )
@@ -85,6 +86,7 @@ class Token(Pending, Generic[Result]):
         self._handle: Optional[int] = None
         self._response: Optional[Response] = None
         self._outcome: Optional[_Outcome] = None
+        self._metrics: Optional[Metrics] = None
 
     @property
     def url(self) -> str:
@@ -104,24 +106,28 @@ class Token(Pending, Generic[Result]):
     @property
     def metrics(self) -> Optional[Metrics]:
         """Where the time went, so far; None while it waits to begin."""
-        outcome = self._outcome
-        if outcome is not None:
-            return outcome.metrics
+        if self._outcome is not None:
+            return self._metrics_of(self._outcome)
         _process.check(self._generation)
         native = _native.imgdl_metrics()
         _native.imgdl_metrics_init(native, ctypes.sizeof(native))
         with self._pump.state.lock:
             if self._handle is None:
-                return self._outcome.metrics if self._outcome else None
+                return self._metrics_of(self._outcome) if self._outcome else None
             handle = _native.imgdl_token_retain(self._handle)
         try:
             code = _native.imgdl_token_metrics(handle, native)
             if code == Code.NOT_READY:
                 return None
             check(code)
-            return metrics_from(native)
+            return metrics_from(raw_metrics(native))
         finally:
             _native.imgdl_token_release(handle)
+
+    def _metrics_of(self, outcome: _Outcome) -> Optional[Metrics]:
+        if self._metrics is None and outcome.metrics is not None:
+            self._metrics = metrics_from(outcome.metrics)
+        return self._metrics
 
     @property
     def priority(self) -> str:
@@ -141,7 +147,8 @@ class Token(Pending, Generic[Result]):
 
         Raises `Error`; `WaitTimeout` when the time is over and the download goes on; and what a callback raised.
         """
-        self._wait(timeout)
+        if self._outcome is None:
+            self._wait(timeout)
         return self._give()
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
@@ -199,12 +206,13 @@ class Token(Pending, Generic[Result]):
 
     def _give(self) -> Result:
         problem = self._problem()
-        try:
-            if problem is not None:
-                raise problem
+        if problem is None:
             outcome = self._outcome
             assert outcome is not None
-            return cast(Result, outcome.body if self._wants_body else outcome.image)
+            result: Any = outcome.body if self._wants_body else outcome.image
+            return result  # type: ignore[no-any-return]
+        try:
+            raise problem
         finally:
             # The traceback of an exception that is kept would keep the token, which keeps the exception.
             del self, problem
@@ -225,7 +233,7 @@ class Token(Pending, Generic[Result]):
             image=outcome.image,
             content_type=outcome.content_type,
             preview=outcome.preview,
-            metrics=outcome.metrics,
+            metrics=self._metrics_of(outcome),
         )
 
     # The library's side
@@ -240,7 +248,7 @@ class Token(Pending, Generic[Result]):
 
     def _receive(self, event: Any) -> None:
         kind = event.kind
-        if kind == _native.IMGDL_EVENT_TERMINAL:
+        if kind == _TERMINAL:
             if self._callbacks and kind in self._callbacks:
                 self._hooks.insert(0, self._callbacks[kind])
             self._finish(self._outcome_of(event))
@@ -265,25 +273,25 @@ class Token(Pending, Generic[Result]):
             callback(self)
 
     def _outcome_of(self, event: Any) -> _Outcome:
-        image = Image._adopt(_native.imgdl_image_retain(event.image)) if event.image else None
+        code, status, picture, measured = event.code, event.http_status, event.image, event.metrics
+        image = Image._adopt(_native.imgdl_image_retain(picture)) if picture else None
+        metrics = raw_metrics(measured.contents) if measured else None
+        if code:
+            preview = ctypes.string_at(event.preview, event.preview_length) if event.preview else b""
+            return _Outcome(code, text(event.message), status, image, None, text(event.content_type), preview, metrics)
         body = None
-        if self._wants_body and not event.code:
-            handle = _native.imgdl_data_retain(event.data) if event.data else None
-            body = Body._adopt(handle, event.http_status, self._response, image)
-        message = event.message.decode("utf-8", "replace") if event.code and event.message else ""
-        preview = ctypes.string_at(event.preview, event.preview_length) if event.preview else b""
-        metrics = metrics_from(event.metrics.contents) if event.metrics else None
-        return _Outcome(
-            event.code, message, event.http_status, image, body, text(event.content_type), preview, metrics
-        )
+        if self._wants_body:
+            data = event.data
+            handle = _native.imgdl_data_retain(data) if data else None
+            body = Body._adopt(handle, status, self._response, image)
+        return _Outcome(0, "", status, image, body, "", b"", metrics)
 
     def _fail(self, exception: BaseException, handle: Optional[int]) -> None:
         """What a callback raised, or an interrupt that hit one, takes the place of the result."""
         if self._failure is None:
             self._failure = exception
         # But for what is called at the end.
-        terminal = _native.IMGDL_EVENT_TERMINAL
-        self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == terminal}
+        self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == _TERMINAL}
         if handle:
             _native.imgdl_token_cancel(handle)
         if not isinstance(exception, Exception):
@@ -363,6 +371,8 @@ def submit(downloader: int, request: Any, token: Token[Any]) -> None:
 
 def redacted(url: str) -> Optional[str]:
     """Without user, password, query and fragment."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -49,6 +49,8 @@ class PixelTests(unittest.TestCase):
             addresses.add(imgdl._native.ctypes.addressof(image.view.obj))
         self.assertEqual(len(addresses), 1)
         self.assertIs(image.pixels, image.pixels)
+        with self.assertRaises(IndexError):
+            image.view[len(image.pixels)]
 
     @unittest.skipIf(numpy is None, "numpy is not installed")
     def test_numpy(self):

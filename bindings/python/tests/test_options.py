@@ -1,18 +1,65 @@
 """What downloaders and downloads can be told, over the wire."""
 
 import base64
+import dataclasses
 import os
 import tempfile
 import unittest
 from pathlib import Path
 
 import imgdl
-from imgdl import Code
+from imgdl import Code, _options
 from support import PATIENCE, OriginTests, Signal, png
 
 
 def fields(request):
     return {name.lower(): value for name, value in request["headers"]}
+
+
+class TemplateTests(OriginTests):
+    """Requests with equal options are built once."""
+
+    def sent(self, path):
+        return [fields(request) for request in self.origin.requests(path)]
+
+    def test_equal_options_of_many_requests(self):
+        with self.downloader() as downloader:
+            for name in ("opaque.png", "palette.png", "opaque.png"):
+                image = downloader.download(self.origin.picture(name), size=(64, None)).result(PATIENCE)
+                self.assertEqual(image.width, 64)
+            # The same number of another type is still refused, and another one still is another.
+            image = downloader.download(self.origin.picture("opaque.png"), size=(32, None)).result(PATIENCE)
+            self.assertEqual(image.width, 32)
+            for size in ((64.0, None), ("64", None)):
+                with self.assertRaises(TypeError):
+                    downloader.download(self.origin.picture("opaque.png"), size=size)
+            downloader.download(self.origin.picture("opaque.png"), max_pixels=10_000_000).result(PATIENCE)
+            with self.assertRaises(TypeError):
+                downloader.download(self.origin.picture("opaque.png"), max_pixels=1e7)
+            image = downloader.download(self.origin.picture("opaque.png")).result(PATIENCE)
+            self.assertEqual(image.width, 900)
+
+    def test_what_was_given_may_change_later(self):
+        headers = {"X-Number": "1"}
+        with self.downloader() as downloader:
+            for number in ("1", "2"):
+                headers["X-Number"] = number
+                downloader.download(self.origin.url("/echo"), body=True, headers=headers).result(PATIENCE)
+        self.assertEqual([each["x-number"] for each in self.sent("/echo")], ["1", "2"])
+
+    def test_more_kinds_than_are_kept(self):
+        url = self.origin.picture("opaque.png")
+        with self.downloader() as downloader:
+            for width in (*range(1, 2 + _options._MOST_TEMPLATES), 1):
+                token = downloader.download(url, size=(width, 1), stretch=True)
+                self.assertEqual(token.result(PATIENCE).width, width)
+        self.assertLessEqual(len(_options._templates), _options._MOST_TEMPLATES)
+
+    def test_secrets_are_not_kept(self):
+        with self.downloader() as downloader:
+            url = self.origin.picture("opaque.png")
+            downloader.download(url, user="me", password="kept by nobody").result(PATIENCE)
+        self.assertNotIn("kept by nobody", repr(list(_options._templates)))
 
 
 class CredentialTests(OriginTests):
@@ -336,6 +383,8 @@ class RuleTests(OriginTests):
             gate.open()
             token.result(PATIENCE)
             metrics = token.metrics
+            self.assertIs(token.metrics, metrics)
+            self.assertEqual(dataclasses.replace(metrics), metrics)
             self.assertEqual((metrics.http_version, metrics.address), ("1.1", "127.0.0.1"))
             self.assertEqual(metrics.body_bytes, len(self.origin.bytes("opaque.png")))
             self.assertGreater(metrics.bytes_received, metrics.body_bytes)
