@@ -44,6 +44,8 @@ static void on_soak_event(const imgdl_event *event, void *user_data)
         unexpected++;
     else
         by_code[event->code]++;
+    if (event->code == IMGDL_ERROR_OUT_OF_MEMORY || event->code == IMGDL_ERROR_INTERNAL)
+        fprintf(stderr, "    %s\n", event->message);
 }
 
 static void on_soak_destroyed(void *user_data)
@@ -65,7 +67,7 @@ static const char *draw_url(char url[512])
         "status=404", "status=503", "short_by=100", "reset_after=150", "close_after=150", "length=lie", "length=none",
         "chunked=1&chunk=200", "cut_chunked=1", "gzip=1", "empty=1", "keepalive=0", "delay_ms=300", "rate=20000",
         "stall_after=100", "first_byte=never", "headers=70", "type=text/html", "chunk=700&pause_ms=5", "range=ignore&etag=v1",
-        "close_after=180&etag=v2", "header=Cache-Control:max-age=2", "gzip_bomb=80000000",
+        "close_after=180&etag=v2", "header=Cache-Control:max-age=2", "gzip_bomb=10000000",
     };
     static const char *const others[] = {
         "/garbage", "/redirect-loop", "/redirect/3?to=/pictures/tiny.png", "/redirect?to=/pictures/lossy.webp",
@@ -216,8 +218,9 @@ TEST_WITHIN(7200, "mixed work with faults, all of it told once, and nothing grow
             struct sample sample = sample_now();
             add(&tenths[tenth], sample, !sampled[tenth]++);
             if (seconds >= FLAT_FROM_SECONDS && second % (seconds / TENTHS) == 0)
-                printf("  %5d s  %8ld requests  %6.1f MiB resident  %6.1f MiB allocated  %u threads  %u descriptors\n", second,
-                       submitted, sample.resident, sample.allocated, sample.threads, sample.descriptors), fflush(stdout);
+                printf("  %5d s  %8ld requests  %4u in work  %6.1f MiB resident  %6.1f MiB allocated  %u threads  %u descriptors\n",
+                       second, submitted, atomic_load(&outstanding), sample.resident, sample.allocated, sample.threads,
+                       sample.descriptors), fflush(stdout);
         }
         nanosleep(&(struct timespec){0, 2000000}, NULL);
     }
