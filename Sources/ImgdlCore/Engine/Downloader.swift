@@ -171,7 +171,7 @@ package final class Downloader: @unchecked Sendable {
 
     // MARK: The downloader
 
-    package func setField(_ name: String, _ value: String?) { 
+    package func setField(_ name: String, _ value: String?) {
         lock.withLock {
             fields.set(name, value)
             templates.forgetAll()
