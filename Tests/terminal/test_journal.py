@@ -1,5 +1,6 @@
 import signal
 import subprocess
+import time
 import unittest
 
 from program import PATIENCE, ProgramTests
@@ -134,8 +135,10 @@ class JournalTests(ProgramTests):
         process = self.start("-o", "-", self.origin.url("/huge", bytes=50_000_000))
         process.stdout.read(10)
         process.send_signal(signal.SIGINT)
-        while process.poll() is None:
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline:
             process.send_signal(signal.SIGINT)
+        process.kill()
         process.communicate()
         self.assertEqual(process.returncode, 130)
 
