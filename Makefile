@@ -19,7 +19,7 @@ MAJOR := $(firstword $(subst ., ,$(VERSION)))
 LIBRARY := build/lib/libimgdl.so
 LIBRARY_SOURCES := Package.swift packaging/imgdl.map $(shell find Sources include -type f ! -name '*.hpp')
 TOOL_SOURCES := $(shell find Tests/Origin Tests/Pictures -type f)
-CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/Crash bench/cache -type f)
+CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShims Tests/CacheTesting Tests/Crash bench/cache -type f)
 PROGRAMS := build/bin/imgdl build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all

@@ -63,9 +63,12 @@ let package = Package(
             name: "ImgdlTests",
             dependencies: ["imgdl", "CImgdl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
         .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
-        .executableTarget(name: "imgdl-cache-crash", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
-        .executableTarget(name: "imgdl-cache-bench", dependencies: ["ImgdlCache", "ImgdlCore"], path: "bench/cache"),
-        .testTarget(name: "ImgdlCacheTests", dependencies: ["ImgdlCache", "ImgdlCore", "CStore"]),
+        .target(name: "CacheTesting", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/CacheTesting"),
+        .executableTarget(
+            name: "imgdl-cache-crash", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore"], path: "Tests/Crash"),
+        .executableTarget(
+            name: "imgdl-cache-bench", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore"], path: "bench/cache"),
+        .testTarget(name: "ImgdlCacheTests", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore", "CStore"]),
         .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
     ],

@@ -1,3 +1,4 @@
+import CacheTesting
 import Glibc
 import ImgdlCache
 import ImgdlCore
@@ -79,7 +80,7 @@ enum CrashTest {
         var poll = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
         while Glibc.poll(&poll, 1, 0) == 0 {
             let key = random.below(keyCount)
-            guard let found = cache.lookUp("k\(key)") else { continue }
+            guard let found = cache.wait("k\(key)") else { continue }
             if let problem = Pattern.problem(found, key) {
                 complain(problem)
                 exit(7)

@@ -52,24 +52,3 @@ enum Pattern {
         return served == bytes ? nil : "k\(key), version \(version): other bytes than were given"
     }
 }
-
-extension Cache {
-    /// Waits for a look-up of the newest.
-    func lookUp(_ key: String) -> FoundEntry? {
-        let lock = Lock()
-        let done = Condition(lock)
-        nonisolated(unsafe) var answer: FoundEntry??
-        find(key, choose: { _ in .entry(0, withBody: true) }) { found in
-            lock.withLock {
-                answer = .some(found)
-                done.signal()
-            }
-        }
-        return lock.withLock {
-            while true {
-                if let answer { return answer }
-                done.wait()
-            }
-        }
-    }
-}

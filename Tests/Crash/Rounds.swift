@@ -1,3 +1,4 @@
+import CacheTesting
 import Glibc
 import ImgdlCache
 import ImgdlCore
@@ -40,7 +41,7 @@ struct Rounds {
             CrashTest.complain("seed \(seed): the reader ended with \(status) after \(served)")
             return false
         }
-        remove(folder)
+        removeFolder(folder)
         return true
     }
 
@@ -63,7 +64,7 @@ struct Rounds {
         let left = count(directory + "/writers") { $0 }
         let cache = CrashTest.open(directory)
         for (key, version) in expected {
-            guard let found = cache.lookUp("k\(key)") else {
+            guard let found = cache.wait("k\(key)") else {
                 CrashTest.complain("round \(round), seed \(seed): k\(key) was flushed and is missing")
                 return false
             }
@@ -97,28 +98,7 @@ struct Rounds {
     /// Of folders: how many, and of what is in them.
     private func count(_ path: String, _ inner: (Int) -> Int) -> Int {
         var total = 0
-        for name in names(path) { total += max(inner(names("\(path)/\(name)").count), inner(1) == 0 ? 1 : 0) }
+        for name in names(in: path) { total += max(inner(names(in: "\(path)/\(name)").count), inner(1) == 0 ? 1 : 0) }
         return total
-    }
-
-    private func names(_ path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
-    }
-
-    private func remove(_ path: String) {
-        for name in names(path) {
-            let inner = "\(path)/\(name)"
-            if unlink(inner) != 0 { remove(inner) }
-        }
-        rmdir(path)
     }
 }

@@ -1,3 +1,4 @@
+import CacheTesting
 import CSystem
 import Glibc
 import ImgdlCore

@@ -1,3 +1,4 @@
+import CacheTesting
 import Glibc
 import ImgdlCache
 import ImgdlCore
@@ -13,7 +14,7 @@ enum CacheBench {
         print("| entries | opening and first hit, ms | disk, 2 KB, µs of CPU | disk, 100 KB | memory, 100 KB |")
         print("|--------:|--------------------------:|----------------------:|-------------:|---------------:|")
         for count in [1_000, entries] { measure("\(folder)/\(count)", count) }
-        remove(folder)
+        removeFolder(folder)
     }
 
     static func open(_ directory: String, memory: Int64 = 0) -> Cache {
@@ -48,7 +49,7 @@ enum CacheBench {
         for _ in 0..<5 {
             let start = now()
             let cache = open(directory)
-            guard cache.lookUp(large[bodies / 2]) != nil else { fail("a body was not stored") }
+            guard cache.wait(large[bodies / 2]) != nil else { fail("a body was not stored") }
             openings.append(Double(now() - start) / 1e6)
             cache.close()
         }
@@ -57,7 +58,7 @@ enum CacheBench {
         let ofLarge = median { hits(disk, large) }
         disk.close()
         let memory = open(directory, memory: 128 << 20)
-        for key in large { _ = memory.lookUp(key) }
+        for key in large { _ = memory.wait(key) }
         let inMemory = median {
             cpu(20_000) { i in
                 let found = memory.findInMemory(large[i % bodies]) { _ in .entry(0, withBody: true) }
@@ -72,7 +73,7 @@ enum CacheBench {
     static func hits(_ cache: Cache, _ keys: [String]) -> Double {
         let order = (0..<2_000).map { _ in Int.random(in: 0..<keys.count) }
         return cpu(order.count) { i in
-            guard let found = cache.lookUp(keys[order[i]]), !found.body.isEmpty else { fail("a body was not stored") }
+            guard let found = cache.wait(keys[order[i]]), !found.body.isEmpty else { fail("a body was not stored") }
             cache.use(found.entry.id)
         }
     }
@@ -123,38 +124,4 @@ enum CacheBench {
     static func median(_ body: () -> Double) -> Double { (0..<5).map { _ in body() }.sorted()[2] }
 
     static func text(_ value: Double) -> String { "\(Double(Int(value * 10 + 0.5)) / 10)" }
-
-    static func remove(_ path: String) {
-        guard let folder = opendir(path) else { return }
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name == "." || name == ".." { continue }
-            if unlink("\(path)/\(name)") != 0 { remove("\(path)/\(name)") }
-        }
-        closedir(folder)
-        rmdir(path)
-    }
-}
-
-extension Cache {
-    /// Waits for a look-up of the newest.
-    func lookUp(_ key: String) -> FoundEntry? {
-        let lock = Lock()
-        let done = Condition(lock)
-        nonisolated(unsafe) var answer: FoundEntry??
-        find(key, choose: { _ in .entry(0, withBody: true) }) { found in
-            lock.withLock {
-                answer = .some(found)
-                done.signal()
-            }
-        }
-        return lock.withLock {
-            while true {
-                if let answer { return answer }
-                done.wait()
-            }
-        }
-    }
 }

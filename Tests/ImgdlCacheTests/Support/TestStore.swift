@@ -1,3 +1,4 @@
+import CacheTesting
 import Glibc
 import ImgdlCore
 import XCTest
@@ -36,15 +37,6 @@ func temporaryFolder() -> String {
     return String(cString: mkdtemp(&template))
 }
 
-func removeFolder(_ path: String) {
-    for name in Folder.names(in: path) {
-        let inner = "\(path)/\(name)"
-        var status = stat()
-        if lstat(inner, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { removeFolder(inner) } else { unlink(inner) }
-    }
-    rmdir(path)
-}
-
 func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
     var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
     return (0..<count).map { _ in
@@ -76,26 +68,6 @@ extension FoundEntry {
 
 extension Cache {
     /// Waits for a look-up of the newest entry.
-    func wait(
-        _ key: String, choose: @escaping @Sendable ([StoredEntry]) -> StoreChoice = { _ in .entry(0, withBody: true) }
-    ) -> FoundEntry? {
-        let lock = Lock()
-        let done = Condition(lock)
-        nonisolated(unsafe) var answer: FoundEntry??
-        find(key, choose: choose) { found in
-            lock.withLock {
-                answer = .some(found)
-                done.signal()
-            }
-        }
-        return lock.withLock {
-            while true {
-                if let answer { return answer }
-                done.wait()
-            }
-        }
-    }
-
     @discardableResult
     func put(_ key: String, _ content: [UInt8], _ response: StoredResponse = response(), keeps: Bool = false) -> Bool {
         guard let writer = write(key, response) else { return false }
