@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 
 from . import _callbacks, _process
 from ._pump import Pump
-from .errors import Code, error
+from .errors import Code, error, report
 
 
 class Pending:
@@ -48,6 +48,20 @@ class Pending:
                     self._hooks.append(hook)
                     return True
         return False
+
+    def _report(self, exception: BaseException) -> None:
+        """What a callback raised, which C cannot carry."""
+        if not isinstance(exception, Exception):
+            self._pump.interrupted(exception)
+        report(exception)
+
+    def _run_hooks(self, hooks: list[Callable[[Any], object]]) -> None:
+        """It has ended: no lock is held."""
+        for hook in hooks:
+            try:
+                hook(self)
+            except BaseException as exception:
+                self._report(exception)
 
     def _check_waiting(self) -> None:
         """Raises why this thread cannot wait for it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Union
 from . import _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
-from .errors import check, error, report
+from .errors import check, error
 from .token import Token, _keys, _on_end, _on_event, _outstanding
 
 if TYPE_CHECKING:
@@ -156,9 +156,7 @@ class Batch(Pending):
         self._callback = None
         if not self._is_done:
             self.cancel()
-        if not isinstance(exception, Exception):
-            self._pump.interrupted(exception)
-        report(exception)
+        self._report(exception)
 
     def _finish(self) -> None:
         self._callback = None
@@ -171,13 +169,7 @@ class Batch(Pending):
             hooks, self._hooks = self._hooks, []
         if handle is not None:
             _native.imgdl_batch_release(handle)
-        for hook in hooks:
-            try:
-                hook(self)
-            except BaseException as exception:
-                if not isinstance(exception, Exception):
-                    self._pump.interrupted(exception)
-                report(exception)
+        self._run_hooks(hooks)
         del downloader
 
     def _end(self) -> None:

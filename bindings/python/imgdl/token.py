@@ -16,7 +16,7 @@ from . import _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
 from .body import Body
-from .errors import Code, Error, check, error, report
+from .errors import Code, Error, check, error
 from .image import Image, info_from
 from .metrics import Metrics, RawMetrics, metrics_from, raw_metrics
 from .response import Response, response_from, text
@@ -294,9 +294,7 @@ class Token(Pending, Generic[Result]):
         self._callbacks = {kind: call for kind, call in (self._callbacks or {}).items() if kind == _TERMINAL}
         if handle:
             _native.imgdl_token_cancel(handle)
-        if not isinstance(exception, Exception):
-            self._pump.interrupted(exception)
-        report(exception)
+        self._report(exception)
 
     def _finish(self, outcome: _Outcome) -> None:
         # Before anybody can see that it is done: callbacks keep nothing alive after the end.
@@ -308,13 +306,7 @@ class Token(Pending, Generic[Result]):
             hooks, self._hooks = self._hooks, []
         if handle is not None:
             _native.imgdl_token_release(handle)
-        for hook in hooks:
-            try:
-                hook(self)
-            except BaseException as exception:
-                if not isinstance(exception, Exception):
-                    self._pump.interrupted(exception)
-                report(exception)
+        self._run_hooks(hooks)
         del downloader
 
     def _end(self) -> None:
