@@ -20,8 +20,7 @@ final class CurlTransfer {
     var lookUpTime: Int64 = 0
     /// Body bytes are not taken at present.
     var isPaused = false
-    /// Its next connection has to be a new one.
-    private(set) var needsFreshConnection = false
+    private(set) var connection = Connection.any
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
 
@@ -127,18 +126,32 @@ final class CurlTransfer {
         return failure
     }
 
-    /// Whether to begin again, once, on a connection of its own. curl repeats a request that the server has not looked at
-    /// (its stream came after the GOAWAY, or its connection had been closed), but on connections shared with others that
-    /// may end in the same way, and not more than five times. The first stream of a connection is always looked at.
+    /// What its next connection has to be.
+    enum Connection {
+        case any
+        /// A new one, which other streams may come to use.
+        case fresh
+        /// A new one that nobody else comes to use: of HTTP/1.1.
+        case unshared
+    }
+
+    /// Whether to begin again, on another connection. curl repeats a request that the server has not looked at (its stream
+    /// came after the GOAWAY, or its connection had been closed), but on connections shared with others that may end in
+    /// the same way, and not more than five times. The first stream of a connection is looked at, but its answer is lost
+    /// where the server closes the connection while others still send to it: the last attempt shares it with nobody.
     ///
-    /// Likewise where the first bytes on a connection that was used before are not HTTP: a server that sent more than
-    /// it had announced has spoilt it for whoever came next.
+    /// Likewise, once, where the first bytes on a connection that was used before are not HTTP: a server that sent more
+    /// than it had announced has spoilt it for whoever came next.
     func beginsAgain(after code: CURLcode) -> Bool {
-        guard !needsFreshConnection, !isEnded, !parser.isComplete, ownFailure == nil, let handle,
-            (code == CURLE_SEND_ERROR && handle.errorMessage.contains("before giving up"))
-                || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable)
-        else { return false }
-        needsFreshConnection = true
+        guard !isEnded, !parser.isComplete, ownFailure == nil, let handle else { return false }
+        // Sending or receiving: curl says what it met last.
+        let isUnseen = [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
+            && handle.errorMessage.contains("before giving up")
+        switch connection {
+        case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
+        case .fresh where isUnseen && request.url.scheme == "https": connection = .unshared
+        default: return false
+        }
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
         return true
     }

@@ -134,7 +134,8 @@ package final class CurlTransport: Transport {
             } else {
                 handle.set(CURLOPT_URL, request.url.canonical)
             }
-            if transfer.needsFreshConnection { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
+            if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
+            if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
             transfer.addresses = addresses
             transfer.installCallbacks(on: handle)
             try handle.check()

@@ -8,8 +8,10 @@ final class HTTP2Tests: XCTestCase {
     private var origin: HTTP2Origin!
     private var downloader: OpaquePointer!
 
-    private func begin(certificate: Certificate = .valid, trusting: Bool = true) throws {
-        origin = try HTTP2Origin(security: .tls(certificate))
+    private func begin(
+        certificate: Certificate = .valid, trusting: Bool = true, alsoHTTP1: Bool = false
+    ) throws {
+        origin = try HTTP2Origin(security: .tls(certificate), alsoHTTP1: alsoHTTP1)
         var config = imgdl_config()
         imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
         let file = trusting ? origin.caFile : nil
@@ -110,6 +112,18 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(start("/away.jpg"), "IMGDL_OK")
         origin.route("/next.jpg") { try $0.respond(body: body) }
         assertEnds(start("/next.jpg"), "IMGDL_OK")
+    }
+
+    /// Whatever becomes of streams, a connection that nobody shares is served.
+    func testStreamsThatAreRefusedAgainAndAgain() throws {
+        try begin(alsoHTTP1: true)
+        origin.route("/a.jpg") { exchange in
+            if exchange.request.stream > 0 { return try exchange.reset(.refusedStream) }
+            try exchange.respond(body: Pictures.bytes("baseline.jpg"))
+        }
+        let download = start("/a.jpg")
+        assertEnds(download, "IMGDL_OK")
+        XCTAssertEqual(download.record.httpVersion, 11)
     }
 
     func testCertificatesThatAreRefused() throws {
