@@ -137,7 +137,7 @@ extension Engine: TransportEvents {
     }
 
     func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
-        guard RedirectRules.isRedirect(head.status), let reference = head.fields.first(named: "Location"),
+        guard RedirectRules.isRedirect(head.status), let reference = head.first(named: "Location"),
             let transport
         else { return nil }
         return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }

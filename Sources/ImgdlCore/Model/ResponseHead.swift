@@ -3,7 +3,7 @@ package struct ResponseHead: Equatable, Sendable {
     package var status: Int32
     /// 10, 11, 20 or 30.
     package var httpVersion: Int32
-    package var fields: [HeaderField]
+    private var content: Content
     /// From Content-Length, when it is there and valid; counts the encoded body (RFC 9110 section 8.6).
     package var contentLength: Int64?
     /// A Content-Encoding other than identity is being undone: decoded bytes cannot be compared with `contentLength`.
@@ -12,18 +12,60 @@ package struct ResponseHead: Equatable, Sendable {
     package var remainingCoding: String?
     package var outcome = CacheOutcome.network
 
+    private enum Content: Sendable {
+        case received(HeaderSection)
+        case made([HeaderField])
+    }
+
     package init(
         status: Int32, httpVersion: Int32, fields: [HeaderField], contentLength: Int64?, isEncoded: Bool
     ) {
         self.status = status
         self.httpVersion = httpVersion
-        self.fields = fields
+        content = .made(fields)
         self.contentLength = contentLength
         self.isEncoded = isEncoded
     }
 
+    /// As it came. Nobody adds to the section any more.
+    package init(
+        status: Int32, httpVersion: Int32, section: HeaderSection, contentLength: Int64?, isEncoded: Bool
+    ) {
+        self.status = status
+        self.httpVersion = httpVersion
+        content = .received(section)
+        self.contentLength = contentLength
+        self.isEncoded = isEncoded
+    }
+
+    /// Of one that was received they are made each time; `first(named:)` makes one value.
+    package var fields: [HeaderField] {
+        get {
+            switch content {
+            case .received(let section): section.fields
+            case .made(let fields): fields
+            }
+        }
+        set { content = .made(newValue) }
+    }
+
+    /// The value of the first field of this name.
+    package func first(named name: String) -> String? {
+        switch content {
+        case .received(let section): section.first(named: name)
+        case .made(let fields): fields.first(named: name)
+        }
+    }
+
+    package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
+        left.status == right.status && left.httpVersion == right.httpVersion
+            && left.contentLength == right.contentLength && left.isEncoded == right.isEncoded
+            && left.remainingCoding == right.remainingCoding && left.outcome == right.outcome
+            && left.fields == right.fields
+    }
+
     /// Of Content-Type, in lower case and without parameters (RFC 9110 section 8.3.1); empty where there is none.
-    package var mediaType: String { Self.mediaType(of: fields.first(named: "Content-Type") ?? "") }
+    package var mediaType: String { Self.mediaType(of: first(named: "Content-Type") ?? "") }
 
     package static func mediaType(of value: String) -> String {
         var value = value
