@@ -69,7 +69,7 @@ struct ResponseHeadParser {
     }
 
     static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        line.count >= 5 && line[0] == UInt8(ascii: "H") && line.starts(with: "HTTP/".utf8)
+        line.count >= 5 && memcmp(line.baseAddress!, "HTTP/", 5) == 0
     }
 
     private func appendField(_ line: UnsafeRawBufferPointer, colon: Int) {
@@ -94,7 +94,7 @@ struct ResponseHeadParser {
         default: version = 20
         }
         let digits = Self.word(line, &position)
-        status = digits.count <= 9 ? Self.number(digits).map { Int32($0) } ?? 0 : 0
+        status = digits.count <= 9 ? HeaderSection.number(digits).map { Int32($0) } ?? 0 : 0
     }
 
     /// Up to the next space, and without it.
@@ -108,9 +108,9 @@ struct ResponseHeadParser {
     /// RFC 9112 section 6.3: the same number said twice is that number; anything else leaves no way to tell where the
     /// body ends. Where there is a Transfer-Encoding it means nothing.
     private func contentLength(_ section: HeaderSection) throws(Failure) -> Int64? {
-        guard let first = section.withFirst(named: "Content-Length", Self.number) else { return nil }
         // As nearly all are.
-        if let first, section.count(named: "Content-Length") == 1 { return first }
+        if let only = section.number(named: "Content-Length") { return only }
+        guard section.contains("Content-Length") else { return nil }
         var length: Int64?
         for field in section.fields where equalIgnoringCase(field.name, "Content-Length") {
             for part in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
@@ -119,24 +119,13 @@ struct ResponseHeadParser {
                     let value = Int64(Substring(digits)), length == nil || length == value
                 else {
                     throw Failure(
-                        .protocolError, "the response's Content-Length is not one number: “\(field.value.prefix(60))”",
-                        status: status)
+                        .protocolError,
+                        "the response's Content-Length is not one number: “\(field.value.prefix(60))”", status: status)
                 }
                 length = value
             }
         }
         return length
-    }
-
-    /// Of digits alone, and not too many of them.
-    private static func number(_ digits: UnsafeRawBufferPointer) -> Int64? {
-        guard (1...18).contains(digits.count) else { return nil }
-        var number: Int64 = 0
-        for digit in digits {
-            guard (0x30...0x39).contains(digit) else { return nil }
-            number = 10 * number + Int64(digit - 0x30)
-        }
-        return number
     }
 
     /// One that curl gives up at: the body is to come as it was sent (RFC 9110 section 8.4).

@@ -64,7 +64,9 @@ final class ResponseHeadParserTests: XCTestCase {
         XCTAssertEqual(received, made)
         XCTAssertEqual(received.mediaType, "image/png")
         XCTAssertEqual(received.mediaType, made.mediaType)
-        for name in ["content-type", "A", "B", ""] { XCTAssertEqual(received.first(named: name), made.first(named: name)) }
+        for name in ["content-type", "A", "B", ""] {
+            XCTAssertEqual(received.first(named: name), made.first(named: name))
+        }
         made.fields.removeLast()
         XCTAssertNotEqual(received, made)
         var changed = received

@@ -1,5 +1,5 @@
-/// The header fields of one response as they were received, in one piece of memory: strings are made for those alone who
-/// ask for them.
+/// The header fields of one response as they were received, in one piece of memory: strings are made for those alone
+/// who ask for them.
 ///
 /// Whoever reads the response adds to it; once a head has it, it never changes again.
 package final class HeaderSection: @unchecked Sendable {
@@ -17,6 +17,8 @@ package final class HeaderSection: @unchecked Sendable {
     private var capacity = HeaderSection.usualBytes
     private var length = 0
     private var lastPlace = 0
+    /// A bit for each length that a name has, up to 63: most fields that are asked for are not there.
+    private var nameLengths: UInt64 = 0
     package private(set) var count = 0
 
     package init() { memory = .allocate(byteCount: capacity, alignment: 1) }
@@ -30,11 +32,13 @@ package final class HeaderSection: @unchecked Sendable {
         reserve(MemoryLayout<Place>.size + line.count)
         lastPlace = length
         let place = Place(
-            nameLength: UInt32(nameLength), valueStart: UInt32(valueStart), valueLength: UInt32(line.count - valueStart))
+            nameLength: UInt32(nameLength), valueStart: UInt32(valueStart),
+            valueLength: UInt32(line.count - valueStart))
         memory.storeBytes(of: place, toByteOffset: length, as: Place.self)
         (memory + length + MemoryLayout<Place>.size).copyMemory(from: line.baseAddress!, byteCount: line.count)
         length += MemoryLayout<Place>.size + line.count
         count += 1
+        nameLengths |= 1 << UInt64(min(nameLength, 63))
     }
 
     /// The last field's value goes on, behind a space.
@@ -69,40 +73,54 @@ package final class HeaderSection: @unchecked Sendable {
     }
 
     /// The first field of this name.
-    package func first(named name: String) -> String? { withFirst(named: name) { Self.text($0) } }
-
-    package func contains(_ name: String) -> Bool { withFirst(named: name) { _ in } != nil }
-
-    /// Calls `use` with the value of the first field of this name, valid during the call; nil where there is none.
-    @inline(__always)
-    package func withFirst<Result>(named name: String, _ use: (UnsafeRawBufferPointer) -> Result) -> Result? {
-        guard let value = value(named: name) else { return nil }
-        return withExtendedLifetime(self) { use(value) }
+    package func first(named name: String) -> String? {
+        guard let found = find(name) else { return nil }
+        return withExtendedLifetime(self) { Self.text(found.value) }
     }
 
-    package func count(named name: String) -> Int {
-        var name = name
-        return name.withUTF8 { name in
-            var count = 0
-            forEach { other, _ in if equalIgnoringCase(other, UnsafeRawBufferPointer(name)) { count += 1 } }
-            return count
-        }
+    package func contains(_ name: String) -> Bool { find(name) != nil }
+
+    /// The value of the one field of this name, where it consists of digits alone, and not too many of them.
+    package func number(named name: String) -> Int64? {
+        guard let found = find(name), find(name, from: found.end) == nil else { return nil }
+        return withExtendedLifetime(self) { Self.number(found.value) }
     }
 
-    private func value(named name: String) -> UnsafeRawBufferPointer? {
+    /// As of `ResponseHead`.
+    package var mediaType: String {
+        guard let found = find("Content-Type") else { return "" }
+        return withExtendedLifetime(self) { ResponseHead.mediaType(of: found.value) }
+    }
+
+    /// The first field of this name from `start` on: its value, valid while this object lives, and where it ends.
+    private func find(_ name: String, from start: Int = 0) -> (value: UnsafeRawBufferPointer, end: Int)? {
+        let count = name.utf8.count
+        guard nameLengths & 1 << UInt64(min(count, 63)) != 0 else { return nil }
         var name = name
         return name.withUTF8 { name in
-            var position = 0
+            var position = start
             while position < length {
                 let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
-                let bytes = self.bytes(at: position, place)
-                if place.nameLength == name.count, equalIgnoringCase(bytes.name, UnsafeRawBufferPointer(name)) {
-                    return bytes.value
+                let end = end(of: position, place)
+                if place.nameLength == count {
+                    let bytes = self.bytes(at: position, place)
+                    if equalIgnoringCase(bytes.name, UnsafeRawBufferPointer(name)) { return (bytes.value, end) }
                 }
-                position = end(of: position, place)
+                position = end
             }
             return nil
         }
+    }
+
+    /// nil: not of digits alone, or of more than any length has.
+    package static func number(_ digits: UnsafeRawBufferPointer) -> Int64? {
+        guard (1...18).contains(digits.count) else { return nil }
+        var number: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            number = 10 * number + Int64(digit - 0x30)
+        }
+        return number
     }
 
     @inline(__always)
@@ -117,7 +135,9 @@ package final class HeaderSection: @unchecked Sendable {
     }
 
     @inline(__always)
-    private func bytes(at position: Int, _ place: Place) -> (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    private func bytes(
+        at position: Int, _ place: Place
+    ) -> (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let line = UnsafeRawPointer(memory) + position + MemoryLayout<Place>.size
         return (
             UnsafeRawBufferPointer(start: line, count: Int(place.nameLength)),
