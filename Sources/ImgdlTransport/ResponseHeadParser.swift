@@ -41,9 +41,9 @@ struct ResponseHeadParser {
         return .more
     }
 
-    /// Valid when complete.
-    func head() throws(Failure) -> ResponseHead {
-        let section = section ?? HeaderSection()
+    /// Once, when it is complete.
+    mutating func takeHead() throws(Failure) -> ResponseHead {
+        let section = section.take() ?? HeaderSection()
         let hasTransferCoding = section.contains("Transfer-Encoding")
         let hasContentCoding = section.contains("Content-Encoding")
         var head = ResponseHead(

@@ -13,7 +13,7 @@ final class ResponseHeadParserTests: XCTestCase {
             step = Array((line + "\r\n").utf8).withUnsafeBytes { parser.receive($0) }
             if case .failed = step { break }
         }
-        return (step, Result { () throws(Failure) in try parser.head() })
+        return (step, Result { () throws(Failure) in try parser.takeHead() })
     }
 
     func testStatusLines() throws {
@@ -43,7 +43,7 @@ final class ResponseHeadParserTests: XCTestCase {
         for line in [Array("HTTP/1.1 200 OK\r\n".utf8), Array("A: ".utf8) + [0xE9, 0x0D, 0x0A], [0x0D, 0x0A]] {
             _ = line.withUnsafeBytes { parser.receive($0) }
         }
-        XCTAssertEqual(try parser.head().fields, [HeaderField("A", "é")])
+        XCTAssertEqual(try parser.takeHead().fields, [HeaderField("A", "é")])
     }
 
     func testFieldsOfAnyLengthAndNumber() throws {

@@ -101,7 +101,7 @@ extension Engine: TransportEvents {
             downloads.bodyReceived(id, body.count, clock.now())
             return performActions()
         }
-        if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
+        if downloads.needsProbe(id), let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
             transfer.exchange?.write(transfer)
             measurement(id)?.setBodyBytes(Int(transfer.received))
