@@ -215,7 +215,7 @@ final class CurlTransfer {
             return false
         case .complete:
             do throws(Failure) {
-                let head = try parser.head()
+                let head = try parser.takeHead()
                 status = head.status
                 // Asked before each piece of the body. Newer versions of curl do not look again: they fail as before.
                 if head.remainingCoding != nil { handle?.setOnce(CURLOPT_HTTP_CONTENT_DECODING, 0) }

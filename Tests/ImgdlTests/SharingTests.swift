@@ -85,6 +85,23 @@ final class SharingTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.count("/pictures/baseline.jpg"), 1)
     }
 
+    func testB15_WhoDecodesJoinsWhoTakesTheBodyAlone() {
+        let size = Pictures.bytes("baseline.jpg").count
+        let gate = origin.gate("go")
+        let url = picture("baseline.jpg", "hold_after=\(size * 4 / 5)&gate=go")
+        let body = start(url) { $0.flags = UInt32(IMGDL_REQUEST_BODY) }
+        body.waitFor(IMGDL_EVENT_PROGRESS)
+        let late = start(url)
+        late.waitFor(IMGDL_EVENT_PARTIAL)
+        XCTAssertEqual(
+            Array(late.kinds.prefix(3)),
+            [UInt32(IMGDL_EVENT_STARTED), UInt32(IMGDL_EVENT_RESPONSE), UInt32(IMGDL_EVENT_HEADER)])
+        gate.open()
+        assertEnds(body, "IMGDL_OK")
+        assertEnds(late, "IMGDL_OK")
+        XCTAssertEqual(origin.log.count("/pictures/baseline.jpg"), 1)
+    }
+
     func testB4_WhatChangesTheBytesIsNotShared() {
         let gate = origin.gate("go")
         let url = picture("rgba.png", "hold_after=100&gate=go")

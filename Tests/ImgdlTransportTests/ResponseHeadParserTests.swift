@@ -13,7 +13,7 @@ final class ResponseHeadParserTests: XCTestCase {
             step = Array((line + "\r\n").utf8).withUnsafeBytes { parser.receive($0) }
             if case .failed = step { break }
         }
-        return (step, Result { () throws(Failure) in try parser.head() })
+        return (step, Result { () throws(Failure) in try parser.takeHead() })
     }
 
     func testStatusLines() throws {
@@ -43,7 +43,36 @@ final class ResponseHeadParserTests: XCTestCase {
         for line in [Array("HTTP/1.1 200 OK\r\n".utf8), Array("A: ".utf8) + [0xE9, 0x0D, 0x0A], [0x0D, 0x0A]] {
             _ = line.withUnsafeBytes { parser.receive($0) }
         }
-        XCTAssertEqual(try parser.head().fields, [HeaderField("A", "é")])
+        XCTAssertEqual(try parser.takeHead().fields, [HeaderField("A", "é")])
+    }
+
+    func testFieldsOfAnyLengthAndNumber() throws {
+        let long = String(repeating: "é", count: 3_000)
+        let lines = (0..<200).map { "X-\($0): \($0 % 7 == 0 ? long : "v\($0)")" } + ["X-7: again"]
+        let head = try parse(["HTTP/1.1 200 OK"] + lines + [" and on", ""], maximumBytes: 1_000_000).1.get()
+        XCTAssertEqual(head.fields.map { "\($0.name): \($0.value)" }, lines.dropLast() + ["X-7: again and on"])
+        XCTAssertEqual(head.first(named: "x-7"), long, "the first of them, in any case")
+        XCTAssertEqual(head.first(named: "X-199"), "v199")
+        XCTAssertNil(head.first(named: "X-200"))
+        XCTAssertNil(head.first(named: "X"))
+    }
+
+    func testHeadsAreEqualHoweverTheyWereMade() throws {
+        let received = try parse(["HTTP/1.1 200 OK", "Content-Type: Image/PNG; q=1", "A: 1", "A: 2", ""]).1.get()
+        let fields = [HeaderField("Content-Type", "Image/PNG; q=1"), HeaderField("A", "1"), HeaderField("A", "2")]
+        var made = ResponseHead(status: 200, httpVersion: 11, fields: fields, contentLength: nil, isEncoded: false)
+        XCTAssertEqual(received, made)
+        XCTAssertEqual(received.mediaType, "image/png")
+        XCTAssertEqual(received.mediaType, made.mediaType)
+        for name in ["content-type", "A", "B", ""] {
+            XCTAssertEqual(received.first(named: name), made.first(named: name))
+        }
+        made.fields.removeLast()
+        XCTAssertNotEqual(received, made)
+        var changed = received
+        changed.fields.append(HeaderField("B", "3"))
+        XCTAssertEqual(changed.first(named: "B"), "3")
+        XCTAssertNil(received.first(named: "B"), "a copy is its own")
     }
 
     func testContentLength() {

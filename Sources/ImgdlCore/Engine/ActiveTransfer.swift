@@ -94,6 +94,13 @@ final class ActiveTransfer {
         return size
     }
 
+    /// The same of all that has come, which nobody has looked at.
+    func probeBody(_ codec: any ImageCodec) -> PictureSize? {
+        var size: PictureSize?
+        for slice in body?.slices(from: 0) ?? [] { size = slice.withBytes { probe($0, codec) } ?? size }
+        return size
+    }
+
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if body == nil { body = Body(expected: expected) }

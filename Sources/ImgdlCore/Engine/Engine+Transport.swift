@@ -101,7 +101,7 @@ extension Engine: TransportEvents {
             downloads.bodyReceived(id, body.count, clock.now())
             return performActions()
         }
-        if let size = transfer.probe(body, codec) { downloads.probed(id, size) }
+        if downloads.needsProbe(id), let size = transfer.probe(body, codec) { downloads.probed(id, size) }
         if transfer.append(body) {
             transfer.exchange?.write(transfer)
             measurement(id)?.setBodyBytes(Int(transfer.received))
@@ -137,7 +137,7 @@ extension Engine: TransportEvents {
     }
 
     func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
-        guard RedirectRules.isRedirect(head.status), let reference = head.fields.first(named: "Location"),
+        guard RedirectRules.isRedirect(head.status), let reference = head.first(named: "Location"),
             let transport
         else { return nil }
         return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }

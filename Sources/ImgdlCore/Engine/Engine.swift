@@ -137,6 +137,7 @@ final class Engine {
                 // Of many that ask for the same, one text of the URL is enough.
                 if let request = downloads.request(admission.transfer) { subscription.share(request) }
                 measureJoin(subscription)
+                look(admission.transfer, now)
             }
         case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
         case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
@@ -166,6 +167,12 @@ final class Engine {
             if cancelling { downloads.cancelAll(now) }
         }
         performActions()
+    }
+
+    /// What has come of a body that was only to be handed over, for somebody who decodes it.
+    private func look(_ id: TransferID, _ now: Instant) {
+        guard downloads.awaitsLook(id) else { return }
+        downloads.looked(id, transfer(id)?.probeBody(codec) ?? .unknown, now)
     }
 
     // MARK: Actions

@@ -14,13 +14,17 @@ package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
     guard left.utf8.count == right.utf8.count else { return false }
     var (left, right) = (left, right)
     return left.withUTF8 { left in
-        right.withUTF8 { right in
-            left.indices.allSatisfy { index in
-                let (a, b) = (left[index], right[index])
-                return a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A)
-            }
-        }
+        right.withUTF8 { right in equalIgnoringCase(UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right)) }
     }
+}
+
+package func equalIgnoringCase(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+    guard left.count == right.count else { return false }
+    for index in 0..<left.count {
+        let (a, b) = (left[index], right[index])
+        guard a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A) else { return false }
+    }
+    return true
 }
 
 extension [HeaderField] {

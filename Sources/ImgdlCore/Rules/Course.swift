@@ -7,6 +7,8 @@ struct TransferCourse {
     /// What of its body counts as memory in use.
     var countedBytes: Int64 = 0
     var picture = PictureSize.unknown
+    /// Somebody who decodes has joined one whose body nobody has looked at.
+    var awaitsLook = false
 
     /// Start of the hop, then the moment of the last byte.
     var lastActivity = Instant(nanoseconds: 0)

@@ -206,13 +206,6 @@ extension Downloads {
         transfers.contains(id) && contains(id) { $0.options.ignoresCached }
     }
 
-    /// Whether anybody has a use for what the first bytes of its body say of the picture: nobody comes any more who
-    /// decodes what is reported at once.
-    package func needsProbe(_ id: TransferID) -> Bool {
-        guard transfers.contains(id) else { return false }
-        return !transfers[id].cache.isPlaying || !transfers[id].variants.isEmpty || transfers[id].request.hooks != nil
-    }
-
     /// How its subscribers decode, where none of them wants more than a picture; nil: somebody does.
     package func wantedPictures(_ id: TransferID) -> [DecodeOptions]? {
         guard transfers.contains(id), transfers[id].request.hooks == nil, transfers[id].method == "GET" else {

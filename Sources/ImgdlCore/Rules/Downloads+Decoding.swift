@@ -37,7 +37,8 @@ extension Downloads {
     /// Has the decoder do what is due, unless a worker has it.
     mutating func stepDecoder(_ id: TransferID, _ variant: Int, _ now: Instant) {
         let state = transfers[id].variants[variant]
-        guard state.isIdle, state.subscriberCount > 0, transfers[id].phase != .transforming else { return }
+        guard state.isIdle, state.subscriberCount > 0, transfers[id].phase != .transforming, !transfers[id].awaitsLook
+        else { return }
         if transfers[id].phase == .decoding {
             guard state.phase == .open || reserveForEnd(id, variant) else { return }
             transfers[id].variants[variant].phase = .finishing

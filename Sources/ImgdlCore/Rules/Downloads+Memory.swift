@@ -22,6 +22,22 @@ extension Downloads {
         for variant in transfers[id].variants.indices { transfers[id].variants[variant].isHeldBack = false }
     }
 
+    /// Whether anybody has a use for what the first bytes of its body say of the picture.
+    package func needsProbe(_ id: TransferID) -> Bool {
+        transfers.contains(id) && (!transfers[id].variants.isEmpty || transfers[id].request.hooks != nil)
+    }
+
+    /// Whether somebody has joined it who decodes the bytes that are there already, and `looked` is to tell what they
+    /// say of the picture, before anything else is reported.
+    package func awaitsLook(_ id: TransferID) -> Bool { transfers.contains(id) && transfers[id].awaitsLook }
+
+    package mutating func looked(_ id: TransferID, _ size: PictureSize, _ now: Instant) {
+        guard awaitsLook(id) else { return }
+        transfers[id].awaitsLook = false
+        probed(id, size)
+        stepDecoders(id, now)
+    }
+
     /// Bytes that live on outside of the rules, such as a body that is handed over, until they are released.
     package mutating func holdMemory(_ bytes: Int64) { memory.changeCanvases(bytes) }
 

@@ -3,7 +3,9 @@ extension Downloads {
     mutating func join(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> SubscriberID {
         let before = transfers[id].priority
         let last = transfers[id].lastSubscriber
+        let wasProbed = last == 0 || needsProbe(id)
         let variant = last == 0 ? firstVariant(id, boxed) : boxed.wrappedValue.decode.map { transfers[id].variant($0) }
+        if !wasProbed, variant != nil, transfers[id].received > 0 { transfers[id].awaitsLook = true }
         let new = subscribers.insert(
             Subscriber(options: boxed, transfer: id, variant: variant, previous: last, freshSubscriber))
         if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }

@@ -32,7 +32,7 @@ package enum RetryRules {
     /// Retry-After in milliseconds (RFC 9110 section 10.2.3), nil when there is none or it is not valid. `wallTime`:
     /// seconds since 1970.
     package static func retryAfter(_ head: ResponseHead, wallTime: Int64) -> Int64? {
-        guard isTransient(status: head.status), let value = head.fields.first(named: "Retry-After") else { return nil }
+        guard isTransient(status: head.status), let value = head.first(named: "Retry-After") else { return nil }
         let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
         if !text.isEmpty, text.allSatisfy({ (0x30...0x39).contains($0) }) {
             // More digits than any number has: longer than anybody waits.

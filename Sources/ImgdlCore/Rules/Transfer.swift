@@ -149,6 +149,7 @@ struct Transfer {
     mutating func voidBody() {
         course.received = 0
         course.picture = .unknown
+        course.awaitsLook = false
         for variant in variants.indices { variants[variant].reset() }
     }
 

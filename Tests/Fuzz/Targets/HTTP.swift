@@ -38,9 +38,13 @@ func fuzzResponseHead(_ bytes: UnsafeRawBufferPointer) throws {
         case .failed: return
         case .complete:
             try require(received <= limit, "\(received) bytes, the limit is \(limit)")
-            guard let head = try? parser.head() else { return }
+            guard let head = try? parser.takeHead() else { return }
             try require(head.contentLength ?? 0 >= 0, "a negative length")
-            let size = head.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+            let fields = head.fields
+            for name in fields.map(\.name) where name.utf8.allSatisfy({ $0 < 0x80 }) {
+                try require(head.first(named: name) == fields.first(named: name), "two answers for \(name)")
+            }
+            let size = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
             // Latin-1 takes twice the bytes in UTF-8, a fold adds a space.
             try require(size <= 3 * received, "\(size) bytes of fields in \(received)")
             _ = (head.mediaType, ResponseRules.expectedBytes(head), RetryRules.retryAfter(head, wallTime: wallTime))

@@ -212,6 +212,30 @@ final class MemoryTests: XCTestCase {
         play.expect([.start(b.transfer), .emit(b.subscriber, .progress(received: 31, expected: 100))])
     }
 
+    /// Nobody has looked at the bytes of a body that was only to be handed over: who decodes them waits until the engine
+    /// has.
+    func testALateDecoderIsCountedToo() {
+        var play = Play { $0.memoryBudget = 100_000_000 }
+        let a = play.submit("a", .quiet)
+        play.receive(a.transfer, 10, of: 100)
+        XCTAssertFalse(play.downloads.needsProbe(a.transfer))
+        play.skip()
+        let watching = SubscriberOptions.with([.header, .progress, .partial]) { _ in }
+        let request = TransferRequest(url: testURL("https://a.example/a"))
+        let b = play.downloads.submit(request, Boxed(wrappedValue: watching), play.now)
+        XCTAssertEqual(b.transfer, a.transfer)
+        XCTAssertTrue(play.downloads.needsProbe(a.transfer))
+        XCTAssertTrue(play.downloads.awaitsLook(a.transfer))
+        play.expect([], "neither a decoder before its canvas is counted, nor progress before the header")
+        play.downloads.looked(a.transfer, picture, play.now)
+        play.expect([
+            .reserve(a.transfer, variant: 0, bytes: canvas), .decode(a.transfer, variant: 0, .feed(showing: true)),
+        ])
+        XCTAssertFalse(play.downloads.awaitsLook(a.transfer))
+        let c = play.downloads.submit(request, Boxed(wrappedValue: .with { $0.decode = .number(1) }), play.now)
+        XCTAssertFalse(play.downloads.awaitsLook(c.transfer), "the next one knows")
+    }
+
     func testACancelledDecodeCountsUntilItsWorkerIsDone() {
         var play = Play { $0.memoryBudget = 100_000_000 }
         let a = play.submit("a", .image)

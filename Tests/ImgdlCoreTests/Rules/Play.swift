@@ -33,6 +33,7 @@ struct Play: ~Copyable {
 
     mutating func submit(_ request: TransferRequest, _ options: SubscriberOptions = .quiet) -> Entry {
         let admission = downloads.submit(request, Boxed(wrappedValue: options), now)
+        downloads.looked(admission.transfer, .unknown, now)
         return (admission.subscriber, admission.transfer)
     }
 

@@ -121,6 +121,9 @@ struct RandomPlay: ~Copyable {
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let admission = downloads.submit(request, Boxed(wrappedValue: options), witness.now)
+        if downloads.awaitsLook(admission.transfer) {
+            downloads.looked(admission.transfer, pictureSize(), witness.now)
+        }
         let (subscriber, id) = (admission.subscriber, admission.transfer)
         if let joined = witness.transfers[id] {
             if !joined.mayBeJoined || request.method == "POST" {
@@ -272,11 +275,15 @@ struct RandomPlay: ~Copyable {
 
     private mutating func probe(_ id: TransferID) {
         guard witness.transfers[id]!.received == 0 || downloads.transfers[id].picture == .undecided else { return }
+        downloads.probed(id, pictureSize())
+    }
+
+    private mutating func pictureSize() -> PictureSize {
         let (width, height) = (Int.random(in: 1...20, using: &random), Int.random(in: 1...20, using: &random))
         let sizes: [PictureSize] = [
             .undecided, .unknown, .known(width: width, height: height, isProgressive: random.oneIn(3)),
         ]
-        downloads.probed(id, sizes.randomElement(using: &random)!)
+        return sizes.randomElement(using: &random)!
     }
 
     /// A pause does not hold up what is on its way.

@@ -14,7 +14,6 @@ final class StoredAnswerTests: XCTestCase {
         let id = downloads.submit(request, Boxed(wrappedValue: options), now).transfer
         var number: UInt32?
         for case .consult(_, let consultation) in downloads.takeActions() { number = consultation.number }
-        XCTAssertTrue(downloads.needsProbe(id), "it may still come from the server")
         downloads.consulted(id, try XCTUnwrap(number), .play, now)
         let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 10, isEncoded: false)
         XCTAssertEqual(downloads.headReceived(id, head, location: nil, now), .receive)

@@ -7,8 +7,9 @@ extension CacheRules {
         guard request.mode != .off, request.method == "GET", !StatusRules.isNeverStored(head.status),
             !CacheControl(request.fields).noStore
         else { return nil }
-        let control = CacheControl(head.fields)
-        guard mayStore(head, control), var varying = VaryRules.varying(request, head, control) else { return nil }
+        let fields = head.fields
+        let control = CacheControl(fields)
+        guard mayStore(head, control), var varying = VaryRules.varying(request, fields, control) else { return nil }
         var extent = StoredResponse.Extent.whole
         if head.status == 206 {
             guard let part = part(request, head) else { return nil }
@@ -17,10 +18,10 @@ extension CacheRules {
         }
         let isFollowed =
             request.followsRedirects && RedirectRules.isRedirect(head.status)
-            && head.fields.first(named: "Location") != nil
+            && fields.first(named: "Location") != nil
         return StoredResponse(
             status: head.status, httpVersion: head.httpVersion,
-            fields: storable(head.fields, responseTime: responseTime),
+            fields: storable(fields, responseTime: responseTime),
             requestTime: requestTime, responseTime: responseTime, varying: varying, wasEncoded: head.isEncoded,
             extent: isFollowed ? .headAlone : extent)
     }
@@ -28,7 +29,7 @@ extension CacheRules {
     /// One range that was asked for, of bytes that can be counted (section 3.3). A body in several parts has none.
     private static func part(_ request: CacheRequest, _ head: ResponseHead) -> (range: Range<Int64>, total: Int64?)? {
         guard let asked = request.fields.first(named: "Range"), ByteRange(asked) != nil, !head.isEncoded,
-            let content = head.fields.first(named: "Content-Range").flatMap(ContentRange.init), let range = content.range
+            let content = head.first(named: "Content-Range").flatMap(ContentRange.init), let range = content.range
         else { return nil }
         return (range, content.total)
     }
@@ -41,7 +42,7 @@ extension CacheRules {
             return false
         }
         return control.isPublic || control.isPrivate || control.maxAge != .absent
-            || head.fields.first(named: "Expires") != nil || StatusRules.isHeuristicallyCacheable(head.status)
+            || head.first(named: "Expires") != nil || StatusRules.isHeuristicallyCacheable(head.status)
     }
 
     /// Without the fields of section 3.1, and with a Date (RFC 9110 section 6.6.1).

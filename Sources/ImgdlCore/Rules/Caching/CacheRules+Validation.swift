@@ -24,13 +24,13 @@ extension CacheRules {
     /// A 304 names the response that it is about by its validators; without any it can only be the one that was asked
     /// about.
     private static func isAbout(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
-        if let text = head.fields.first(named: "ETag") {
+        if let text = head.first(named: "ETag") {
             guard let own = stored.fields.first(named: "ETag") else { return false }
             guard let new = EntityTag(text), let old = EntityTag(own) else { return text == own }
             // A strong one identifies its response alone, a weak one whatever is equivalent.
             return new.isWeak ? new.isWeaklyEqual(to: old) : new.isStronglyEqual(to: old)
         }
-        guard let text = head.fields.first(named: "Last-Modified"),
+        guard let text = head.first(named: "Last-Modified"),
             let own = stored.fields.first(named: "Last-Modified")
         else { return true }
         return text == own
@@ -38,7 +38,7 @@ extension CacheRules {
 
     private static func hasSameBody(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         for name in ["ETag", "Last-Modified"] {
-            if let text = head.fields.first(named: name), text != stored.fields.first(named: name) { return false }
+            if let text = head.first(named: name), text != stored.fields.first(named: name) { return false }
         }
         guard let length = announcedLength(head.fields) else { return true }
         return length == announcedLength(stored.fields) ?? (stored.wasEncoded ? length : stored.bodyLength)

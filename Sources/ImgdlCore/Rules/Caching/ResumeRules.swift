@@ -76,11 +76,11 @@ package enum ResumeRules {
 
     private static func hasSameValidator(_ stored: StoredResponse, _ head: ResponseHead) -> Bool {
         if let tag = stored.fields.first(named: "ETag").flatMap(EntityTag.init) {
-            return head.fields.first(named: "ETag").flatMap(EntityTag.init)?.isStronglyEqual(to: tag) ?? false
+            return head.first(named: "ETag").flatMap(EntityTag.init)?.isStronglyEqual(to: tag) ?? false
         }
         // A tag that was not there before says nothing against the date.
         let date = stored.fields.first(named: "Last-Modified")
-        return date != nil && head.fields.first(named: "Last-Modified") == date
+        return date != nil && head.first(named: "Last-Modified") == date
     }
 
     /// RFC 9111 section 3.4.
@@ -88,7 +88,7 @@ package enum ResumeRules {
         var combined = CacheRules.updated(stored, with: head.fields, requestTime: 0, responseTime: 0)
         combined.fields.removeAll { isNamed($0, "Content-Length") }
         // That of the beginning is not that of the rest; who stores it, dates it.
-        if head.fields.first(named: "Date") == nil { combined.fields.removeAll { isNamed($0, "Date") } }
+        if head.first(named: "Date") == nil { combined.fields.removeAll { isNamed($0, "Date") } }
         combined.fields.append(HeaderField("Content-Length", String(total)))
         var whole = ResponseHead(
             status: 200, httpVersion: head.httpVersion, fields: combined.fields, contentLength: total, isEncoded: false)

@@ -1,9 +1,9 @@
 /// The secondary key of a stored response: what its request sent in the fields that Vary names (RFC 9111 section 4.1).
 enum VaryRules {
     /// nil: nothing will ever match.
-    static func varying(_ request: CacheRequest, _ head: ResponseHead, _ control: CacheControl) -> [VaryingField]? {
+    static func varying(_ request: CacheRequest, _ fields: [HeaderField], _ control: CacheControl) -> [VaryingField]? {
         var names: [String] = []
-        for field in head.fields where isNamed(field, "Vary") {
+        for field in fields where isNamed(field, "Vary") {
             for name in listMembers(field.value).map({ $0.lowercased() }) where !names.contains(name) {
                 names.append(name)
             }

@@ -1,0 +1,160 @@
+/// The header fields of one response as they were received, in one piece of memory: strings are made for those alone
+/// who ask for them.
+///
+/// Whoever reads the response adds to it; once a head has it, it never changes again.
+package final class HeaderSection: @unchecked Sendable {
+    /// Before each field, which is kept as its line was: the name, what stands between, the value.
+    private struct Place {
+        var nameLength: UInt32
+        var valueStart: UInt32
+        var valueLength: UInt32
+    }
+
+    /// Of most servers.
+    private static let usualBytes = 512
+
+    private var memory: UnsafeMutableRawPointer
+    private var capacity = HeaderSection.usualBytes
+    private var length = 0
+    private var lastPlace = 0
+    /// A bit for each length that a name has, up to 63: most fields that are asked for are not there.
+    private var nameLengths: UInt64 = 0
+    package private(set) var count = 0
+
+    package init() { memory = .allocate(byteCount: capacity, alignment: 1) }
+
+    deinit { memory.deallocate() }
+
+    // MARK: Adding
+
+    /// A field of a line: its name is the first bytes, and its value what is behind `valueStart`, up to the end.
+    package func append(_ line: UnsafeRawBufferPointer, nameLength: Int, valueStart: Int) {
+        reserve(MemoryLayout<Place>.size + line.count)
+        lastPlace = length
+        let place = Place(
+            nameLength: UInt32(nameLength), valueStart: UInt32(valueStart),
+            valueLength: UInt32(line.count - valueStart))
+        memory.storeBytes(of: place, toByteOffset: length, as: Place.self)
+        (memory + length + MemoryLayout<Place>.size).copyMemory(from: line.baseAddress!, byteCount: line.count)
+        length += MemoryLayout<Place>.size + line.count
+        count += 1
+        nameLengths |= 1 << UInt64(min(nameLength, 63))
+    }
+
+    /// The last field's value goes on, behind a space.
+    package func continueValue(_ bytes: UnsafeRawBufferPointer) {
+        guard count > 0 else { return }
+        reserve(1 + bytes.count)
+        memory.storeBytes(of: 0x20, toByteOffset: length, as: UInt8.self)
+        if let start = bytes.baseAddress { (memory + length + 1).copyMemory(from: start, byteCount: bytes.count) }
+        length += 1 + bytes.count
+        var place = memory.loadUnaligned(fromByteOffset: lastPlace, as: Place.self)
+        place.valueLength += UInt32(1 + bytes.count)
+        memory.storeBytes(of: place, toByteOffset: lastPlace, as: Place.self)
+    }
+
+    private func reserve(_ more: Int) {
+        guard length + more > capacity else { return }
+        capacity = max(2 * capacity, length + more)
+        let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 1)
+        larger.copyMemory(from: memory, byteCount: length)
+        memory.deallocate()
+        memory = larger
+    }
+
+    // MARK: Reading
+
+    /// All of them, in their order.
+    package var fields: [HeaderField] {
+        var fields: [HeaderField] = []
+        fields.reserveCapacity(count)
+        forEach { name, value in fields.append(HeaderField(Self.text(name), Self.text(value))) }
+        return fields
+    }
+
+    /// The first field of this name.
+    package func first(named name: String) -> String? {
+        guard let found = find(name) else { return nil }
+        return withExtendedLifetime(self) { Self.text(found.value) }
+    }
+
+    package func contains(_ name: String) -> Bool { find(name) != nil }
+
+    /// The value of the one field of this name, where it consists of digits alone, and not too many of them.
+    package func number(named name: String) -> Int64? {
+        guard let found = find(name), find(name, from: found.end) == nil else { return nil }
+        return withExtendedLifetime(self) { Self.number(found.value) }
+    }
+
+    /// As of `ResponseHead`.
+    package var mediaType: String {
+        guard let found = find("Content-Type") else { return "" }
+        return withExtendedLifetime(self) { ResponseHead.mediaType(of: found.value) }
+    }
+
+    /// The first field of this name from `start` on: its value, valid while this object lives, and where it ends.
+    private func find(_ name: String, from start: Int = 0) -> (value: UnsafeRawBufferPointer, end: Int)? {
+        let count = name.utf8.count
+        guard nameLengths & 1 << UInt64(min(count, 63)) != 0 else { return nil }
+        var name = name
+        return name.withUTF8 { name in
+            var position = start
+            while position < length {
+                let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
+                let end = end(of: position, place)
+                if place.nameLength == count {
+                    let bytes = self.bytes(at: position, place)
+                    if equalIgnoringCase(bytes.name, UnsafeRawBufferPointer(name)) { return (bytes.value, end) }
+                }
+                position = end
+            }
+            return nil
+        }
+    }
+
+    /// nil: not of digits alone, or of more than any length has.
+    package static func number(_ digits: UnsafeRawBufferPointer) -> Int64? {
+        guard (1...18).contains(digits.count) else { return nil }
+        var number: Int64 = 0
+        for digit in digits {
+            guard (0x30...0x39).contains(digit) else { return nil }
+            number = 10 * number + Int64(digit - 0x30)
+        }
+        return number
+    }
+
+    @inline(__always)
+    private func forEach(_ use: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void) {
+        var position = 0
+        while position < length {
+            let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
+            let bytes = self.bytes(at: position, place)
+            use(bytes.name, bytes.value)
+            position = end(of: position, place)
+        }
+    }
+
+    @inline(__always)
+    private func bytes(
+        at position: Int, _ place: Place
+    ) -> (name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        let line = UnsafeRawPointer(memory) + position + MemoryLayout<Place>.size
+        return (
+            UnsafeRawBufferPointer(start: line, count: Int(place.nameLength)),
+            UnsafeRawBufferPointer(start: line + Int(place.valueStart), count: Int(place.valueLength))
+        )
+    }
+
+    @inline(__always)
+    private func end(of position: Int, _ place: Place) -> Int {
+        position + MemoryLayout<Place>.size + Int(place.valueStart) + Int(place.valueLength)
+    }
+
+    /// UTF-8 where it is; else each byte is a character of ISO 8859-1 (RFC 9110 section 5.5 calls them opaque).
+    package static func text(_ bytes: UnsafeRawBufferPointer) -> String {
+        // Nearly always; and the general way takes ten times as long.
+        if bytes.reduce(0, |) < 0x80 { return String(decoding: bytes, as: UTF8.self) }
+        return String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
