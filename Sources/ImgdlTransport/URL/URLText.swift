@@ -20,8 +20,8 @@ enum URLText {
 
     static func hasControlCharacter(_ text: String) -> Bool {
         var text = text
-        // In one piece, eight times as fast.
-        return text.withUTF8 { $0.contains { $0 < 0x20 || $0 == 0x7F } }
+        // In one piece and to its end, which takes many bytes at a time.
+        return text.withUTF8 { $0.reduce(false) { $0 || $1 < 0x20 || $1 == 0x7F } }
     }
 
     /// Four decimal numbers as curl writes an address: no leading zeros, none above 255.
