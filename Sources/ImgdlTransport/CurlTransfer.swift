@@ -244,14 +244,14 @@ final class CurlTransfer {
 
     /// Seldom: without a length, and not in plain chunks.
     private static func isTransferEncoded(_ head: ResponseHead) -> Bool {
-        guard head.contentLength == nil, let coding = head.fields.first(named: "Transfer-Encoding") else { return false }
-        return !equalIgnoringCase(coding, "chunked")
+        guard head.contentLength == nil else { return false }
+        return head.fields.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "chunked") } ?? false
     }
 
     // MARK: Pausing
 
-    /// Asked before each piece of a body. Of an encoded one curl would decode all that it has read, keep it up to a limit of
-    /// its own, and give up there: so that is taken, and counted, and no more is read when curl has returned.
+    /// Asked before each piece of a body. Of an encoded one curl would decode all that it has read, keep it up to a
+    /// limit of its own, and give up there: so that is taken, and counted, and no more is read when curl has returned.
     private var keepsBodyBack: Bool { isPaused && !isDiscarding && !isEnded && !isEncoded }
 
     private var stopsReading: Bool { isPaused && !isDiscarding && !isEnded && isEncoded }

@@ -165,7 +165,8 @@ final class RequestOptions {
     }
 }
 
-/// What decides how a request of the usual kind is said to curl, but for its URL's path and query, and what its lane knows.
+/// What decides how a request of the usual kind is said to curl, but for its URL's path and query, and what its lane
+/// knows.
 final class HandleSetup: Equatable {
     /// With any path.
     private let url: ParsedURL

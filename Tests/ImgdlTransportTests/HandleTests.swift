@@ -9,7 +9,8 @@ import XCTest
 final class HandleTests: TransportTestCase {
     private func setup(_ fields: [HeaderField] = [], host: String = "a.example") throws -> HandleSetup {
         let request = TransportRequest(
-            url: try transport.parse("http://\(host)/"), method: "GET", fields: fields, body: nil, maximumHeaderBytes: 1)
+            url: try transport.parse("http://\(host)/"), method: "GET", fields: fields, body: nil,
+            maximumHeaderBytes: 1)
         return HandleSetup(request.url, request.manner, addresses: [])
     }
 
