@@ -23,7 +23,8 @@ final class RequestOptions {
     func check(_ request: TransportRequest) throws(Failure) {
         if checked !== request.manner {
             try Self.check(request.manner)
-            checked = request.manner
+            // Passwords and large bodies are let go with their request.
+            if request.credential == nil, request.body == nil { checked = request.manner }
         }
         guard !URLText.hasControlCharacter(request.url.canonical) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
