@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import ImgdlCore
 
 /// curl's multi handle, driven by events: says which descriptors it waits for and when it wants to be woken.
@@ -10,6 +11,8 @@ final class CurlMulti {
     private var isClosed = false
     /// Told which descriptors are this one's, and which are not any more.
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
+    /// Its connections', open: only of these it is known when they close.
+    private var sockets: Set<Int32> = []
 
     init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
@@ -62,12 +65,39 @@ final class CurlMulti {
         act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
     }
 
-    /// The next transfer that came to its end since the last call: its callbacks' context and curl's verdict.
-    func nextDone() -> (context: UnsafeMutableRawPointer, code: CURLcode)? {
+    /// The next transfer that came to its end since the last call, and curl's verdict.
+    func nextDone() -> (handle: EasyHandle, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
         guard !isClosed, ccurl_next_done(multi, &context, &code), let context else { return nil }
-        return (context, code)
+        return (EasyHandle.at(context), code)
+    }
+
+    // MARK: Sockets of connections
+
+    /// Has the connections that the handle opens known, and closed on exec.
+    func installSockets(on handle: EasyHandle) {
+        handle.setSockets(
+            Unmanaged.passUnretained(self).toOpaque(),
+            open: { context, purpose, address in
+                CurlMulti.at(context!).noteSocket(ccurl_open_socket(purpose, address))
+            },
+            close: { context, socket in
+                CurlMulti.at(context!).close(socket)
+                return 0
+            })
+    }
+
+    func noteSocket(_ socket: curl_socket_t) -> curl_socket_t {
+        if socket != CURL_SOCKET_BAD { sockets.insert(socket) }
+        return socket
+    }
+
+    private func close(_ socket: curl_socket_t) {
+        sockets.remove(socket)
+        // Its number may come back before the loop sleeps.
+        loop.unwatch(socket)
+        Glibc.close(socket)
     }
 
     private func act(_ descriptor: Int32, _ events: Int32) {
@@ -83,7 +113,7 @@ final class CurlMulti {
     private func watch(_ descriptor: Int32, _ what: Int32) {
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
-            loop.unwatch(descriptor)
+            if sockets.contains(descriptor) { loop.unwatchBeforeSleep(descriptor) } else { loop.unwatch(descriptor) }
         } else {
             loop.watch(
                 descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)

@@ -25,11 +25,16 @@ final class CurlTransfer {
     var isEnded = false
 
     private let options: RequestOptions
-    private unowned let events: any TransportEvents
+    /// It outlives what runs on it, and a transfer that has ended does not look at it.
+    private unowned(unsafe) let transport: CurlTransport
     private var parser: ResponseHeadParser
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     private var isDiscarding = false
+    /// Its body is decoded by curl.
+    private var isEncoded = false
+    /// Will be stopped when curl has returned.
+    private var isToStop = false
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -42,22 +47,21 @@ final class CurlTransfer {
     /// The last address that curl was not let connect to.
     private var refusedAddress: Failure?
 
-    init(_ id: TransferID, _ request: TransportRequest, options: RequestOptions, events: any TransportEvents) {
+    init(_ id: TransferID, _ request: TransportRequest, options: RequestOptions, transport: CurlTransport) {
         self.id = id
         self.request = request
         self.options = options
-        self.events = events
+        self.transport = transport
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
+    /// Of those that will run on the handle with its options as they are now.
     func installCallbacks(on handle: EasyHandle) {
-        let context = Unmanaged.passUnretained(self).toOpaque()
         handle.setCallbacks(
-            context,
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 let transfer = CurlTransfer.at(context!)
-                if transfer.takesNoBody { return Int(CURL_WRITEFUNC_PAUSE) }
+                if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
                 return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
             },
             header: { bytes, size, count, context in
@@ -69,21 +73,20 @@ final class CurlTransfer {
                     ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             })
         if options.deniesPrivateAddresses {
-            handle.setOpenSocket(context) { context, purpose, address in
-                CurlTransfer.at(context!).allows(address!) ? ccurl_open_socket(nil, purpose, address) : CURL_SOCKET_BAD
+            handle.setOpenSocket { context, purpose, address in
+                CurlTransfer.at(context!).openSocket(purpose, address!)
             }
         }
         if request.body?.isEmpty == false {
-            handle.setProgress(context) { context, _, _, _, sent in
+            handle.setProgress { context, _, _, _, sent in
                 CurlTransfer.at(context!).sent(Int64(sent))
                 return 0
             }
         }
     }
 
-    static func at(_ context: UnsafeMutableRawPointer) -> CurlTransfer {
-        Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-    }
+    /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer.
+    private static func at(_ context: UnsafeMutableRawPointer) -> CurlTransfer { EasyHandle.at(context).transfer! }
 
     /// curl has come to an end without answering the challenge: it was the final response.
     func reportHeldHead(_ code: CURLcode) {
@@ -94,9 +97,8 @@ final class CurlTransfer {
 
     /// What was measured, also of one that failed.
     var times: TransferTimes {
-        var times = handle?.times ?? TransferTimes()
+        var times = handle?.times(isConnected: isConnected) ?? TransferTimes()
         times.resolve += lookUpTime
-        times.isConnectionReused = isConnected && handle?.newConnections == 0
         return times
     }
 
@@ -191,7 +193,7 @@ final class CurlTransfer {
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
-            events.transferConnected(id)
+            transport.events.transferConnected(id)
         }
         return !isEnded
     }
@@ -245,15 +247,39 @@ final class CurlTransfer {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }
-        guard case .discard = events.transferReceived(id, head: head) else { return !isEnded }
+        isEncoded = head.isEncoded || Self.isTransferEncoded(head)
+        guard case .discard = transport.events.transferReceived(id, head: head) else { return !isEnded }
         isDiscarding = true
         announcedBytes = head.contentLength ?? 0
         // The beginning of an error page says what is wrong; that of a redirect says nothing.
         return !isEnded && (!(300...399).contains(head.status) || announcedBytes <= Int64(Self.discardLimit))
     }
 
-    /// Asked before each piece of a body.
-    private var takesNoBody: Bool { isPaused && !isDiscarding && !isEnded }
+    /// Seldom: without a length, and not in plain chunks.
+    private static func isTransferEncoded(_ head: ResponseHead) -> Bool {
+        guard head.contentLength == nil else { return false }
+        return head.fields.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "chunked") } ?? false
+    }
+
+    // MARK: Pausing
+
+    /// Asked before each piece of a body. Of an encoded one curl would decode all that it has read, keep it up to a
+    /// limit of its own, and give up there: so that is taken, and counted, and no more is read when curl has returned.
+    private var keepsBodyBack: Bool { isPaused && !isDiscarding && !isEnded && !isEncoded }
+
+    private var stopsReading: Bool { isPaused && !isDiscarding && !isEnded && isEncoded }
+
+    /// curl has returned.
+    func stopReading() {
+        isToStop = false
+        if stopsReading { handle?.stopReading() }
+    }
+
+    /// Lets it go on, if it is not paused, and sends what curl has to say for it.
+    func flush() {
+        handle?.flush()
+        if stopsReading { handle?.stopReading() }
+    }
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
@@ -262,12 +288,16 @@ final class CurlTransfer {
             guard report(head) else { return false }
         }
         guard isDiscarding else {
-            if !bytes.isEmpty { events.transferReceived(id, body: bytes) }
+            if !bytes.isEmpty { transport.events.transferReceived(id, body: bytes) }
+            if stopsReading, !isToStop {
+                isToStop = true
+                transport.stopReadingLater(self)
+            }
             return !isEnded
         }
         let preview = bytes.prefix(max(0, BodyDisposition.previewBytes - discardedBytes))
         discardedBytes += bytes.count
-        if !preview.isEmpty { events.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) }
+        if !preview.isEmpty { transport.events.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) }
         let isKnownToBeLong = announcedBytes > Int64(Self.discardLimit)
         let limit = isKnownToBeLong ? BodyDisposition.previewBytes - 1 : Self.discardLimit
         return !isEnded && discardedBytes <= limit
@@ -276,7 +306,12 @@ final class CurlTransfer {
     private func sent(_ count: Int64) {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
-        events.transferSent(id)
+        transport.events.transferSent(id)
+    }
+
+    private func openSocket(_ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        guard allows(address), let lane else { return CURL_SOCKET_BAD }
+        return lane.multi.noteSocket(ccurl_open_socket(purpose, address))
     }
 
     private func allows(_ address: UnsafePointer<curl_sockaddr>) -> Bool {

@@ -10,21 +10,25 @@ import ImgdlCore
 /// that moment, and its connection closes right after.
 package final class CurlTransport: Transport {
     private let loop: any TransportLoop
-    private unowned let events: any TransportEvents
+    /// The engine: see above.
+    unowned(unsafe) let events: any TransportEvents
     private let resolver: any Resolver
     private let clock: any Clock
     let options: RequestOptions
     /// nil when closed.
     private var lanes: Lanes?
-    /// By their number: those that have neither ended nor been cancelled.
-    private var transfers: [TransferID: CurlTransfer] = [:]
+    /// Those that have neither ended nor been cancelled.
+    private var transfers = RunningTransfers()
     private var isReporting = false
     private var deferred: [Deferred] = []
+    /// Empty, for the memory that it has.
+    private var spareDeferred: [Deferred] = []
 
     private enum Deferred {
         case begin(CurlTransfer, addresses: [String])
         case release(CurlTransfer)
         case nudge(CurlTransfer)
+        case stopReading(CurlTransfer)
         case close
     }
 
@@ -66,10 +70,10 @@ package final class CurlTransport: Transport {
     // MARK: Starting
 
     package func start(_ id: TransferID, _ request: TransportRequest) {
-        let transfer = CurlTransfer(id, request, options: options, events: events)
-        transfers[id] = transfer
+        let transfer = CurlTransfer(id, request, options: options, transport: self)
+        transfers.insert(transfer)
         do throws(Failure) {
-            try RequestOptions.check(request)
+            try options.check(request)
             if options.deniesPrivateAddresses, let refusal = AddressGuard.refusal(ofHost: request.url.host) {
                 throw refusal
             }
@@ -121,23 +125,24 @@ package final class CurlTransport: Transport {
             return
         }
         guard let lanes, !transfer.isEnded else { return }
-        let request = transfer.request
         do throws(Failure) {
-            let lane = try lanes.lane(for: request)
-            let setup = options.setup(for: request, addresses: addresses)
+            let lane = try lanes.lane(for: transfer.request)
+            let setup = options.setup(for: transfer.request, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             transfer.lane = lane
             transfer.handle = handle
-            if handle.setup == nil {
-                options.apply(request, addresses: addresses, to: handle)
-                handle.setup = setup
+            handle.transfer = transfer
+            if handle.setup != nil {
+                handle.setNextURL(transfer.request.url)
             } else {
-                handle.set(CURLOPT_URL, request.url.canonical)
+                options.apply(transfer.request, addresses: addresses, to: handle)
+                lane.multi.installSockets(on: handle)
+                transfer.installCallbacks(on: handle)
+                handle.setup = setup
             }
             if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
             transfer.addresses = addresses
-            transfer.installCallbacks(on: handle)
             try handle.check()
             try lane.multi.add(handle)
         } catch {
@@ -149,7 +154,7 @@ package final class CurlTransport: Transport {
     // MARK: Ending
 
     package func cancel(_ id: TransferID) {
-        guard let transfer = transfers.removeValue(forKey: id) else { return }
+        guard let transfer = transfers.remove(id) else { return }
         transfer.isEnded = true
         guard transfer.handle != nil else { return }
         transfer.abandon()
@@ -158,15 +163,15 @@ package final class CurlTransport: Transport {
 
     package func close() {
         guard !isReporting else {
-            for transfer in transfers.values { transfer.isEnded = true }
+            for transfer in transfers.all { transfer.isEnded = true }
             deferred.append(.close)
             return
         }
-        for transfer in transfers.values {
+        for transfer in transfers.all {
             transfer.isEnded = true
             release(transfer)
         }
-        transfers = [:]
+        transfers.removeAll()
         guard let lanes else { return }
         options.cookies.save()
         lanes.close()
@@ -182,6 +187,7 @@ package final class CurlTransport: Transport {
         if isAdded, transfer.isAbandoned { flushConnection(of: transfer) }
         transfer.handle = nil
         transfer.lane = nil
+        handle.transfer = nil
         lane.giveBack(handle)
     }
 
@@ -189,8 +195,8 @@ package final class CurlTransport: Transport {
     private func flushConnection(of ended: CurlTransfer) {
         let url = ended.request.url
         guard url.scheme == "https", ended.isConnected else { return }
-        for other in transfers.values where other.isConnected && other !== ended && other.lane === ended.lane {
-            if other.request.url.host == url.host, other.request.url.port == url.port { other.handle?.flush() }
+        for other in transfers.all where other.isConnected && other !== ended && other.lane === ended.lane {
+            if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
         }
     }
 
@@ -202,7 +208,7 @@ package final class CurlTransport: Transport {
     private func fail(_ transfer: CurlTransfer, _ failure: Failure) {
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
-        transfers[transfer.id] = nil
+        transfers.remove(transfer.id)
         events.transferFailed(transfer.id, failure, transfer.times)
     }
 
@@ -213,6 +219,9 @@ package final class CurlTransport: Transport {
         transfer.isPaused = isPaused
         if !isPaused { nudgeLater(transfer) }
     }
+
+    /// Inside a report.
+    func stopReadingLater(_ transfer: CurlTransfer) { deferred.append(.stopReading(transfer)) }
 
     package func setPriority(_ id: TransferID, _ priority: Priority) {
         guard let transfer = transfers[id], transfer.request.priority != priority else { return }
@@ -234,8 +243,8 @@ package final class CurlTransport: Transport {
             deferred.append(.nudge(transfer))
             return
         }
-        guard !transfer.isEnded, let handle = transfer.handle, let lane = transfer.lane else { return }
-        drive(lane.multi) { handle.flush() }
+        guard !transfer.isEnded, let lane = transfer.lane else { return }
+        drive(lane.multi) { transfer.flush() }
     }
 
     // MARK: Driving
@@ -254,8 +263,8 @@ package final class CurlTransport: Transport {
     private func drive(_ multi: CurlMulti, _ step: () -> Void) {
         isReporting = true
         step()
-        while let (context, code) = multi.nextDone() {
-            let transfer = CurlTransfer.at(context)
+        while let (handle, code) = multi.nextDone() {
+            guard let transfer = handle.transfer else { continue }
             if transfer.beginsAgain(after: code) {
                 release(transfer)
                 begin(transfer, addresses: transfer.addresses)
@@ -267,7 +276,7 @@ package final class CurlTransport: Transport {
             release(transfer)
             guard !transfer.isEnded else { continue }
             transfer.isEnded = true
-            transfers[transfer.id] = nil
+            transfers.remove(transfer.id)
             if let failure {
                 events.transferFailed(transfer.id, failure, times)
             } else {
@@ -280,16 +289,20 @@ package final class CurlTransport: Transport {
 
     private func performDeferred() {
         guard !deferred.isEmpty else { return }
-        let actions = deferred
-        deferred = []
+        var actions: [Deferred] = []
+        swap(&actions, &spareDeferred)
+        swap(&actions, &deferred)
         for action in actions {
             switch action {
             case .begin(let transfer, let addresses): begin(transfer, addresses: addresses)
             case .release(let transfer): release(transfer)
             case .nudge(let transfer): nudge(transfer)
+            case .stopReading(let transfer): transfer.stopReading()
             case .close: close()
             }
         }
+        actions.removeAll(keepingCapacity: true)
+        spareDeferred = actions
     }
 }
 

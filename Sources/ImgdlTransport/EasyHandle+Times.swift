@@ -6,17 +6,19 @@ extension EasyHandle {
     var newConnections: Int { ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) }
 
     /// What curl measured so far (features B24). Its own times count from the transfer's start.
-    var times: TransferTimes {
-        let resolved = offset(CURLINFO_NAMELOOKUP_TIME_T)
-        let connected = offset(CURLINFO_CONNECT_TIME_T)
-        let secured = offset(CURLINFO_APPCONNECT_TIME_T)
+    func times(isConnected: Bool) -> TransferTimes {
+        var times = TransferTimes()
+        times.isConnectionReused = isConnected && newConnections == 0
+        if !times.isConnectionReused {
+            let resolved = offset(CURLINFO_NAMELOOKUP_TIME_T)
+            let connected = offset(CURLINFO_CONNECT_TIME_T)
+            times.resolve = resolved * 1000
+            times.connect = Self.span(from: resolved, to: connected)
+            times.tls = Self.span(from: connected, to: offset(CURLINFO_APPCONNECT_TIME_T))
+        }
         let sent = offset(CURLINFO_PRETRANSFER_TIME_T)
         let answered = offset(CURLINFO_STARTTRANSFER_TIME_T)
         let total = offset(CURLINFO_TOTAL_TIME_T)
-        var times = TransferTimes()
-        times.resolve = resolved * 1000
-        times.connect = Self.span(from: resolved, to: connected)
-        times.tls = Self.span(from: connected, to: secured)
         times.firstByte = Self.span(from: sent, to: answered)
         times.body = answered > 0 ? Self.span(from: answered, to: total) : 0
         times.bytesReceived =

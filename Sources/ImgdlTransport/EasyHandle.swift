@@ -10,8 +10,14 @@ final class EasyHandle {
     private var addresses: UnsafeMutablePointer<curl_slist>?
     /// Kept by curl over a reset, so it has to be taken off.
     private var cookies: CookieJar?
-    /// What its options say, but for the URL and the callbacks; nil when it has none, or some for one transfer alone.
+    /// What its options say, but for the URL; nil when it has none, or some for one transfer alone.
     var setup: HandleSetup?
+    /// Which runs on it: what its callbacks report to.
+    var transfer: CurlTransfer?
+    /// The parts of its URL, once it has been used again.
+    var parts: OpaquePointer?
+    /// Whether curl takes its URL from there.
+    var usesParts = false
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -26,6 +32,7 @@ final class EasyHandle {
     deinit {
         curl_easy_cleanup(easy)
         freeLists()
+        curl_url_cleanup(parts)
         errorBuffer.deallocate()
     }
 
@@ -39,6 +46,7 @@ final class EasyHandle {
         }
         curl_easy_reset(easy)
         freeLists()
+        dropParts()
         setup = nil
         forgetError()
         setBufferSize()
@@ -54,6 +62,11 @@ final class EasyHandle {
 
     /// The proxy's answer to CONNECT.
     var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }
+
+    /// The context of its callbacks, which lives as long as curl has it.
+    static func at(_ context: UnsafeMutableRawPointer) -> EasyHandle {
+        Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    }
 
     func set(_ option: CURLoption, _ value: Int) { note(ccurl_set_long(easy, option, value)) }
 
@@ -73,12 +86,12 @@ final class EasyHandle {
 
     func setErrorBuffer() { note(ccurl_set_error_buffer(easy, errorBuffer)) }
 
-    func setCallbacks(
-        _ context: UnsafeMutableRawPointer, body: curl_write_callback, header: curl_write_callback,
-        connected: curl_prereq_callback
-    ) {
+    /// The callbacks get this handle for their context, so they are set once for many transfers.
+    func setCallbacks(body: curl_write_callback, header: curl_write_callback, connected: curl_prereq_callback) {
         note(ccurl_set_callbacks(easy, context, body, header, connected))
     }
+
+    private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     /// Cookies come from and go to the jar.
     func setCookies(_ jar: CookieJar) {
@@ -88,11 +101,16 @@ final class EasyHandle {
         set(CURLOPT_COOKIEFILE, "")
     }
 
-    func setOpenSocket(_ context: UnsafeMutableRawPointer, _ openSocket: curl_opensocket_callback) {
-        note(ccurl_set_open_socket(easy, context, openSocket))
+    func setSockets(
+        _ context: UnsafeMutableRawPointer, open: curl_opensocket_callback, close: curl_closesocket_callback
+    ) {
+        note(ccurl_set_sockets(easy, context, open, close))
     }
 
-    func setProgress(_ context: UnsafeMutableRawPointer, _ progress: curl_xferinfo_callback) {
+    /// In place of the one before, with this handle for its context.
+    func setOpenSocket(_ open: curl_opensocket_callback) { note(ccurl_set_open_socket(easy, context, open)) }
+
+    func setProgress(_ progress: curl_xferinfo_callback) {
         note(ccurl_set_progress(easy, context, progress))
     }
 
@@ -125,9 +143,12 @@ final class EasyHandle {
     /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
     /// work-around), and lets a paused transfer go on: the callback for the body may be called.
     func flush() {
-        curl_easy_pause(easy, CURLPAUSE_RECV)
+        stopReading()
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
+
+    /// Until `flush`. Not from inside a callback: curl would decode and keep the rest of what it has read.
+    func stopReading() { curl_easy_pause(easy, CURLPAUSE_RECV) }
 
     /// Throws when curl refused one of the options set since `reset`.
     func check() throws(Failure) {
@@ -139,7 +160,7 @@ final class EasyHandle {
 
     private func setBufferSize() { set(CURLOPT_BUFFERSIZE, 64 * 1024) }
 
-    private func note(_ code: CURLcode) {
+    func note(_ code: CURLcode) {
         if status == CURLE_OK { status = code }
     }
 

@@ -7,6 +7,10 @@ final class RequestOptions {
     let proxies: ProxyRules
     let cookies: CookieJar
     let deniesPrivateAddresses: Bool
+    /// What was found out about the request before holds for most of those that follow.
+    private var checked: RequestManner?
+    private var lastSetup: HandleSetup?
+    private var lastLookedAt: (url: ParsedURL, needsAddresses: Bool)?
 
     init(trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, deniesPrivateAddresses: Bool) {
         self.trust = trust
@@ -16,23 +20,40 @@ final class RequestOptions {
     }
 
     /// Throws before anything is sent if the request could be read in two ways.
-    static func check(_ request: TransportRequest) throws(Failure) {
-        try HeaderRules.checkMethod(request.method)
-        for field in request.fields { try HeaderRules.check(field) }
+    func check(_ request: TransportRequest) throws(Failure) {
+        if checked !== request.manner {
+            try Self.check(request.manner)
+            // Passwords and large bodies are let go with their request.
+            if request.credential == nil, request.body == nil { checked = request.manner }
+        }
         guard !URLText.hasControlCharacter(request.url.canonical) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        if let credential = request.credential,
+        if request.url.scheme == "https" { try TLSFiles.check(request.tls) }
+    }
+
+    private static func check(_ manner: RequestManner) throws(Failure) {
+        try HeaderRules.checkMethod(manner.method)
+        for field in manner.fields { try HeaderRules.check(field) }
+        if let credential = manner.credential,
             URLText.hasControlCharacter(credential.user) || URLText.hasControlCharacter(credential.password)
         {
             throw Failure(.invalidHeader, "the user name or password has a control character in it")
         }
-        if request.url.scheme == "https" { try TLSFiles.check(request.tls) }
     }
 
     /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
     /// section 6.3); behind a proxy names are the proxy's business, and the proxy's own name is left to curl.
     func needsAddresses(_ url: ParsedURL) -> Bool {
+        if let last = lastLookedAt, last.url.host == url.host, last.url.scheme == url.scheme {
+            return last.needsAddresses
+        }
+        let needsAddresses = isResolvedHere(url)
+        lastLookedAt = (url, needsAddresses)
+        return needsAddresses
+    }
+
+    private func isResolvedHere(_ url: ParsedURL) -> Bool {
         if !proxies.proxy(for: url.scheme).isEmpty { return false }
         if url.host == "localhost" || url.host.hasSuffix(".localhost") { return false }
         return !url.host.utf8.contains(UInt8(ascii: ":")) && !URLText.isIPv4(url.host)
@@ -40,12 +61,13 @@ final class RequestOptions {
 
     /// nil for a request with something of its own, such as credentials: its options are set anew, and not kept.
     func setup(for request: TransportRequest, addresses: [String]) -> HandleSetup? {
+        if request.priority == .normal, let last = lastSetup, last.isFor(request, addresses) { return last }
         guard request.method == "GET", request.body == nil, request.credential == nil, !request.usesCookies,
             request.priority == .normal, !deniesPrivateAddresses
         else { return nil }
-        return HandleSetup(
-            scheme: request.url.scheme, host: request.url.host, port: request.url.port, addresses: addresses,
-            fields: request.fields)
+        let setup = HandleSetup(request.url, request.manner, addresses: addresses)
+        lastSetup = setup
+        return setup
     }
 
     func apply(_ request: TransportRequest, addresses: [String], to handle: EasyHandle) {
@@ -115,12 +137,14 @@ final class RequestOptions {
         case "GET" where request.body == nil:
             handle.set(CURLOPT_HTTPGET, 1)
         case let method:
-            // POST, PUT and PATCH announce an empty body, too (RFC 9110 section 8.6).
-            if let body = request.body ?? (["POST", "PUT", "PATCH"].contains(method) ? [] : nil) {
-                handle.setBody(body)
-            }
+            if let body = Self.body(request) { handle.setBody(body) }
             handle.set(CURLOPT_CUSTOMREQUEST, method)
         }
+    }
+
+    /// POST, PUT and PATCH announce an empty body, too (RFC 9110 section 8.6).
+    private static func body(_ request: TransportRequest) -> [UInt8]? {
+        request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil)
     }
 
     /// The given fields, and none of those that curl would add on its own account.
@@ -133,32 +157,35 @@ final class RequestOptions {
         if request.fields.first(named: "Accept-Encoding") == nil {
             lines.append("Accept-Encoding: \(CurlGlobal.contentCodings)")
         }
-        for name in ["Accept", "Content-Type", "Expect"] where request.fields.first(named: name) == nil {
+        // Each line costs with each request: the others curl adds to a body alone.
+        let unwanted = body(request) == nil ? ["Accept"] : ["Accept", "Content-Type", "Expect"]
+        for name in unwanted where request.fields.first(named: name) == nil {
             lines.append("\(name):")
         }
         return lines
     }
 }
 
-/// What decides how a request of the usual kind is said to curl, but for its URL and what its lane knows. An object, since
-/// each of its texts would be counted with every copy.
+/// What decides how a request of the usual kind is said to curl, but for its URL's path and query, and what its lane
+/// knows.
 final class HandleSetup: Equatable {
-    private let scheme: String
-    private let host: String
-    private let port: UInt16
+    /// With any path.
+    private let url: ParsedURL
+    private let manner: RequestManner
     private let addresses: [String]
-    private let fields: [HeaderField]
 
-    init(scheme: String, host: String, port: UInt16, addresses: [String], fields: [HeaderField]) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
+    init(_ url: ParsedURL, _ manner: RequestManner, addresses: [String]) {
+        self.url = url
+        self.manner = manner
         self.addresses = addresses
-        self.fields = fields
+    }
+
+    func isFor(_ request: TransportRequest, _ addresses: [String]) -> Bool {
+        manner === request.manner && url.isSameOrigin(as: request.url) && self.addresses == addresses
     }
 
     static func == (left: HandleSetup, right: HandleSetup) -> Bool {
-        left.port == right.port && left.scheme == right.scheme && left.host == right.host
-            && left.addresses == right.addresses && left.fields == right.fields
+        left === right
+            || left.url.isSameOrigin(as: right.url) && left.manner == right.manner && left.addresses == right.addresses
     }
 }

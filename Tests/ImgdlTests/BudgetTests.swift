@@ -73,4 +73,19 @@ final class BudgetTests: DownloaderTestCase {
         }
         imgdl_executor_release(executor)
     }
+
+    /// It is held up while an earlier one leads, and what has been read of it unpacks to more than any limit.
+    func testABombThatIsHeldUpMeetsItsLimit() {
+        replaceDownloader { $0.memory_budget = 1 << 20 }
+        let leader = start(picture("baseline.jpg", "hold_after=1000&gate=hold"))
+        leader.waitFor(IMGDL_EVENT_PROGRESS)
+        let bomb = start(picture("rgba.png", "gzip_bomb=200000000")) {
+            $0.max_body_bytes = 32 << 20
+            $0.flags = UInt32(IMGDL_REQUEST_BODY)
+        }
+        assertOriginSees("all of it has been sent") { $0.arrivals.contains { $0.finished != nil } }
+        origin.gate("hold").open()
+        assertEnds(bomb, "IMGDL_ERROR_BODY_LIMIT")
+        assertEnds(leader, "IMGDL_OK")
+    }
 }

@@ -7,8 +7,11 @@ import XCTest
 
 /// Easy handles that are used again: as they are for requests that are alike, bare for others.
 final class HandleTests: TransportTestCase {
-    private func setup(_ fields: [HeaderField] = [], host: String = "a.example") -> HandleSetup {
-        HandleSetup(scheme: "http", host: host, port: 80, addresses: [], fields: fields)
+    private func setup(_ fields: [HeaderField] = [], host: String = "a.example") throws -> HandleSetup {
+        let request = TransportRequest(
+            url: try transport.parse("http://\(host)/"), method: "GET", fields: fields, body: nil,
+            maximumHeaderBytes: 1)
+        return HandleSetup(request.url, request.manner, addresses: [])
     }
 
     private func makeLane() throws -> Lane {
@@ -17,15 +20,15 @@ final class HandleTests: TransportTestCase {
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {
         let lane = try makeLane()
-        let handle = try lane.takeHandle(for: setup())
+        let handle = try lane.takeHandle(for: try setup())
         XCTAssertNil(handle.setup)
-        handle.setup = setup()
+        handle.setup = try setup()
         lane.giveBack(handle)
-        XCTAssertTrue(try lane.takeHandle(for: setup()) === handle)
-        XCTAssertEqual(handle.setup, setup())
+        XCTAssertTrue(try lane.takeHandle(for: try setup()) === handle)
+        XCTAssertEqual(handle.setup, try setup())
         lane.giveBack(handle)
-        for other in [setup([HeaderField("X", "1")]), setup(host: "b.example"), nil] {
-            handle.setup = setup()
+        for other in [try setup([HeaderField("X", "1")]), try setup(host: "b.example"), nil] {
+            handle.setup = try setup()
             XCTAssertTrue(try lane.takeHandle(for: other) === handle)
             XCTAssertNil(handle.setup, "made bare")
             lane.giveBack(handle)
@@ -40,11 +43,11 @@ final class HandleTests: TransportTestCase {
         ]
         for change in changes {
             let lane = try makeLane()
-            let handle = try lane.takeHandle(for: setup())
-            handle.setup = setup()
+            let handle = try lane.takeHandle(for: try setup())
+            handle.setup = try setup()
             change(handle)
             lane.giveBack(handle)
-            XCTAssertTrue(try lane.takeHandle(for: setup()) === handle)
+            XCTAssertTrue(try lane.takeHandle(for: try setup()) === handle)
             XCTAssertNil(handle.setup)
         }
     }
@@ -59,7 +62,7 @@ final class HandleTests: TransportTestCase {
                 url: url, method: method, fields: [], body: body, maximumHeaderBytes: 1000, credential: credential,
                 usesCookies: usesCookies, tls: TLSOptions(), priority: priority)
         }
-        XCTAssertEqual(transport.options.setup(for: request(), addresses: []), setup())
+        XCTAssertEqual(transport.options.setup(for: request(), addresses: []), try setup())
         for special in [
             request("HEAD"), request("POST", body: [1]), request(body: [1]), request(usesCookies: true),
             request(credential: Credential(user: "me", password: "secret")), request(priority: .high),
@@ -86,6 +89,37 @@ final class HandleTests: TransportTestCase {
             XCTAssertEqual(request.headers["Content-Length"], turn.body.map { "\($0.count)" })
         }
         XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    /// A handle that is used again gets its URL in parts, where curl leaves them as they are.
+    func testEachURLIsSentAsItIs() throws {
+        origin.route(prefix: "/") { try $0.respond(text: "a") }
+        let targets = [
+            "/a", "/b?x=1", "/", "/c", "/%2Fup%2fdown", "/d?y=%2B", "/e?", "/f?z=1?2", "/g?", "/h", "/%41", "/i//j/",
+            "/k?url=http://x/y:z", "/l", "/m;n=1@o:2", "/p?q", "/a",
+        ]
+        for target in targets {
+            _ = try fetchSucceeding(origin.url(target))
+            let isEmptyQuery = target.last == "?"
+            XCTAssertEqual(origin.log.requests.last?.target, isEmptyQuery ? String(target.dropLast()) : target)
+        }
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    /// curl begins such a request again by itself: with the URL that it was asked for, not the handle's first.
+    func testAConnectionThatDiesUnderTheRequest() throws {
+        let origin = origin!
+        origin.route(prefix: "/") { exchange in
+            let target = exchange.request.target
+            let isFirst = origin.log.requests.count { $0.target == target } == 1
+            if target == "/dies", isFirst { return exchange.close() }
+            try exchange.respond(text: "a")
+        }
+        for target in ["/a", "/b", "/dies", "/c", "/d"] {
+            XCTAssertEqual(try fetchSucceeding(origin.url(target)).text, "a")
+            XCTAssertEqual(origin.log.requests.last?.target, target)
+        }
+        XCTAssertEqual(origin.log.connections.count, 2)
     }
 
     /// A coding that curl cannot undo is left on that body alone.

@@ -8,6 +8,7 @@ import XCTest
 /// Features B20, B12: back-pressure, and what a stream is worth to its siblings.
 final class PauseTests: TransportTestCase {
     private static let size = 20_000_000
+    private var taken = 0
 
     private var huge: String { origin.url("/huge?bytes=\(Self.size)&type=x") }
 
@@ -89,6 +90,56 @@ final class PauseTests: TransportTestCase {
         recorder.onBody = { _, _ in }
         transport.setPaused(id, false)
         XCTAssertEqual(record(of: id).body.count, 3_000_000)
+    }
+
+    /// curl decodes all that it has read, and keeps no more than 64 MiB of it: the transfer failed for lack of memory.
+    func testABombIsTakenAsFarAsItHasArrived() throws {
+        let id = try startBomb()
+        let size = 150_000_000
+        XCTAssertGreaterThan(taken, 64 << 20)
+        let arrived = taken
+        origin.gate("rest").open()
+        XCTAssertTrue(origin.wait { $0.arrivals.first?.finished != nil })
+        for _ in 0..<10 { loop.turn(transport) }
+        XCTAssertEqual(taken, arrived, "nothing more is read")
+        XCTAssertFalse(recorder[id].hasEnded)
+        // Said again while it is paused, or paused again at once, it stays so.
+        transport.setPriority(id, .high)
+        transport.setPaused(id, false)
+        transport.setPaused(id, true)
+        for _ in 0..<10 { loop.turn(transport) }
+        XCTAssertEqual(taken, arrived)
+        transport.setPaused(id, false)
+        XCTAssertTrue(record(of: id).isFinished)
+        XCTAssertEqual(taken, size)
+    }
+
+    func testCancelOfAnEncodedBodyWhilePaused() throws {
+        let id = try startBomb()
+        transport.cancel(id)
+        XCTAssertTrue(origin.wait { $0.connectionsClosedByClient == 1 })
+        XCTAssertFalse(recorder[id].hasEnded)
+    }
+
+    /// Paused from the beginning; two thirds have arrived, the rest comes when the gate opens.
+    private func startBomb() throws -> TransferID {
+        let bomb = Deflate.gzipOfZeros(150_000_000)
+        origin.route("/bomb") { exchange in
+            try exchange.send(
+                status: 200, headers: ["Content-Encoding": "gzip", "Content-Length": "\(bomb.count)"])
+            try exchange.send(body: Array(bomb[..<(bomb.count * 2 / 3)]))
+            try exchange.wait("rest")
+            try exchange.send(body: Array(bomb[(bomb.count * 2 / 3)...]))
+        }
+        recorder.onBody = { [unowned self] id, count in
+            taken += count
+            recorder.records[id]!.body = []
+        }
+        let id = try start(origin.url("/bomb"))
+        transport.setPaused(id, true)
+        run(until: taken > 64 << 20)
+        for _ in 0..<10 { loop.turn(transport) }
+        return id
     }
 
     func testAnUnwantedBodyIsReadAllTheSame() throws {

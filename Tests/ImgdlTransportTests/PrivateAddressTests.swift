@@ -74,7 +74,7 @@ final class PrivateAddressTests: TransportTestCase {
             let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
             let id = TransferID(rawValue: 1000)
             recorder.records[id] = nil
-            let transfer = CurlTransfer(id, request, options: transport.options, events: recorder)
+            let transfer = CurlTransfer(id, request, options: transport.options, transport: transport)
             transport.begin(transfer, addresses: host == "127.0.0.1" ? [] : ["127.0.0.1"])
             run(until: recorder[id].hasEnded)
             XCTAssertEqual(recorder[id].failure?.code, .addressRefused, recorder[id].failure?.message ?? "")
@@ -90,7 +90,7 @@ final class PrivateAddressTests: TransportTestCase {
         let url = try transport.parse(origin.url("/a"))
         let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
         let id = TransferID(rawValue: 1000)
-        let transfer = CurlTransfer(id, request, options: denying, events: recorder)
+        let transfer = CurlTransfer(id, request, options: denying, transport: transport)
         transport.begin(transfer, addresses: [])
         run(until: recorder[id].hasEnded)
         XCTAssertEqual(recorder[id].failure?.code, .addressRefused)

@@ -17,9 +17,8 @@ CURLcode ccurl_global_init(void)
 }
 
 /* curl 7.88 opens sockets that programs started by the host would inherit. */
-curl_socket_t ccurl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+curl_socket_t ccurl_open_socket(curlsocktype purpose, struct curl_sockaddr *address)
 {
-    (void)context;
     (void)purpose;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -35,6 +34,8 @@ CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value)
 {
     return curl_easy_setopt(easy, option, value);
 }
+
+CURLcode ccurl_set_parts(CURL *easy, CURLU *parts) { return curl_easy_setopt(easy, CURLOPT_CURLU, parts); }
 
 CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list)
 {
@@ -62,8 +63,6 @@ CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body
         code = curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, connected);
-    if (!code)
-        code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, ccurl_open_socket);
     return code;
 }
 
@@ -72,6 +71,17 @@ CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callba
     CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
     if (!code)
         code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    return code;
+}
+
+CURLcode ccurl_set_sockets(CURL *easy, void *context, curl_opensocket_callback open_socket,
+                           curl_closesocket_callback close_socket)
+{
+    CURLcode code = ccurl_set_open_socket(easy, context, open_socket);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, context);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     return code;
 }
 

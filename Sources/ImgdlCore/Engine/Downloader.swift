@@ -316,5 +316,7 @@ private final class EngineLoop: TransportLoop {
 
     func unwatch(_ descriptor: Int32) { loop.unwatch(descriptor) }
 
+    func unwatchBeforeSleep(_ descriptor: Int32) { loop.unwatchBeforeSleep(descriptor) }
+
     func perform(_ work: @escaping @Sendable () -> Void) { mailbox.post(.perform(work)) }
 }

@@ -38,9 +38,8 @@ extension Engine: TransportEvents {
     func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
         let request = transfer.request
         var next = TransportRequest(
-            url: request.url, method: request.method, fields: request.fields, body: request.body,
-            maximumHeaderBytes: downloads.limits.maximumHeaderBytes, credential: request.credential,
-            usesCookies: request.usesCookies, tls: request.tls, priority: downloads.priority(id))
+            url: request.url, request.manner, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
+            priority: downloads.priority(id))
         if let outgoing = transfer.outgoing {
             next.url = outgoing.url
             next.method = outgoing.method

@@ -7,10 +7,24 @@ import Glibc
 final class EventLoop {
     private let epoll: Int32
     private let wakeDescriptor: Int32
-    private var watched: Set<Int32> = []
+    /// By descriptor: what epoll has been told.
+    private var interests: [Interest] = []
+    /// Those that `unwatchBeforeSleep` took out, and perhaps `watch` back in.
+    private var leaving: [Int32] = []
     private var readyCount = 0
     private var isClosed = false
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
+
+    private struct Interest: OptionSet {
+        let rawValue: UInt8
+
+        static let readable = Interest(rawValue: 1)
+        static let writable = Interest(rawValue: 2)
+        /// epoll has it.
+        static let isWatched = Interest(rawValue: 4)
+        /// But only until the thread sleeps.
+        static let isLeaving = Interest(rawValue: 8)
+    }
 
     init() throws(Failure) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -44,10 +58,18 @@ final class EventLoop {
     }
 
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        let number = Int(descriptor)
+        while interests.count <= number { interests.append([]) }
+        let before = interests[number]
+        var interest: Interest = .isWatched
+        if readable { interest.insert(.readable) }
+        if writable { interest.insert(.writable) }
+        interests[number] = interest
+        if before == interest.union(.isLeaving) { return }
         var event = epoll_event()
         event.events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
         event.data.fd = descriptor
-        let isNew = watched.insert(descriptor).inserted
+        let isNew = !before.contains(.isWatched)
         if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) != 0 {
             // A descriptor that was closed without `unwatch` has left epoll by itself, and its number may be back.
             epoll_ctl(epoll, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event)
@@ -55,12 +77,31 @@ final class EventLoop {
     }
 
     func unwatch(_ descriptor: Int32) {
-        guard watched.remove(descriptor) != nil else { return }
+        guard isWatched(descriptor) else { return }
+        interests[Int(descriptor)] = []
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
+    }
+
+    /// A connection that has answered is given its next request in the same turn, mostly: that saves two system calls.
+    func unwatchBeforeSleep(_ descriptor: Int32) {
+        guard isWatched(descriptor) else { return }
+        interests[Int(descriptor)].insert(.isLeaving)
+        leaving.append(descriptor)
+    }
+
+    private func isWatched(_ descriptor: Int32) -> Bool {
+        descriptor < interests.count && interests[Int(descriptor)].contains(.isWatched)
+    }
+
+    private func unwatchLeaving() {
+        guard !leaving.isEmpty else { return }
+        for descriptor in leaving where interests[Int(descriptor)].contains(.isLeaving) { unwatch(descriptor) }
+        leaving.removeAll(keepingCapacity: true)
     }
 
     /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached; then `forEachReady` tells.
     func wait(until deadline: Instant?, now: Instant) {
+        unwatchLeaving()
         var timeout: Int32 = -1
         if let deadline {
             // Rounded up: waking too early would only mean to sleep again.

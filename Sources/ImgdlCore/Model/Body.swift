@@ -7,7 +7,9 @@ package final class Body {
     fileprivate static let largest = 1 << 20
 
     private var adopted: [BodySlice] = []
-    private var segments: [BodySegment] = []
+    /// Mostly the only one.
+    private var first: BodySegment?
+    private var others: [BodySegment] = []
     package private(set) var count = 0
     private let expected: Int64
 
@@ -18,18 +20,22 @@ package final class Body {
     package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = bytes
         while !rest.isEmpty {
-            if segments.last.map({ $0.room == 0 }) ?? true {
-                let hint = segments.isEmpty && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
-                guard let segment = BodySegment(capacity: min(max(hint, min(rest.count, Self.smallest)), Self.largest)) else {
-                    return false
-                }
-                segments.append(segment)
-            }
-            let taken = segments[segments.count - 1].append(rest)
+            guard let segment = segmentWithRoom(for: rest.count) else { return false }
+            let taken = segment.append(rest)
             count += taken
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
         }
         return true
+    }
+
+    private func segmentWithRoom(for bytes: Int) -> BodySegment? {
+        if let last = others.last ?? first, last.room > 0 { return last }
+        let hint = first == nil && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
+        guard let segment = BodySegment(capacity: min(max(hint, min(bytes, Self.smallest)), Self.largest)) else {
+            return nil
+        }
+        if first == nil { first = segment } else { others.append(segment) }
+        return segment
     }
 
     /// Takes what is in memory already for its beginning, shared; before anything is appended.
@@ -55,19 +61,21 @@ package final class Body {
             start = end
         }
         for slice in adopted { add(slice) }
-        for segment in segments { add(BodySlice(segment: segment, range: 0..<segment.count)) }
+        if let first { add(BodySlice(first)) }
+        for segment in others { add(BodySlice(segment)) }
         return slices
     }
 
     /// All of it in one piece: that of a small body, or a copy. nil when there is no memory.
     package func contiguous() -> BodySlice? {
-        if adopted.count == 1, segments.isEmpty { return adopted[0] }
-        if adopted.isEmpty, segments.count == 1 { return BodySlice(segment: segments[0], range: 0..<segments[0].count) }
+        if adopted.count == 1, first == nil { return adopted[0] }
+        if adopted.isEmpty, let first, others.isEmpty { return BodySlice(first) }
         guard let whole = BodySegment(capacity: max(count, 1)) else { return nil }
         for slice in slices(from: 0) { slice.withBytes { _ = whole.append($0) } }
         adopted = []
-        segments = [whole]
-        return BodySlice(segment: whole, range: 0..<whole.count)
+        first = whole
+        others = []
+        return BodySlice(whole)
     }
 }
 
@@ -112,6 +120,9 @@ package struct BodySlice: Sendable {
         self.range = range
     }
 
+    /// All that it has.
+    fileprivate init(_ segment: BodySegment) { self.init(segment: segment, range: 0..<segment.count) }
+
     /// `count` bytes that `fill` writes into new memory, in slices of at most a mebibyte; it gets each piece once, in order,
     /// and says whether it has filled it. nil when it has not, or when there is no memory.
     package static func filled(
@@ -121,7 +132,7 @@ package struct BodySlice: Sendable {
         var rest = count
         while rest > 0 {
             guard let segment = BodySegment(capacity: min(rest, Body.largest)), segment.fill(by: fill) else { return nil }
-            slices.append(BodySlice(segment: segment, range: 0..<segment.count))
+            slices.append(BodySlice(segment))
             rest -= segment.count
         }
         return slices

@@ -6,14 +6,9 @@ package final class TransferRequest: Hashable, Sendable {
 
     /// All but the URL: requests that ask in the same way have one in common.
     package final class Profile: Sendable {
-        fileprivate let method: String
-        fileprivate let fields: [HeaderField]
-        fileprivate let body: [UInt8]?
+        fileprivate let manner: RequestManner
         fileprivate let followsRedirects: Bool
         fileprivate let allowsDowngrade: Bool
-        fileprivate let credential: Credential?
-        fileprivate let usesCookies: Bool
-        fileprivate let tls: TLSOptions
         fileprivate let cacheMode: CacheMode
         fileprivate let hooks: (any Hooks)?
 
@@ -22,23 +17,18 @@ package final class TransferRequest: Hashable, Sendable {
             allowsDowngrade: Bool = false, credential: Credential? = nil, usesCookies: Bool = false,
             tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
         ) {
-            self.method = method
-            self.fields = fields
-            self.body = body
+            manner = RequestManner(
+                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls)
             self.followsRedirects = followsRedirects
             self.allowsDowngrade = allowsDowngrade
-            self.credential = credential
-            self.usesCookies = usesCookies
-            self.tls = tls
             self.cacheMode = cacheMode
             self.hooks = hooks
         }
 
         fileprivate func isEqual(to other: Profile) -> Bool {
             if self === other { return true }
-            return method == other.method && fields == other.fields && body == other.body
+            return manner == other.manner
                 && followsRedirects == other.followsRedirects && allowsDowngrade == other.allowsDowngrade
-                && credential == other.credential && usesCookies == other.usesCookies && tls == other.tls
                 && cacheMode == other.cacheMode && hooks === other.hooks
         }
     }
@@ -64,17 +54,19 @@ package final class TransferRequest: Hashable, Sendable {
                 cacheMode: cacheMode, hooks: hooks))
     }
 
-    package var method: String { profile.method }
+    /// What of it the transport needs to know.
+    package var manner: RequestManner { profile.manner }
+    package var method: String { profile.manner.method }
     /// Everything that will be sent, the downloader's header fields included.
-    package var fields: [HeaderField] { profile.fields }
-    package var body: [UInt8]? { profile.body }
+    package var fields: [HeaderField] { profile.manner.fields }
+    package var body: [UInt8]? { profile.manner.body }
     package var followsRedirects: Bool { profile.followsRedirects }
     /// Follow from https to http.
     package var allowsDowngrade: Bool { profile.allowsDowngrade }
     /// For the first origin alone.
-    package var credential: Credential? { profile.credential }
-    package var usesCookies: Bool { profile.usesCookies }
-    package var tls: TLSOptions { profile.tls }
+    package var credential: Credential? { profile.manner.credential }
+    package var usesCookies: Bool { profile.manner.usesCookies }
+    package var tls: TLSOptions { profile.manner.tls }
     package var cacheMode: CacheMode { profile.cacheMode }
     /// Compared by identity.
     package var hooks: (any Hooks)? { profile.hooks }

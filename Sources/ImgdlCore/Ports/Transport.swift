@@ -5,39 +5,6 @@ package struct TransferID: Hashable, Sendable {
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One exchange with one server. Redirects and retries are the engine's: each hop is a request of its own.
-package struct TransportRequest: Sendable {
-    package var url: ParsedURL
-    /// Any token (RFC 9110 section 9); "HEAD" has no body to receive.
-    package var method: String
-    /// All that is sent besides Host, Content-Length and Accept-Encoding, which are the transport's unless given here.
-    package var fields: [HeaderField]
-    package var body: [UInt8]?
-    /// Of all header fields of one response together.
-    package var maximumHeaderBytes: Int
-    /// Sent as the server asks, Basic or Digest; the 401 before is not reported then, a second one is.
-    package var credential: Credential?
-    package var usesCookies: Bool
-    package var tls: TLSOptions
-    package var priority: Priority
-
-    package init(
-        url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int,
-        credential: Credential? = nil, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
-        priority: Priority = .normal
-    ) {
-        self.url = url
-        self.method = method
-        self.fields = fields
-        self.body = body
-        self.maximumHeaderBytes = maximumHeaderBytes
-        self.credential = credential
-        self.usesCookies = usesCookies
-        self.tls = tls
-        self.priority = priority
-    }
-}
-
 /// Port: moves bytes. `ImgdlTransport` implements it with libcurl. Lives on the engine's thread; everything here but
 /// `parse` and `resolveReference` is called on it alone.
 package protocol Transport: AnyObject {
@@ -52,8 +19,8 @@ package protocol Transport: AnyObject {
     func start(_ id: TransferID, _ request: TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
     func cancel(_ id: TransferID)
-    /// Paused, no more body bytes are reported, and soon none are read; head, end and failure may still come. May be
-    /// called inside a report.
+    /// Paused, no more body bytes are reported, and soon none are read; head, end and failure may still come. Of a body
+    /// with a content coding, what has arrived by then is decoded and reported. May be called inside a report.
     func setPaused(_ id: TransferID, _ isPaused: Bool)
     /// Best effort, for streams that share a connection. May be called inside a report.
     func setPriority(_ id: TransferID, _ priority: Priority)
@@ -97,8 +64,15 @@ package protocol TransportLoop: AnyObject {
     /// Calls `descriptorReady` while the descriptor is ready (level-triggered); replaces an earlier interest.
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool)
     func unwatch(_ descriptor: Int32)
+    /// The same, but only when the thread is about to sleep: a `watch` before that, of the same events, costs nothing.
+    /// The descriptor stays open until then, or is taken out with `unwatch` first.
+    func unwatchBeforeSleep(_ descriptor: Int32)
     /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
     func perform(_ work: @escaping @Sendable () -> Void)
+}
+
+extension TransportLoop {
+    package func unwatchBeforeSleep(_ descriptor: Int32) { unwatch(descriptor) }
 }
 
 extension Transport {

@@ -20,8 +20,12 @@ enum URLText {
 
     static func hasControlCharacter(_ text: String) -> Bool {
         var text = text
-        // In one piece, eight times as fast.
-        return text.withUTF8 { $0.contains { $0 < 0x20 || $0 == 0x7F } }
+        return text.withUTF8 { bytes in
+            // To the end and without a branch, which takes many bytes at a time.
+            var found: UInt8 = 0
+            for byte in bytes { found |= (byte < 0x20 ? 1 : 0) | (byte == 0x7F ? 1 : 0) }
+            return found != 0
+        }
     }
 
     /// Four decimal numbers as curl writes an address: no leading zeros, none above 255.

@@ -1,7 +1,7 @@
 import CZlib
 
 /// Content codings, by zlib.
-enum Deflate {
+package enum Deflate {
     static func compress(_ bytes: [UInt8], as coding: Faults.Coding) -> [UInt8] {
         var output: [UInt8] = []
         var stream = Stream(gzip: coding == .gzip)
@@ -11,7 +11,7 @@ enum Deflate {
     }
 
     /// A thousandth of what it becomes.
-    static func gzipOfZeros(_ count: Int) -> [UInt8] {
+    package static func gzipOfZeros(_ count: Int) -> [UInt8] {
         let zeros = [UInt8](repeating: 0, count: 1 << 18)
         var output: [UInt8] = []
         var stream = Stream(gzip: true)

@@ -16,15 +16,21 @@ CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
 CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
+/* In place of a URL's text; they stay the caller's and must outlive the transfer. NULL: the text again. */
+CURLcode ccurl_set_parts(CURL *easy, CURLU *parts);
 /* The list stays the caller's and must outlive the transfer. */
 CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list);
 CURLcode ccurl_set_error_buffer(CURL *easy, char *buffer);
-/* `context` is what the three callbacks get, and what ccurl_next_done gives back. Sockets close on exec. */
+/* `context` is what the three callbacks get, and what ccurl_next_done gives back. */
 CURLcode ccurl_set_callbacks(CURL *easy, void *context, curl_write_callback body, curl_write_callback header,
                              curl_prereq_callback connected);
-/* Has `open_socket` asked for each socket; ccurl_open_socket is what it does otherwise. */
+/* Has `open_socket` asked for each socket. */
 CURLcode ccurl_set_open_socket(CURL *easy, void *context, curl_opensocket_callback open_socket);
-curl_socket_t ccurl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+/* Has `close_socket` asked, too, with the same context: until the last connection is closed that was opened with it. */
+CURLcode ccurl_set_sockets(CURL *easy, void *context, curl_opensocket_callback open_socket,
+                           curl_closesocket_callback close_socket);
+/* A socket that closes on exec. */
+curl_socket_t ccurl_open_socket(curlsocktype purpose, struct curl_sockaddr *address);
 /* The address without port and family: 4 or 16 bytes, 0 for another family. */
 size_t ccurl_address_bytes(const struct curl_sockaddr *address, const uint8_t **bytes);
 CURLcode ccurl_set_progress(CURL *easy, void *context, curl_xferinfo_callback progress);

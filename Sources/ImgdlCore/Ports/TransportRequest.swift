@@ -1,0 +1,96 @@
+/// One exchange with one server. Redirects and retries are the engine's: each hop is a request of its own.
+package struct TransportRequest: Sendable {
+    package var url: ParsedURL
+    /// Of all header fields of one response together.
+    package var maximumHeaderBytes: Int
+    package var priority: Priority
+    /// Requests with the same one differ in nothing else.
+    package private(set) var manner: RequestManner
+
+    package init(url: ParsedURL, _ manner: RequestManner, maximumHeaderBytes: Int, priority: Priority = .normal) {
+        self.url = url
+        self.manner = manner
+        self.maximumHeaderBytes = maximumHeaderBytes
+        self.priority = priority
+    }
+
+    package init(
+        url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int,
+        credential: Credential? = nil, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
+        priority: Priority = .normal
+    ) {
+        self.init(
+            url: url,
+            RequestManner(
+                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls),
+            maximumHeaderBytes: maximumHeaderBytes, priority: priority)
+    }
+
+    /// Any token (RFC 9110 section 9); "HEAD" has no body to receive.
+    package var method: String {
+        get { manner.method }
+        set { manner = manner.with { $0.method = newValue } }
+    }
+    /// All that is sent besides Host, Content-Length and Accept-Encoding, which are the transport's unless given here.
+    package var fields: [HeaderField] {
+        get { manner.fields }
+        set { manner = manner.with { $0.fields = newValue } }
+    }
+    package var body: [UInt8]? {
+        get { manner.body }
+        set { manner = manner.with { $0.body = newValue } }
+    }
+    /// Sent as the server asks, Basic or Digest; the 401 before is not reported then, a second one is.
+    package var credential: Credential? {
+        get { manner.credential }
+        set { manner = manner.with { $0.credential = newValue } }
+    }
+    package var usesCookies: Bool { manner.usesCookies }
+    package var tls: TLSOptions {
+        get { manner.tls }
+        set { manner = manner.with { $0.tls = newValue } }
+    }
+}
+
+/// What is sent besides the URL, and as whom. An object, since most requests of a program have one in common: what has
+/// been found out about it once holds for all of them, and nothing is copied.
+package final class RequestManner: Equatable, Sendable {
+    package struct Values: Equatable, Sendable {
+        package var method: String
+        package var fields: [HeaderField]
+        package var body: [UInt8]?
+        package var credential: Credential?
+        package var usesCookies: Bool
+        package var tls: TLSOptions
+    }
+
+    private let values: Values
+
+    package convenience init(
+        method: String, fields: [HeaderField], body: [UInt8]?, credential: Credential?, usesCookies: Bool,
+        tls: TLSOptions
+    ) {
+        self.init(
+            Values(
+                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls))
+    }
+
+    private init(_ values: Values) { self.values = values }
+
+    package var method: String { values.method }
+    package var fields: [HeaderField] { values.fields }
+    package var body: [UInt8]? { values.body }
+    package var credential: Credential? { values.credential }
+    package var usesCookies: Bool { values.usesCookies }
+    package var tls: TLSOptions { values.tls }
+
+    package func with(_ change: (inout Values) -> Void) -> RequestManner {
+        var changed = values
+        change(&changed)
+        return RequestManner(changed)
+    }
+
+    package static func == (left: RequestManner, right: RequestManner) -> Bool {
+        left === right || left.values == right.values
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import XCTest
+
+@testable import ImgdlCore
+
+/// What epoll is told, and what it need not be told.
+final class EventLoopTests: XCTestCase {
+    private var loop: EventLoop!
+    private var ends: [Int32] = []
+    private let clock = MonotonicClock()
+
+    override func setUpWithError() throws {
+        loop = try EventLoop()
+        ends = try socketPair()
+    }
+
+    override func tearDown() {
+        for end in ends { close(end) }
+        loop = nil
+    }
+
+    private func socketPair() throws -> [Int32] {
+        var pair: [Int32] = [-1, -1]
+        XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair), 0)
+        return pair
+    }
+
+    private func say(_ end: Int32) { XCTAssertEqual(write(end, "x", 1), 1) }
+
+    /// Without waiting for it.
+    private func ready() -> [Int32] {
+        let now = clock.now()
+        loop.wait(until: now, now: now)
+        var ready: [Int32] = []
+        loop.forEachReady { descriptor, readable, _ in if readable { ready.append(descriptor) } }
+        return ready
+    }
+
+    func testComesBackBeforeTheSleep() {
+        loop.watch(ends[0], readable: true, writable: false)
+        loop.unwatchBeforeSleep(ends[0])
+        loop.watch(ends[0], readable: true, writable: false)
+        say(ends[1])
+        XCTAssertEqual(ready(), [ends[0]])
+        XCTAssertEqual(ready(), [ends[0]], "as long as it is ready")
+    }
+
+    func testComesBackForOtherEvents() {
+        loop.watch(ends[0], readable: false, writable: true)
+        loop.unwatchBeforeSleep(ends[0])
+        loop.watch(ends[0], readable: true, writable: false)
+        XCTAssertEqual(ready(), [])
+        say(ends[1])
+        XCTAssertEqual(ready(), [ends[0]])
+    }
+
+    /// A connection that nobody uses is closed by its server: the loop must not spin.
+    func testIsGoneOnceTheThreadSleeps() {
+        loop.watch(ends[0], readable: true, writable: false)
+        loop.unwatchBeforeSleep(ends[0])
+        loop.unwatchBeforeSleep(ends[0])
+        say(ends[1])
+        XCTAssertEqual(ready(), [])
+        loop.watch(ends[0], readable: true, writable: false)
+        XCTAssertEqual(ready(), [ends[0]])
+        loop.unwatch(ends[0])
+        XCTAssertEqual(ready(), [])
+    }
+
+    /// Closed and opened again in one turn: another socket, which epoll does not know.
+    func testANumberThatComesBack() throws {
+        loop.watch(ends[0], readable: true, writable: false)
+        loop.unwatchBeforeSleep(ends[0])
+        loop.unwatch(ends[0])
+        let number = ends[0]
+        for end in ends { close(end) }
+        ends = try socketPair()
+        XCTAssertTrue(ends.contains(number))
+        loop.watch(number, readable: true, writable: false)
+        say(ends.first { $0 != number }!)
+        XCTAssertEqual(ready(), [number])
+    }
+}
