@@ -258,7 +258,7 @@ final class CurlTransfer {
     /// Seldom: without a length, and not in plain chunks.
     private static func isTransferEncoded(_ head: ResponseHead) -> Bool {
         guard head.contentLength == nil else { return false }
-        return head.fields.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "chunked") } ?? false
+        return head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "chunked") } ?? false
     }
 
     // MARK: Pausing
