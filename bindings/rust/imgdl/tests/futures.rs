@@ -217,10 +217,12 @@ fn waiting_for_oneself_is_refused() {
     let called = downloader.fetch(Request::new(&*url).on_event(Events::NONE, |_, _| {}));
     assert_eq!(called.wait_timeout(PATIENCE).unwrap_err().code(), Code::WOULD_DEADLOCK);
     let other = Downloader::new().unwrap();
+    // It has not ended before it is waited for.
+    let silent = origin.url("/pictures/baseline.jpg?first_byte=never");
     let (sender, receiver) = mpsc::channel();
     let inner = other.clone();
     let request = Request::new(&*url).on_event(Events::NONE, move |_, _| {
-        sender.send(inner.fetch(&url).wait()).unwrap();
+        sender.send(inner.fetch(&silent).wait()).unwrap();
     });
     other.fetch(request).wait().unwrap();
     assert_eq!(receiver.recv().unwrap().unwrap_err().code(), Code::WOULD_DEADLOCK);

@@ -126,10 +126,12 @@ fn waiting_for_oneself_is_refused_once() {
     let origin = Origin::start();
     let downloader = Downloader::new().unwrap();
     let url = origin.url("/pictures/opaque.png");
+    // Nothing of it is there before it is waited for.
+    let silent = origin.url("/pictures/baseline.jpg?first_byte=never");
     let (sender, receiver) = mpsc::channel();
     let inner = downloader.clone();
     let request = Request::new(&*url).on_event(Events::NONE, move |_, _| {
-        sender.send(inner.stream(&url).collect::<Vec<_>>()).unwrap();
+        sender.send(inner.stream(&silent).collect::<Vec<_>>()).unwrap();
     });
     downloader.fetch(request).wait().unwrap();
     let items = receiver.recv().unwrap();
