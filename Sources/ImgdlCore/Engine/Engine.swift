@@ -173,7 +173,7 @@ final class Engine {
 
     func performActions() {
         performTakenActions()
-        while let prompt = prompts.popFirst() {
+        while !prompts.isEmpty, let prompt = prompts.popFirst() {
             switch prompt {
             case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
             case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
@@ -204,9 +204,10 @@ final class Engine {
         swap(&actions, &spareActions)
         actions = downloads.takeActions(reusing: actions)
         noteLoad()
-        for action in actions { perform(action) }
-        actions.removeAll(keepingCapacity: actions.capacity <= Self.maximumSpareActions)
-        spareActions = actions
+        // From the end, so that each is moved: a loop over them would copy it.
+        actions.reverse()
+        while let action = actions.popLast() { perform(action) }
+        if actions.capacity <= Self.maximumSpareActions { spareActions = actions }
     }
 
     private func takeReleasedMemory() {
