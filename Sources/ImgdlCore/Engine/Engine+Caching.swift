@@ -37,7 +37,8 @@ extension Engine {
 
     private func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
         let request = transfer.request
-        if transfer.outgoing == nil, transfer.redirect == nil, transfer.authentication == nil { return request.question }
+        let isAsItCame = transfer.outgoing == nil && transfer.redirect == nil && transfer.authentication == nil
+        if isAsItCame { return request.question }
         let outgoing = transportRequest(id, transfer)
         return CacheQuestion(
             CacheRequest(
@@ -166,8 +167,8 @@ extension Engine {
 
     // MARK: What is stored
 
-    /// Reports a stored response to the rules as if it were received: at once, and without a place. `length`: of its body
-    /// where that is not read.
+    /// Reports a stored response to the rules as if it were received: at once, and without a place. `length`: of its
+    /// body where that is not read.
     private func play(
         _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
         length: Int64 = 0

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// An object that is made when it is first asked for, and kept. Where several threads ask at once each may make one, and
-/// all get the same. Threads: any.
+/// An object that is made when it is first asked for, and kept. Where several threads ask at once each may make one,
+/// and all get the same. Threads: any.
 ///
 /// `AtomicLazyReference` does the same in some six hundred instructions: nothing of it is inlined.
 struct OnceMade<Value: AnyObject & Sendable>: ~Copyable, Sendable {

@@ -1,6 +1,6 @@
 /// Deadlines in order of time. An entry is not taken out when its owner goes: whoever pops it asks whether it still
-/// means something. Whoever inserts throws such leftovers out when it is crowded, so that at most half of a large heap are
-/// some.
+/// means something. Whoever inserts throws such leftovers out when it is crowded, so that at most half of a large heap
+/// are some.
 package struct DeadlineHeap<Owner> {
     private static var fewest: Int { 64 }
     private var entries: [(instant: Instant, owner: Owner)] = []

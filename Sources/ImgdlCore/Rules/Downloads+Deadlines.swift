@@ -78,7 +78,8 @@ extension Downloads {
             let ownConnectTimeout = downloads.subscribers[subscriber].options.connectTimeout(limits)
             let ownIdleTimeout = downloads.subscribers[subscriber].options.idleTimeout(limits)
             let timeout = isConnecting ? ownConnectTimeout : ownIdleTimeout
-            let deadline = max(start, downloads.subscribers[subscriber].since ?? start).advanced(byMilliseconds: timeout)
+            let since = downloads.subscribers[subscriber].since ?? start
+            let deadline = max(start, since).advanced(byMilliseconds: timeout)
             if deadline <= now {
                 downloads.subscribers[subscriber].doom =
                     isConnecting

@@ -205,7 +205,8 @@ extension Downloads {
                 if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
             }
         }
-        guard transfers[id].expected > transfers[id].bodyLimit, let announced = transfers[id].announcedBody else { return }
+        guard transfers[id].expected > transfers[id].bodyLimit, let announced = transfers[id].announcedBody
+        else { return }
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
             if announced > limit {

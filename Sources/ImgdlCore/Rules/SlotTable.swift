@@ -1,8 +1,8 @@
 /// Values under keys that are a slot and a generation: a key that was removed is never valid again, whatever takes its
 /// slot. Look-up, insertion and removal are O(1). No key is 0.
 ///
-/// Neither the table nor what is in it is ever copied: elements are found some two hundred times for each request, and a
-/// table that could be shared would have to look each time whether it is.
+/// Neither the table nor what is in it is ever copied: elements are found some two hundred times for each request, and
+/// a table that could be shared would have to look each time whether it is.
 package struct SlotTable<Element: ~Copyable>: ~Copyable {
     private var elements: UnsafeMutablePointer<Element>
     /// Of each slot the key that it has now; of a free one its generation with a slot that no table has.
@@ -62,8 +62,8 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
         return (elements + index).move()
     }
 
-    /// In place: an element may be large, and is looked at often. Traps for keys that are not in the table: for keys that
-    /// the rules themselves hold.
+    /// In place: an element may be large, and is looked at often. Traps for keys that are not in the table: for keys
+    /// that the rules themselves hold.
     package subscript(_ key: UInt64) -> Element {
         @inline(__always) unsafeAddress { address(of: key) }
         @inline(__always) unsafeMutableAddress { mutableAddress(of: key) }

@@ -62,7 +62,8 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
         }
     }
     if let kept = ResumeRules.beginning(plain, head, received: 10, requestTime: wallTime, responseTime: wallTime) {
-        guard case .resume(0, let fields) = CacheRules.decide(CacheQuestion(plain), [entry(kept)], wallTime: wallTime) else {
+        let decision = CacheRules.decide(CacheQuestion(plain), [entry(kept)], wallTime: wallTime)
+        guard case .resume(0, let fields) = decision else {
             throw Finding("kept, and not continued")
         }
         try require(fields.contains { $0.name == "If-Range" }, "continued without a condition")
