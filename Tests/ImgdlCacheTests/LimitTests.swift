@@ -90,6 +90,31 @@ final class LimitTests: StoreTestCase {
         cache.close()
     }
 
+    /// What is answered from memory counts as used on the disk, too, though it is told once for each second.
+    func testTheDiskHearsOfUsesOfWhatIsInMemory() throws {
+        configuration.maximumBytes = 100_000
+        configuration.maximumMemoryBytes = 1 << 20
+        let first = try open()
+        for i in 0..<100 {
+            first.put("k\(i)", bytes(1_000))
+            clock.advance(seconds: 1)
+        }
+        try first.flush()
+        first.close()
+        let second = try open()
+        let id = try XCTUnwrap(second.wait("k0")).entry.id
+        XCTAssertNotNil(second.findInMemory("k0") { _ in .entry(0, withBody: true) })
+        // In the second in which it came into memory.
+        for _ in 0..<2 { second.use(id) }
+        second.put("k100", bytes(1_000))
+        try second.flush()
+        try second.finishBackgroundWork()
+        second.close()
+        let third = try open()
+        XCTAssertNotNil(third.wait("k0"), "it was used")
+        XCTAssertNil(third.wait("k1"))
+    }
+
     func testRemoveOlderAsksForTheLastUse() throws {
         for directory in [path, nil] {
             configuration.directory = directory

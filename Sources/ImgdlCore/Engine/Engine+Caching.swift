@@ -18,11 +18,11 @@ extension Engine {
 
     private func lookUp(_ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
-        let request = cacheRequest(id, transfer)
-        let exchange = CacheExchange(key: transfer.url.cacheKey, request: request)
+        let question = cacheQuestion(id, transfer)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, question)
         transfer.exchange = exchange
         let choice = CacheChoice(
-            request, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
+            question, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
             compares: downloads.comparesWithStored(id), isQueued: !downloads.isRunning(id))
         guard let store else { return prompt(.found(id, number, choice, nil)) }
         if findPictures(id, number, transfer, exchange, store) { return }
@@ -35,25 +35,17 @@ extension Engine {
         }
     }
 
-    private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
+    private func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
         let request = transfer.request
-        if transfer.outgoing == nil, transfer.redirect == nil, transfer.authentication == nil {
-            return CacheRequest(
-                method: request.method, fields: request.fields, mode: request.cacheMode,
-                followsRedirects: request.followsRedirects,
-                unknownFields: Self.unknownFields(request.usesCookies, request.credential),
-                credential: request.credential)
-        }
+        let isAsItCame = transfer.outgoing == nil && transfer.redirect == nil && transfer.authentication == nil
+        if isAsItCame { return request.question }
         let outgoing = transportRequest(id, transfer)
-        return CacheRequest(
-            method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
-            followsRedirects: request.followsRedirects,
-            unknownFields: Self.unknownFields(outgoing.usesCookies, outgoing.credential),
-            credential: outgoing.credential)
-    }
-
-    private static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
-        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
+        return CacheQuestion(
+            CacheRequest(
+                method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
+                followsRedirects: request.followsRedirects,
+                unknownFields: CacheRequest.unknownFields(outgoing.usesCookies, outgoing.credential),
+                credential: outgoing.credential))
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -62,7 +54,7 @@ extension Engine {
     ) -> Bool {
         guard let images = store.images, let wanted = downloads.wantedPictures(id) else { return false }
         let choice = CacheChoice(
-            exchange.request, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
+            exchange.question, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
         let entries = images.entries(exchange.key)
         guard !entries.isEmpty, case .entry(let index, _) = choice.chooseInMemory(entries),
             case .answer = choice.decision, takePictures(wanted, of: entries[index].id, images, transfer)
@@ -105,12 +97,12 @@ extension Engine {
         }
         if transfer.request.method == "HEAD" { exchange.known = choice.entries }
         var fallbackUntil: Instant?
-        switch (choice.decision, found) {
+        switch (choice.takeDecision(), found) {
         case (.answer(_, let head, let outcome, let revalidated), let found?):
             exchange.entry = found.entry
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
-            play(id, number, head, found.body, now, length: length(found.entry, id))
+            play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
             if revalidated != nil { revalidate(transfer, now) }
             return
         case (.answerPart(_, let head, let outcome, let range), let found?):
@@ -175,7 +167,8 @@ extension Engine {
 
     // MARK: What is stored
 
-    /// Reports a stored response to the rules as if it were received: at once, and without a place.
+    /// Reports a stored response to the rules as if it were received: at once, and without a place. `length`: of its
+    /// body where that is not read.
     private func play(
         _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
         length: Int64 = 0
@@ -198,7 +191,7 @@ extension Engine {
 
     /// Nobody has a use for the bytes, but for their number.
     private func skip(_ count: Int64, _ id: TransferID, _ transfer: ActiveTransfer) {
-        guard count > 0 else { return }
+        guard count > 0, !downloads.isBodiless(id) else { return }
         transfer.skip(count)
         measurement(id)?.setBodyBytes(Int(count))
         downloads.bodySkipped(id, count, clock.now())
@@ -226,7 +219,7 @@ extension Engine {
         }
         guard let replacement = exchange.replacement else { return giveUpReplacement(id, consultation.number) }
         let number = consultation.number
-        let choice = CacheChoice(exchange.request, wallTime: 0, needsBody: false, compares: false, isQueued: true)
+        let choice = CacheChoice(exchange.question, wallTime: 0, needsBody: false, compares: false, isQueued: true)
         let entry = replacement.entry
         let hasPictures = store.images.flatMap { images in
             downloads.wantedPictures(id).map { takePictures($0, of: entry.id, images, transfer) }
@@ -244,8 +237,8 @@ extension Engine {
     }
 
     private func giveUpReplacement(_ id: TransferID, _ number: UInt32) {
-        let request = CacheRequest(method: "GET", fields: [], mode: .use)
-        let choice = CacheChoice(request, wallTime: 0, needsBody: false, compares: false, isQueued: false)
+        let question = CacheQuestion(CacheRequest(method: "GET", fields: [], mode: .use))
+        let choice = CacheChoice(question, wallTime: 0, needsBody: false, compares: false, isQueued: false)
         prompt(.found(id, number, choice, nil))
     }
 
@@ -262,12 +255,7 @@ extension Engine {
         store?.use(replacement.entry.id)
         store?.count(storeOutcome(replacement.outcome, found, transfer))
         let head = CacheRules.head(of: replacement.entry, outcome: replacement.outcome, wallTime: clock.wallTime())
-        play(id, number, head, found.body, now, length: length(found.entry, id))
-    }
-
-    /// Of a body that is not read.
-    private func length(_ entry: StoredEntry, _ id: TransferID) -> Int64 {
-        downloads.isBodiless(id) ? 0 : entry.response.bodyLength
+        play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
     }
 
     /// RFC 5861 section 3: what was stale is validated while nobody waits for it.

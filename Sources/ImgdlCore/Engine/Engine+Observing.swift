@@ -18,10 +18,10 @@ extension Engine {
         if let known = measurement(id) { return known }
         let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
         while measurements.count <= slot { measurements.append(nil) }
-        let measurement = TransferMeasurement()
+        let measurement = TransferMeasurement(measurementLock)
         measurements[slot] = measurement
-        for subscriber in downloads.subscribers(of: id) {
-            guard let subscription = subscription(subscriber) else { continue }
+        downloads.forEachSubscriber(of: id) { subscriber in
+            guard let subscription = subscription(subscriber) else { return }
             subscription.outstanding.attach(measurement, isShared: subscription.isShared, to: subscription)
         }
         return measurement

@@ -22,10 +22,11 @@ final class Engine {
     private var active: [ActiveTransfer?] = []
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
-    private var prompts: [Prompt] = []
+    private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
     private var spareActions: [Action] = []
     var measurements: [TransferMeasurement?] = []
+    let measurementLock = Lock()
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
     private var isShuttingDown = false
@@ -179,8 +180,8 @@ final class Engine {
 
     func performActions() {
         performTakenActions()
-        while !prompts.isEmpty {
-            switch prompts.removeFirst() {
+        while !prompts.isEmpty, let prompt = prompts.popFirst() {
+            switch prompt {
             case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
             case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
             case .pictured(let id, let variant, let image): pictured(id, variant, image)
@@ -199,16 +200,21 @@ final class Engine {
     func prompt(_ prompt: Prompt) { prompts.append(prompt) }
 
     func performTakenActions() {
+        // Before anybody is told of an end: whoever looks then sees it.
+        ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
+        if downloads.hasActions { performEachTaken() }
+        if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
+    }
+
+    private func performEachTaken() {
         var actions: [Action] = []
         swap(&actions, &spareActions)
         actions = downloads.takeActions(reusing: actions)
-        // Before anybody is told of an end: whoever looks then sees it.
-        ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
-        if !actions.isEmpty { noteLoad() }
-        for action in actions { perform(action) }
-        actions.removeAll(keepingCapacity: actions.capacity <= Self.maximumSpareActions)
-        spareActions = actions
-        if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
+        noteLoad()
+        // From the end, so that each is moved: a loop over them would copy it.
+        actions.reverse()
+        while let action = actions.popLast() { perform(action) }
+        if actions.capacity <= Self.maximumSpareActions { spareActions = actions }
     }
 
     private func takeReleasedMemory() {

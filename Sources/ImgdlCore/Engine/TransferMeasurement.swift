@@ -2,10 +2,13 @@ import Synchronization
 
 /// The meter of one transfer, which the engine turns and its subscribers may read on any thread.
 final class TransferMeasurement: @unchecked Sendable {
-    private let lock = Lock()
+    private let lock: Lock
     private var meter = TransferMeter()
     /// Grows with each chunk: no lock for that.
     private let bodyBytes = Atomic<Int64>(0)
+
+    /// `lock`: one for all of a downloader, since nobody waits for it long.
+    init(_ lock: Lock) { self.lock = lock }
 
     func setBodyBytes(_ count: Int) { bodyBytes.store(Int64(count), ordering: .relaxed) }
 

@@ -72,15 +72,14 @@ extension Downloads {
         startClock(subscriber, now)
     }
 
-    func subscribers(of id: TransferID) -> [SubscriberID] {
-        guard transfers.contains(id) else { return [] }
-        var all: [SubscriberID] = []
+    /// In the order in which they came.
+    func forEachSubscriber(of id: TransferID, _ body: (SubscriberID) -> Void) {
+        guard transfers.contains(id) else { return }
         var next = transfers[id].firstSubscriber
         while next != 0 {
-            all.append(next)
+            body(next)
             next = subscribers[next].next
         }
-        return all
     }
 
     // MARK: Telling
@@ -208,9 +207,15 @@ extension Downloads {
 
     /// There must be none that can be joined yet.
     mutating func offer(_ id: TransferID) {
-        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash) { [transfers] slot in
-            transfers[transfers.key(of: slot)].request.hash
-        }
+        if shared.isFull { growShared() }
+        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash)
+    }
+
+    private mutating func growShared() {
+        var all = SharedTransfers()
+        swap(&all, &shared)
+        all.grow { transfers[transfers.key(of: $0)].request.hash }
+        swap(&all, &shared)
     }
 
     /// Later requests for the same bytes join it, unless they have another one.

@@ -24,6 +24,11 @@ package struct CacheRequest: Sendable {
         self.unknownFields = unknownFields
         self.credential = credential
     }
+
+    /// What the transport makes itself of cookies and credentials.
+    static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
+        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
+    }
 }
 
 /// Whether a stored response that is stale may take the place of an answer that did not come.
@@ -51,4 +56,12 @@ package enum CacheDecision: Equatable, Sendable {
     case resume(index: Int, adding: [HeaderField])
     /// only-if-cached, and nothing fits: 504 in RFC 9111 section 5.2.1.7, `notCached` here.
     case unavailable
+
+    /// What is stored answers it, and nobody is asked.
+    var isAnswer: Bool {
+        switch self {
+        case .answer, .answerPart: true
+        case .forward, .validate, .resume, .unavailable: false
+        }
+    }
 }
