@@ -36,8 +36,8 @@ final class HandleTable {
 
     private init() {}
 
-    /// A new handle with one reference.
-    func insert(_ object: AnyObject, _ kind: HandleKind) -> OpaquePointer? {
+    /// A new handle with so many references.
+    func insert(_ object: AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
         lock.withLock {
             let index: Int
             if let reused = takeFree() {
@@ -46,7 +46,7 @@ final class HandleTable {
                 index = slots.count
                 slots.append(Slot())
             }
-            slots[index].references = 1
+            slots[index].references = references
             slots[index].kind = kind
             slots[index].process = Int32(truncatingIfNeeded: ProcessGeneration.current)
             slots[index].object = object

@@ -34,7 +34,7 @@ package final class Outstanding: @unchecked Sendable {
 
     private func enter(_ subscription: Subscription) {
         live += 1
-        if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
+        if subscription.hasSink, let executor = subscription.pumped {
             pumped[ObjectIdentifier(executor), default: (executor, 0)].count += 1
         }
     }
@@ -69,7 +69,7 @@ package final class Outstanding: @unchecked Sendable {
         lock.withLock {
             subscription.conclusion?.result = result
             live -= 1
-            if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
+            if subscription.hasSink, let executor = subscription.pumped {
                 let key = ObjectIdentifier(executor)
                 pumped[key]?.count -= 1
                 if pumped[key]?.count == 0 { pumped[key] = nil }
@@ -84,7 +84,7 @@ package final class Outstanding: @unchecked Sendable {
 
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
-        let isOwn = { subscription.hasSink && self.isOwn(subscription.executor) }
+        let isOwn = { subscription.hasSink && subscription.pumped?.isOwnedByCurrentThread == true }
         try wait(until: deadline, \.singleWaiters, deadlock: isOwn) {
             subscription.conclusion?.result != nil
         }
@@ -131,9 +131,5 @@ package final class Outstanding: @unchecked Sendable {
         case .wouldDeadlock: throw Failure(.wouldDeadlock, "waiting here would wait for this very thread")
         default: throw Failure(.waitTimeout, "the time given is over")
         }
-    }
-
-    private func isOwn(_ executor: any Executor) -> Bool {
-        (executor as? PumpedExecutor)?.isOwnedByCurrentThread ?? false
     }
 }
