@@ -53,7 +53,7 @@ final class CallbackSink: EventSink, @unchecked Sendable {
     }
 
     private func deliverTerminal(_ result: DownloadResult) {
-        let image = result.image.flatMap { ImageObject.handle($0) }
+        let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
         let data = result.body.flatMap { DataObject.handle($0) }
         withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in

@@ -24,8 +24,8 @@ package final class Subscription: @unchecked Sendable {
     let submitted: Instant
     private let sink: (any EventSink)?
     private let state = Atomic<UInt8>(0)
-    private let conclusion = AtomicLazyReference<DownloadResult>()
-    private let measuring = AtomicLazyReference<TransferMeasurement>()
+    private let conclusion = OnceReference<DownloadResult>()
+    private let measuring = OnceReference<TransferMeasurement>()
 
     /// The engine's thread alone.
     var subscriberID: SubscriberID = 0
@@ -100,12 +100,12 @@ package final class Subscription: @unchecked Sendable {
     private func mark(_ mark: UInt8) -> UInt8 { state.bitwiseOr(mark, ordering: .sequentiallyConsistent).oldValue }
 
     /// How it ended, once its terminal is told.
-    var told: DownloadResult? { conclusion.load() }
-    func tell(_ result: DownloadResult) { _ = conclusion.storeIfNil(result) }
+    var told: DownloadResult? { conclusion.object }
+    func tell(_ result: DownloadResult) { conclusion.set(result) }
 
     /// Of its transfer, once that has left the queue.
-    var measurement: TransferMeasurement? { measuring.load() }
-    func attach(_ measurement: TransferMeasurement) { _ = measuring.storeIfNil(measurement) }
+    var measurement: TransferMeasurement? { measuring.object }
+    func attach(_ measurement: TransferMeasurement) { measuring.set(measurement) }
 
     // MARK: Delivery
 

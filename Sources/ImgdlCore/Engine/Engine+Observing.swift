@@ -21,7 +21,7 @@ extension Engine {
         while measurements.count <= slot { measurements.append(nil) }
         let measurement = statistics.makeMeasurement()
         measurements[slot] = measurement
-        downloads.visitSubscribers(of: id) { subscription($0)?.attach(measurement) }
+        downloads.forEachSubscriber(of: id) { subscription($0)?.attach(measurement) }
         return measurement
     }
 

@@ -199,9 +199,10 @@ final class Engine {
             var actions: [Action] = []
             swap(&actions, &spareActions)
             actions = downloads.takeActions(reusing: actions)
-            for action in actions { perform(action) }
-            actions.removeAll(keepingCapacity: actions.capacity <= Self.maximumSpareActions)
-            spareActions = actions
+            // Each is taken out at the end: so it is not copied, and the array keeps its memory.
+            actions.reverse()
+            while let action = actions.popLast() { perform(action) }
+            if actions.capacity <= Self.maximumSpareActions { spareActions = actions }
         }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// Over `pthread_mutex_t` in memory that does not move: ThreadSanitizer knows these calls, while it reports false races
 /// over `Synchronization.Mutex`, whose futex it cannot see.
-package final class Lock: @unchecked Sendable {
+@usableFromInline package final class Lock: @unchecked Sendable {
     @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init() {
@@ -24,7 +24,8 @@ package final class Lock: @unchecked Sendable {
     package func enterFork() { pthread_mutex_lock(mutex) }
     package func leaveFork() { pthread_mutex_unlock(mutex) }
 
-    /// Seen through by the other modules: called as a generic one it costs as much again as the lock.
+    /// Inlined in other modules: called as a generic function it costs as much again as the lock. For that the class, too,
+    /// must be usable from inline.
     @inlinable package func withLock<Result, Problem: Error>(
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {

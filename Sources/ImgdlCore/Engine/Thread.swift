@@ -4,7 +4,7 @@ import Glibc
 /// A thread of the library's own. All signals are blocked on it: they belong to the host's threads.
 ///
 /// Whoever starts it ends it with `join` or `detach`, once; letting go of it without either detaches it.
-package final class Thread: @unchecked Sendable {
+@usableFromInline package final class Thread: @unchecked Sendable {
     private let identifier: pthread_t
     private var isJoinable = true
 

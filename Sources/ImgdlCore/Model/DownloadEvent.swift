@@ -63,7 +63,7 @@ package final class DownloadResult: @unchecked Sendable {
 
     init(
         failure: Failure?, message: String = "", progress: Progress = Progress(), metrics: Metrics = Metrics(),
-        contentType: String = "", preview: [UInt8] = [], content: Content = Content()
+        contentType: String = "", preview: [UInt8] = [], content: consuming Content = Content()
     ) {
         self.failure = failure
         self.message = message
@@ -71,11 +71,12 @@ package final class DownloadResult: @unchecked Sendable {
         self.metrics = metrics
         self.contentType = contentType
         self.preview = preview
-        self.content = content
         status = failure?.status ?? content.response?.head.status ?? 0
+        self.content = content
     }
 
     package var code: ErrorCode { failure?.code ?? .ok }
+    package var hasImage: Bool { content.image != nil }
     package var image: DecodedImage? { content.image?.wrappedValue }
     package var body: BodySlice? { content.body }
     package var response: Response? { content.response }
@@ -92,8 +93,8 @@ package final class DownloadResult: @unchecked Sendable {
 package enum DownloadEvent: Sendable {
     case started
     case response(Response, Progress)
-    case header(ImageHeader, Progress)
+    indirect case header(ImageHeader, Progress)
     case progress(Progress)
-    case partial(DecodedImage, Progress)
+    indirect case partial(DecodedImage, Progress)
     case terminal(DownloadResult)
 }

@@ -71,7 +71,7 @@ extension Downloads {
     }
 
     /// In the order in which they came.
-    func visitSubscribers(of id: TransferID, _ body: (SubscriberID) -> Void) {
+    func forEachSubscriber(of id: TransferID, _ body: (SubscriberID) -> Void) {
         guard transfers.contains(id) else { return }
         var next = transfers[id].firstSubscriber
         while next != 0 {
