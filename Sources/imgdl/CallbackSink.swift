@@ -17,7 +17,7 @@ final class CallbackSink: EventSink {
     }
 
     func close(_ subscription: Subscription) {
-        Thread.resting { destructor?(subscription.userData) }
+        if let destructor { Thread.resting { destructor(subscription.userData) } }
         _ = HandleTable.shared.release(subscription.handle, .token)
     }
 
@@ -42,45 +42,35 @@ final class CallbackSink: EventSink {
             let handle = ImageObject.handle(image)
             send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
             _ = HandleTable.shared.release(handle, .image)
-        case .terminal(let result):
-            let image = result.image.flatMap { ImageObject.handle($0) }
-            let data = result.body.flatMap { DataObject.handle($0) }
-            withTexts(result) { message, contentType, preview, metrics in
-                send(IMGDL_EVENT_TERMINAL, result.progress, to: subscription) {
-                    $0.code = result.code.rawValue
-                    $0.http_status = result.status
-                    $0.message = message
-                    $0.image = image
-                    $0.data = data
-                    $0.content_type = contentType
-                    $0.preview = preview.baseAddress
-                    $0.preview_length = preview.count
-                    $0.metrics = metrics
-                }
-            }
-            if image != nil { _ = HandleTable.shared.release(image, .image) }
-            if data != nil { _ = HandleTable.shared.release(data, .data) }
+        case .terminal(let result): deliverTerminal(result, of: subscription)
         }
     }
 
-    /// What the terminal points to, valid during the call.
-    private func withTexts(
-        _ result: DownloadResult,
-        _ body: (
-            UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawBufferPointer, UnsafePointer<imgdl_metrics>
-        ) -> Void
-    ) {
+    private func deliverTerminal(_ result: DownloadResult, of subscription: Subscription) {
+        let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
+        let data = result.body.flatMap { DataObject.handle($0) }
         withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in
                 result.contentType.withCString { contentType in
                     result.preview.withUnsafeBytes { preview in
-                        // An empty array has an address, too.
-                        let shown = preview.isEmpty ? UnsafeRawBufferPointer(start: nil, count: 0) : preview
-                        body(message, contentType, shown, metrics)
+                        send(IMGDL_EVENT_TERMINAL, result.progress, to: subscription) {
+                            $0.code = result.code.rawValue
+                            $0.http_status = result.status
+                            $0.message = message
+                            $0.image = image
+                            $0.data = data
+                            $0.content_type = contentType
+                            // An empty array has an address, too.
+                            $0.preview = preview.isEmpty ? nil : preview.baseAddress
+                            $0.preview_length = preview.count
+                            $0.metrics = metrics
+                        }
                     }
                 }
             }
         }
+        if image != nil { _ = HandleTable.shared.release(image, .image) }
+        if data != nil { _ = HandleTable.shared.release(data, .data) }
     }
 
     private func send(

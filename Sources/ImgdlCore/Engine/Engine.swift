@@ -197,15 +197,18 @@ final class Engine {
     func prompt(_ prompt: Prompt) { prompts.append(prompt) }
 
     func performTakenActions() {
-        var actions: [Action] = []
-        swap(&actions, &spareActions)
-        actions = downloads.takeActions(reusing: actions)
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
-        if !actions.isEmpty { noteLoad() }
-        for action in actions { perform(action) }
-        actions.removeAll(keepingCapacity: actions.capacity <= Self.maximumSpare)
-        spareActions = actions
+        if downloads.hasActions {
+            noteLoad()
+            var actions: [Action] = []
+            swap(&actions, &spareActions)
+            actions = downloads.takeActions(reusing: actions)
+            // Each is taken out at the end: so it is not copied, and the array keeps its memory.
+            actions.reverse()
+            while let action = actions.popLast() { perform(action) }
+            if actions.capacity <= Self.maximumSpare { spareActions = actions }
+        }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }
 

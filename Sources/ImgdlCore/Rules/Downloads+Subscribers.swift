@@ -70,15 +70,14 @@ extension Downloads {
         startClock(subscriber, now)
     }
 
-    func subscribers(of id: TransferID) -> [SubscriberID] {
-        guard transfers.contains(id) else { return [] }
-        var all: [SubscriberID] = []
+    /// In the order in which they came.
+    func forEachSubscriber(of id: TransferID, _ body: (SubscriberID) -> Void) {
+        guard transfers.contains(id) else { return }
         var next = transfers[id].firstSubscriber
         while next != 0 {
-            all.append(next)
+            body(next)
             next = subscribers[next].next
         }
-        return all
     }
 
     // MARK: Telling
@@ -173,7 +172,7 @@ extension Downloads {
     mutating func observeStop(_ id: TransferID, _ failure: Failure?) {
         guard transfers[id].isObserved else { return }
         transfers[id].isObserved = false
-        actions.append(.observe(id, .stopped(failure), subscribers: transfers[id].subscriberCount))
+        actions.append(.observe(id, .stopped(failure?.code ?? .ok), subscribers: transfers[id].subscriberCount))
     }
 
     private mutating func endTransfer(_ id: TransferID) {

@@ -101,6 +101,8 @@ package struct Downloads: ~Copyable {
     package var subscriberCount: Int { subscribers.count }
     package var waitingCount: Int { waiting.count }
 
+    package var hasActions: Bool { !actions.isEmpty }
+
     /// What is to be done, oldest first; none is left. `spare`: an empty array whose memory the next ones get.
     package mutating func takeActions(reusing spare: consuming [Action] = []) -> [Action] {
         guard !actions.isEmpty else { return spare }

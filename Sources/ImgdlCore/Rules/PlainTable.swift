@@ -24,19 +24,19 @@ struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
 
     /// Has at least so many, the new ones of this value.
     @inline(__always) mutating func extend(to newCount: Int, with value: Element) {
-        if newCount > count { add(newCount - count, value) }
+        while count < newCount {
+            if count == capacity { grow() }
+            (start.unsafelyUnwrapped + count).initialize(to: value)
+            count += 1
+        }
     }
 
-    private mutating func add(_ added: Int, _ value: Element) {
-        if count + added > capacity {
-            let larger = max(count + added, capacity + max(16, capacity / 4))
-            guard let moved = realloc(start, larger * MemoryLayout<Element>.stride) else {
-                fatalError("no memory for \(larger) elements")
-            }
-            start = moved.assumingMemoryBound(to: Element.self)
-            capacity = larger
+    private mutating func grow() {
+        let larger = capacity + max(16, capacity / 4)
+        guard let moved = realloc(start, larger * MemoryLayout<Element>.stride) else {
+            fatalError("no memory for \(larger) elements")
         }
-        (start.unsafelyUnwrapped + count).initialize(repeating: value, count: added)
-        count += added
+        start = moved.assumingMemoryBound(to: Element.self)
+        capacity = larger
     }
 }
