@@ -60,6 +60,8 @@ final class HandleTable {
                 index = reused
             } else {
                 index = slots.count
+                // By a quarter and not by as many again: there may be a million.
+                if index == slots.capacity { slots.reserveCapacity(index + max(64, index / 4)) }
                 slots.append(Slot())
             }
             slots[index].occupy(object, kind, references)

@@ -136,6 +136,7 @@ final class Engine {
             subscription.subscriberID = admission.subscriber
             subscription.transferID = admission.transfer
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
+            if slot >= subscriptions.capacity { subscriptions.reserveCapacity(slot + max(64, slot / 4)) }
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
             if admission.hasJoined {

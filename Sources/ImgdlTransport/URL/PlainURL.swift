@@ -98,6 +98,10 @@ enum PlainURL {
         var query: Int?
         var index = start
         while index < bytes.count {
+            if index + 16 <= bytes.count, areLettersAndDigits(bytes, index) {
+                index += 16
+                continue
+            }
             let byte = bytes[index]
             if !isOrdinary(byte) {
                 switch byte {
@@ -118,6 +122,15 @@ enum PlainURL {
         }
         // An empty query is left out.
         return query == bytes.count ? nil : query ?? bytes.count
+    }
+
+    /// Whether the next sixteen are letters, digits, slashes or hyphens, as most are.
+    private static func areLettersAndDigits(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Bool {
+        let some = UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+        let areLetters = ((some | 0x20) &- 0x61) .< 26
+        // From the slash to the nine.
+        let areDigits = (some &- 0x2F) .< 11
+        return all(areLetters .| areDigits .| (some .== 0x2D))
     }
 
     /// Stands for itself wherever it is in path or query.
