@@ -27,8 +27,8 @@ final class HandleTable {
         var kind = HandleKind.data
         var object: AnyObject?
 
-        mutating func occupy(_ object: AnyObject, _ kind: HandleKind) {
-            references = 1
+        mutating func occupy(_ object: AnyObject, _ kind: HandleKind, _ references: Int32) {
+            self.references = references
             process = Int32(truncatingIfNeeded: ProcessGeneration.current)
             self.kind = kind
             self.object = object
@@ -52,8 +52,8 @@ final class HandleTable {
 
     private init() {}
 
-    /// A new handle with one reference.
-    func insert(_ object: AnyObject, _ kind: HandleKind) -> OpaquePointer? {
+    /// A new handle with so many references.
+    func insert(_ object: AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
         lock.withLock {
             let index: Int
             if let reused = takeFree() {
@@ -62,7 +62,7 @@ final class HandleTable {
                 index = slots.count
                 slots.append(Slot())
             }
-            slots[index].occupy(object, kind)
+            slots[index].occupy(object, kind, references)
             return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
         }
     }

@@ -21,8 +21,10 @@ final class DownloaderSessionTests: XCTestCase {
 
     private func download(_ path: String) throws(Failure) -> Subscription {
         var accepted: Subscription?
-        let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)"))
-        try downloader.download(request, Boxed(wrappedValue: .quiet), executor: nil, sink: nil) { accepted = $0 }
+        let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)", downloader.desk(for: nil)))
+        try downloader.download(
+            request, Boxed(wrappedValue: .quiet), to: Recipient(downloader, executor: nil, sink: nil)
+        ) { accepted = $0 }
         return accepted!
     }
 

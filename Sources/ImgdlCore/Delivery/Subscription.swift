@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Whoever a subscription speaks to; the C face implements it over a callback.
+/// Whoever subscriptions speak to; the C face implements it over a callback.
 package protocol EventSink: AnyObject, Sendable {
     /// Never twice at the same time for one subscription. No lock is held.
-    func deliver(_ event: DownloadEvent)
-    /// Nothing will be delivered any more. Once.
-    func close()
+    func deliver(_ event: DownloadEvent, of subscription: Subscription)
+    /// Nothing of it will be delivered any more. Once.
+    func close(_ subscription: Subscription)
 }
 
 /// One accepted download of one caller, from acceptance to the end of its terminal callback: what a token stands for.
@@ -18,11 +18,16 @@ package final class Subscription: @unchecked Sendable {
     @Boxed package internal(set) var options: SubscriberOptions
     /// The engine may put the transfer's in place of an equal one.
     package private(set) var request: TransferRequest
-    let executor: any Executor
-    let outstanding: Outstanding
+    package let recipient: Recipient
+    /// Where its callbacks run; nil: on the recipient's executor.
+    private let ownExecutor: PumpedExecutor?
     /// When it was asked for.
     let submitted: Instant
-    private let sink: (any EventSink)?
+    /// The sink's alone: what its host calls it by, and has given for its events. Set before it is accepted.
+    package let userData: UnsafeMutableRawPointer?
+    package var handle: OpaquePointer?
+    /// What the host has borrowed of it; guarded by the face that lends it.
+    package var lent: AnyObject?
     private let state = Atomic<UInt8>(0)
     private let conclusion = OnceReference<DownloadResult>()
     private let measuring = OnceReference<TransferMeasurement>()
@@ -40,34 +45,36 @@ package final class Subscription: @unchecked Sendable {
     var whenComplete: ((ErrorCode) -> Void)?
 
     package init(
-        id: UInt64, request: TransferRequest, options: Boxed<SubscriberOptions>, executor: any Executor,
-        outstanding: Outstanding, sink: (any EventSink)?, submitted: Instant
+        id: UInt64, request: TransferRequest, options: Boxed<SubscriberOptions>, to recipient: Recipient,
+        on pumped: PumpedExecutor?, userData: UnsafeMutableRawPointer?, submitted: Instant
     ) {
         self.id = id
         self.request = request
         _options = options
-        self.executor = executor
-        self.outstanding = outstanding
-        self.sink = sink
+        self.recipient = recipient
+        ownExecutor = pumped
+        self.userData = userData
         self.submitted = submitted
     }
 
-    /// For events that are about no request: it only brings `sink` to an executor.
-    init(announcing sink: any EventSink, executor: any Executor, outstanding: Outstanding) {
+    /// For events that are about no request: it only brings them to an executor.
+    init(announcingTo recipient: Recipient) {
         id = 0
         _options = Boxed(wrappedValue: SubscriberOptions())
         let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
         request = TransferRequest(url: nowhere)
         submitted = Instant(nanoseconds: 0)
-        self.executor = executor
-        self.outstanding = outstanding
-        self.sink = sink
+        self.recipient = recipient
+        ownExecutor = nil
+        userData = nil
     }
 
     /// Whether callbacks run at all; without, the terminal is complete as soon as it is known.
-    var hasSink: Bool { sink != nil }
+    package var hasSink: Bool { recipient.sink != nil }
+    private var sink: (any EventSink)? { recipient.sink }
     /// The executor that runs them, where a thread of the host does.
-    var pumped: PumpedExecutor? { sink == nil ? nil : executor.pumped }
+    var pumped: PumpedExecutor? { hasSink ? ownExecutor ?? recipient.pumped : nil }
+    var outstanding: Outstanding { recipient.outstanding }
 
     // MARK: What every thread may ask
 
@@ -118,7 +125,13 @@ package final class Subscription: @unchecked Sendable {
 
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
-        if sink == nil { deliver(event) } else { executor.post(self, event) }
+        if !hasSink {
+            deliver(event)
+        } else if let ownExecutor {
+            ownExecutor.post(self, event)
+        } else {
+            recipient.executor.post(self, event)
+        }
     }
 
     /// One that the engine never had.
@@ -130,12 +143,12 @@ package final class Subscription: @unchecked Sendable {
     /// Runs the callback. Called by the executor on its thread, for one event after the other.
     func deliver(_ event: DownloadEvent) {
         guard case .terminal(let made) = event else {
-            if !isCancelled { sink?.deliver(event) }
+            if !isCancelled { sink?.deliver(event, of: self) }
             return
         }
         let result = isCancelled && made.code != .cancelled ? cancelled(made) : made
         outstanding.beginTerminal(self, result)
-        sink?.deliver(.terminal(result))
+        sink?.deliver(.terminal(result), of: self)
         complete(result)
     }
 
@@ -155,7 +168,7 @@ package final class Subscription: @unchecked Sendable {
 
     private func complete(_ result: DownloadResult) {
         if let sink {
-            sink.close()
+            sink.close(self)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.
             result.letGoOfContent()
         } else {

@@ -43,12 +43,16 @@ final class TransferMeasurement: @unchecked Sendable {
 package final class DownloaderStatistics: @unchecked Sendable {
     private let lock = Lock()
     private var statistics = Statistics()
+    /// Grows with each request, on any thread: no lock for that.
+    private let submitted = Atomic<UInt64>(0)
     private let waiting = Atomic<Int>(0)
     private let running = Atomic<Int>(0)
     private let decoding = Atomic<Int>(0)
     private let paused = Atomic<Int>(0)
 
     func makeMeasurement() -> TransferMeasurement { TransferMeasurement(lock) }
+
+    func submit() { submitted.wrappingAdd(1, ordering: .relaxed) }
 
     func update(_ body: (inout Statistics) -> Void) { lock.withLock { body(&statistics) } }
 
@@ -79,7 +83,12 @@ package final class DownloaderStatistics: @unchecked Sendable {
     }
 
     /// `body` runs inside the lock.
-    package func read<Result>(_ body: (borrowing Statistics) -> Result) -> Result { lock.withLock { body(statistics) } }
+    package func read<Result>(_ body: (borrowing Statistics) -> Result) -> Result {
+        lock.withLock {
+            statistics.submit(submitted.exchange(0, ordering: .relaxed))
+            return body(statistics)
+        }
+    }
 
     package var load: Load {
         Load(

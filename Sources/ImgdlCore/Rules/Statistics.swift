@@ -33,7 +33,7 @@ package struct Statistics: Equatable, Sendable {
 
     package init() {}
 
-    package mutating func submit() { submitted += 1 }
+    package mutating func submit(_ count: UInt64 = 1) { submitted += count }
 
     package mutating func join() { shared += 1 }
 

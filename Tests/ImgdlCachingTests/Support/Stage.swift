@@ -64,7 +64,8 @@ class CachingTestCase: XCTestCase {
         options.events = .all
         change(&options)
         let heard = Heard()
-        try downloader.download(request, Boxed(wrappedValue: options), executor: InlineExecutor.shared, sink: heard) {
+        let recipient = Recipient(downloader, executor: InlineExecutor.shared, sink: heard)
+        try downloader.download(request, Boxed(wrappedValue: options), to: recipient) {
             heard.subscription = $0
         }
         return heard
@@ -142,7 +143,7 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
-    func deliver(_ event: DownloadEvent) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
         lock.withLock {
             switch event {
             case .started: events.append("started")
@@ -158,7 +159,7 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
-    func close() {}
+    func close(_ subscription: Subscription) {}
 
     var result: Ended? { lock.withLock { terminal } }
     var log: [String] { lock.withLock { events } }
