@@ -3,7 +3,7 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine {
-    private static let maximumSpareActions = 256
+    private static let maximumSpare = 256
 
     let mailbox: Mailbox
     private let loop: EventLoop
@@ -25,6 +25,7 @@ final class Engine {
     private var prompts: [Prompt] = []
     /// Empty, for the memory that it has.
     private var spareActions: [Action] = []
+    private var spareCommands: [Command] = []
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -116,10 +117,14 @@ final class Engine {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
         takeReleasedMemory()
-        let commands = mailbox.takeAll()
+        var commands: [Command] = []
+        swap(&commands, &spareCommands)
+        commands = mailbox.takeAll(reusing: commands)
         for command in commands { perform(command) }
         // What only waits leads to no action.
         if !commands.isEmpty { noteLoad() }
+        commands.removeAll(keepingCapacity: commands.capacity <= Self.maximumSpare)
+        spareCommands = commands
         isPerformingCommands = false
     }
 
@@ -202,7 +207,7 @@ final class Engine {
             // Each is taken out at the end: so it is not copied, and the array keeps its memory.
             actions.reverse()
             while let action = actions.popLast() { perform(action) }
-            if actions.capacity <= Self.maximumSpareActions { spareActions = actions }
+            if actions.capacity <= Self.maximumSpare { spareActions = actions }
         }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }

@@ -3,7 +3,7 @@
 ///
 /// Pairing heaps: insertion is O(1), removal of any node O(log n) amortised, nothing is allocated for a node but its
 /// place in the table.
-package struct PairingHeaps {
+package struct PairingHeaps: ~Copyable {
     private static let absent: Int32 = -2
 
     private struct Node {
@@ -15,7 +15,7 @@ package struct PairingHeaps {
         var previous: Int32 = absent
     }
 
-    private var nodes: [Node] = []
+    private var nodes = PlainTable<Node>()
 
     package init() {}
 
@@ -25,7 +25,7 @@ package struct PairingHeaps {
 
     /// The node must not be in a heap.
     package mutating func insert(_ node: Int, key: Int64, _ root: inout Int32) {
-        while nodes.count <= node { nodes.append(Node()) }
+        nodes.extend(to: node + 1, with: Node())
         nodes[node] = Node(key: key, previous: -1)
         root = merge(root, Int32(node))
     }

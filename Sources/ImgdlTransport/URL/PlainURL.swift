@@ -126,6 +126,6 @@ enum PlainURL {
     /// : @ _, letters and digits.
     private static func isOrdinary(_ byte: UInt8) -> Bool {
         let bits: UInt64 = byte < 0x40 ? 0x2FFFBFD200000000 : 0x47FFFFFE87FFFFFF
-        return byte < 0x80 && bits >> UInt64(byte & 0x3F) & 1 != 0
+        return byte < 0x80 && bits &>> UInt64(byte & 0x3F) & 1 != 0
     }
 }
