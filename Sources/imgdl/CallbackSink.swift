@@ -42,11 +42,11 @@ final class CallbackSink: EventSink {
             let handle = ImageObject.handle(image)
             send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
             _ = HandleTable.shared.release(handle, .image)
-        case .terminal(let result): deliverTerminal(result, of: subscription)
+        case .terminal(let result): deliverTerminal(result, to: subscription)
         }
     }
 
-    private func deliverTerminal(_ result: DownloadResult, of subscription: Subscription) {
+    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
         let data = result.body.flatMap { DataObject.handle($0) }
         withMetricsStruct(result.metrics) { metrics in

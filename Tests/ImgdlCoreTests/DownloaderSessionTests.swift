@@ -137,7 +137,7 @@ final class DownloaderSessionTests: XCTestCase {
 }
 
 /// Makes transports that carry nothing, and writes down what they were asked.
-private final class StillTransportFactory: @unchecked Sendable {
+final class StillTransportFactory: @unchecked Sendable {
     private let lock = Lock()
     private var record = (made: 0, closed: [Int](), starts: [String](), refuses: false)
 
@@ -179,6 +179,6 @@ private final class StillTransport: Transport {
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
 }
 
-private final class NoCodec: ImageCodec {
+final class NoCodec: ImageCodec {
     func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { fatalError("nothing to decode") }
 }

@@ -1,12 +1,6 @@
 /// Where callbacks run. `post` keeps the order of one subscription and never runs two of its callbacks at once.
 package protocol Executor: AnyObject, Sendable {
     func post(_ subscription: Subscription, _ event: DownloadEvent)
-    /// Itself, where a thread of the host runs it.
-    var pumped: PumpedExecutor? { get }
-}
-
-extension Executor {
-    package var pumped: PumpedExecutor? { nil }
 }
 
 /// On the thread that made the event: the engine's, which makes them all.

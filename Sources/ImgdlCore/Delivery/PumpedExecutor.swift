@@ -27,8 +27,6 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     /// The thread that dispatched it last, or made it: whoever waits there for its callbacks waits for himself.
     var isOwnedByCurrentThread: Bool { lock.withLock { pthread_equal(owner, pthread_self()) != 0 } }
 
-    package var pumped: PumpedExecutor? { self }
-
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
         let (isDropped, wakes) = lock.withLock { () -> (Bool, Bool) in
             if isClosed { return (true, false) }

@@ -5,7 +5,7 @@ import Glibc
 /// Over `pthread_mutex_t` in memory that does not move: ThreadSanitizer knows these calls, while it reports false races
 /// over `Synchronization.Mutex`, whose futex it cannot see.
 @usableFromInline package final class Lock: @unchecked Sendable {
-    @usableFromInline let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init() {
         mutex = .allocate(capacity: 1)
@@ -24,8 +24,7 @@ import Glibc
     package func enterFork() { pthread_mutex_lock(mutex) }
     package func leaveFork() { pthread_mutex_unlock(mutex) }
 
-    /// Inlined in other modules: called as a generic function it costs as much again as the lock. For that the class, too,
-    /// must be usable from inline.
+    /// Inlined: other modules would go through unspecialised code.
     @inlinable package func withLock<Result, Problem: Error>(
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {

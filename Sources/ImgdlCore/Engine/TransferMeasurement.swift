@@ -50,9 +50,9 @@ package final class DownloaderStatistics: @unchecked Sendable {
     private let decoding = Atomic<Int>(0)
     private let paused = Atomic<Int>(0)
 
-    func submit() { submitted.wrappingAdd(1, ordering: .relaxed) }
-
     func makeMeasurement() -> TransferMeasurement { TransferMeasurement(lock) }
+
+    func submit() { submitted.wrappingAdd(1, ordering: .relaxed) }
 
     func update(_ body: (inout Statistics) -> Void) { lock.withLock { body(&statistics) } }
 

@@ -3,14 +3,29 @@ import XCTest
 @testable import ImgdlCore
 
 final class OutstandingTests: XCTestCase {
-    private let outstanding = Outstanding()
+    private var downloader: Downloader!
+    private var recipient: Recipient!
+    private var outstanding: Outstanding { downloader.outstanding }
     private var later: Instant { MonotonicClock().now().advanced(byMilliseconds: 20_000) }
 
+    override func setUpWithError() throws {
+        let factory = StillTransportFactory()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: MonotonicClock()) {
+            (configuration, _, events) throws(Failure) in try factory.make(configuration, events)
+        }
+        downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        recipient = Recipient(downloader, executor: nil, sink: nil)
+    }
+
+    override func tearDown() { downloader.destroy() }
+
+    /// One that the engine never hears of.
     private func accepted() -> Subscription {
         let subscription = Subscription(
             id: 1, request: TransferRequest(url: testURL("http://a.example/")),
-            options: Boxed(wrappedValue: SubscriberOptions()), executor: InlineExecutor.shared, outstanding: outstanding,
-            sink: nil, submitted: Instant(nanoseconds: 0))
+            options: Boxed(wrappedValue: SubscriberOptions()), to: recipient, on: nil, userData: nil,
+            submitted: Instant(nanoseconds: 0))
         outstanding.accept(subscription)
         return subscription
     }
