@@ -26,7 +26,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         if cache.isForked || hasEnded { return }
         for slice in slices { length += Int64(slice.count) }
         if kept != nil {
-            if length <= cache.memory.maximumBodyBytes { kept?.append(contentsOf: slices) } else { kept = nil }
+            if length <= cache.memory.maximumBodyBytes { kept?.append(joining: slices) } else { kept = nil }
         }
         if let body { cache.disk?.append(slices, to: body) }
     }

@@ -101,8 +101,8 @@ package final class Cache: Store, @unchecked Sendable {
 
     package func use(_ id: EntryID) {
         if isForked { return }
-        memory.use(id, wallTime: wallTime)
-        disk?.use(id)
+        // The disk knows by the second when what was used: it is not told again of each answer from memory.
+        if memory.use(id, wallTime: wallTime) { disk?.use(id) }
     }
 
     package func remove(_ id: EntryID) {

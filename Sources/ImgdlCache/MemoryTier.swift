@@ -8,6 +8,8 @@ final class MemoryTier: @unchecked Sendable {
         var entry: StoredEntry
         let body: [BodySlice]
         var usedTime: Int64
+        /// When the disk was last told; nil: never.
+        var toldTime: Int64?
 
         init(key: String, entry: StoredEntry, body: [BodySlice], usedTime: Int64) {
             self.key = key
@@ -17,12 +19,23 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
+    /// What is kept under one key, the newest first. The entries once more, as they are handed out for each look.
+    private struct Shelf {
+        private(set) var items: [Item]
+        private(set) var entries: [StoredEntry]
+
+        init(_ items: [Item]) {
+            self.items = items.count < 2 ? items : items.sorted { $0.entry.isNewer(than: $1.entry) }
+            entries = self.items.map(\.entry)
+        }
+    }
+
     private let lock = Lock()
     private let maximumBytes: Int64
     private let maximumPartialBytes: Int64
     private let maximumAge: Int64?
     private var items = RecencyList<EntryID, Item>()
-    private var keys: [String: [EntryID]] = [:]
+    private var shelves: [String: Shelf] = [:]
     private var partialBytes: Int64 = 0
     private var partialCount: Int64 = 0
 
@@ -54,38 +67,24 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     func find(_ key: String, wallTime: Int64, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
-        var entries: [StoredEntry] = []
-        var bodies: [(id: EntryID, body: [BodySlice])] = []
-        lock.withLock {
-            for id in keys[key] ?? [] {
-                guard let item = items.value(id), maximumAge.map({ wallTime - item.usedTime <= $0 }) ?? true else {
-                    continue
-                }
-                entries.append(item.entry)
-                bodies.append((id, item.body))
-            }
+        let found = lock.withLock { () -> Shelf? in
+            guard let shelf = shelves[key], let maximumAge else { return shelves[key] }
+            let young = shelf.items.filter { wallTime - $0.usedTime <= maximumAge }
+            return young.count == shelf.items.count ? shelf : Shelf(young)
         }
-        guard !entries.isEmpty else { return nil }
-        entries.sortNewestFirst()
-        guard case .entry(let index, let withBody) = choose(entries), entries.indices.contains(index) else {
-            return nil
-        }
-        let entry = entries[index]
-        let body = withBody ? bodies.first { $0.id == entry.id }?.body : []
-        return body.map { FoundEntry(entry: entry, body: $0, isFromMemory: true) }
+        guard let found, !found.entries.isEmpty,
+            case .entry(let index, let withBody) = choose(found.entries), found.entries.indices.contains(index)
+        else { return nil }
+        return FoundEntry(
+            entry: found.entries[index], body: withBody ? found.items[index].body : [], isFromMemory: true)
     }
 
     func newest(_ key: String) -> CachedResponse? {
         lock.withLock {
-            let found = (keys[key] ?? []).compactMap { items.value($0) }
-            var entries = found.map(\.entry)
-            entries.sortNewestFirst()
-            guard let first = entries.first, let item = found.first(where: { $0.entry.id == first.id }) else {
-                return nil
-            }
+            guard let item = shelves[key]?.items.first else { return nil }
+            let response = item.entry.response
             return CachedResponse(
-                id: first.id, response: first.response, storedTime: first.response.responseTime, usedTime: item.usedTime
-            )
+                id: item.entry.id, response: response, storedTime: response.responseTime, usedTime: item.usedTime)
         }
     }
 
@@ -93,18 +92,17 @@ final class MemoryTier: @unchecked Sendable {
     func insert(_ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64) -> Removed {
         lock.withLock {
             var removed = Removed()
-            for id in keys[key] ?? [] {
-                if let older = items.value(id)?.entry, older.id == entry.id || entry.response.replaces(older.response) {
-                    drop(id)
-                    removed.replaced.append(id)
-                }
+            for older in shelves[key]?.entries ?? []
+            where older.id == entry.id || entry.response.replaces(older.response) {
+                drop(older.id)
+                removed.replaced.append(older.id)
             }
             let bytes = entry.response.bodyLength
             guard let body, bytes <= maximumBodyBytes else { return removed }
             if entry.response.isBeginning, bytes > maximumPartialBytes { return removed }
-            items.insert(
-                entry.id, Item(key: key, entry: entry, body: body, usedTime: wallTime), cost: bytes + Self.overhead)
-            keys[key, default: []].append(entry.id)
+            let item = Item(key: key, entry: entry, body: body, usedTime: wallTime)
+            items.insert(entry.id, item, cost: bytes + Self.overhead)
+            shelves[key] = Shelf((shelves[key]?.items ?? []) + [item])
             if entry.response.isBeginning {
                 partialBytes += bytes
                 partialCount += 1
@@ -126,18 +124,25 @@ final class MemoryTier: @unchecked Sendable {
             response.bodyLength = item.entry.response.bodyLength
             item.entry = StoredEntry(id: id, response: response)
             item.usedTime = wallTime
+            if let shelf = shelves[item.key] { shelves[item.key] = Shelf(shelf.items) }
         }
     }
 
-    func use(_ id: EntryID, wallTime: Int64) {
-        lock.withLock { items.use(id)?.usedTime = wallTime }
+    /// Whether the disk is to be told; false when it was told in this second.
+    func use(_ id: EntryID, wallTime: Int64) -> Bool {
+        lock.withLock {
+            guard let item = items.use(id) else { return true }
+            item.usedTime = wallTime
+            defer { item.toldTime = wallTime }
+            return item.toldTime != wallTime
+        }
     }
 
     func remove(_ id: EntryID) { lock.withLock { drop(id) } }
 
     func remove(key: String) -> [EntryID] {
         lock.withLock {
-            let ids = keys[key] ?? []
+            let ids = shelves[key]?.entries.map(\.id) ?? []
             for id in ids { drop(id) }
             return ids
         }
@@ -159,7 +164,7 @@ final class MemoryTier: @unchecked Sendable {
     func removeAll() {
         lock.withLock {
             items.removeAll()
-            keys = [:]
+            shelves = [:]
             partialBytes = 0
             partialCount = 0
         }
@@ -191,7 +196,7 @@ final class MemoryTier: @unchecked Sendable {
             partialBytes -= item.entry.response.bodyLength
             partialCount -= 1
         }
-        keys[item.key]?.removeAll { $0 == item.entry.id }
-        if keys[item.key]?.isEmpty ?? false { keys[item.key] = nil }
+        let rest = shelves[item.key]?.items.filter { $0 !== item } ?? []
+        shelves[item.key] = rest.isEmpty ? nil : Shelf(rest)
     }
 }

@@ -15,11 +15,15 @@ extension StoredResponse {
     }
 }
 
+extension StoredEntry {
+    func isNewer(than other: StoredEntry) -> Bool {
+        (response.responseTime, id.rawValue) > (other.response.responseTime, other.id.rawValue)
+    }
+}
+
 extension [StoredEntry] {
     mutating func sortNewestFirst() {
         guard count > 1 else { return }
-        sort {
-            ($0.response.responseTime, $0.id.rawValue) > ($1.response.responseTime, $1.id.rawValue)
-        }
+        sort { $0.isNewer(than: $1) }
     }
 }

@@ -21,7 +21,8 @@ final class CacheExchange {
     }
 
     let key: String
-    let request: CacheRequest
+    let question: CacheQuestion
+    var request: CacheRequest { question.request }
     /// What is stored under the key, where the answer may say something about it: a HEAD's.
     var known: [StoredEntry] = []
     var plan = Plan.fetch(stores: false)
@@ -44,9 +45,9 @@ final class CacheExchange {
     private var written = 0
     private var end: End?
 
-    init(key: String, request: CacheRequest) {
+    init(key: String, _ question: CacheQuestion) {
         self.key = key
-        self.request = request
+        self.question = question
     }
 
     deinit { writer?.abandon() }
@@ -129,7 +130,7 @@ final class CacheExchange {
 
 /// What one look into the store came to, whatever thread it was on.
 final class CacheChoice: @unchecked Sendable {
-    private let request: CacheRequest
+    private let question: CacheQuestion
     private let wallTime: Int64
     /// Somebody has a use for the body.
     let needsBody: Bool
@@ -143,8 +144,8 @@ final class CacheChoice: @unchecked Sendable {
     private(set) var isSnapshot = false
     private var wasAsked = false
 
-    init(_ request: CacheRequest, wallTime: Int64, needsBody: Bool, compares: Bool, isQueued: Bool) {
-        self.request = request
+    init(_ question: CacheQuestion, wallTime: Int64, needsBody: Bool, compares: Bool, isQueued: Bool) {
+        self.question = question
         self.wallTime = wallTime
         self.needsBody = needsBody
         self.compares = compares
@@ -161,7 +162,7 @@ final class CacheChoice: @unchecked Sendable {
     func choose(_ entries: [StoredEntry]) -> StoreChoice {
         wasAsked = true
         self.entries = entries
-        decision = CacheRules.decide(request, entries, wallTime: wallTime)
+        decision = CacheRules.decide(question, entries, wallTime: wallTime)
         isSnapshot = false
         switch decision {
         case .forward, .unavailable:

@@ -18,11 +18,11 @@ extension Engine {
 
     private func lookUp(_ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
-        let request = cacheRequest(id, transfer)
-        let exchange = CacheExchange(key: transfer.url.cacheKey, request: request)
+        let question = cacheQuestion(id, transfer)
+        let exchange = CacheExchange(key: transfer.url.cacheKey, question)
         transfer.exchange = exchange
         let choice = CacheChoice(
-            request, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
+            question, wallTime: clock.wallTime(), needsBody: downloads.needsStoredBody(id),
             compares: downloads.comparesWithStored(id), isQueued: !downloads.isRunning(id))
         guard let store else { return prompt(.found(id, number, choice, nil)) }
         if findPictures(id, number, transfer, exchange, store) { return }
@@ -35,25 +35,16 @@ extension Engine {
         }
     }
 
-    private func cacheRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheRequest {
+    private func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
         let request = transfer.request
-        if transfer.outgoing == nil, transfer.redirect == nil, transfer.authentication == nil {
-            return CacheRequest(
-                method: request.method, fields: request.fields, mode: request.cacheMode,
-                followsRedirects: request.followsRedirects,
-                unknownFields: Self.unknownFields(request.usesCookies, request.credential),
-                credential: request.credential)
-        }
+        if transfer.outgoing == nil, transfer.redirect == nil, transfer.authentication == nil { return request.question }
         let outgoing = transportRequest(id, transfer)
-        return CacheRequest(
-            method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
-            followsRedirects: request.followsRedirects,
-            unknownFields: Self.unknownFields(outgoing.usesCookies, outgoing.credential),
-            credential: outgoing.credential)
-    }
-
-    private static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
-        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
+        return CacheQuestion(
+            CacheRequest(
+                method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
+                followsRedirects: request.followsRedirects,
+                unknownFields: CacheRequest.unknownFields(outgoing.usesCookies, outgoing.credential),
+                credential: outgoing.credential))
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -62,7 +53,7 @@ extension Engine {
     ) -> Bool {
         guard let images = store.images, let wanted = downloads.wantedPictures(id) else { return false }
         let choice = CacheChoice(
-            exchange.request, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
+            exchange.question, wallTime: clock.wallTime(), needsBody: false, compares: false, isQueued: true)
         let entries = images.entries(exchange.key)
         guard !entries.isEmpty, case .entry(let index, _) = choice.chooseInMemory(entries),
             case .answer = choice.decision, takePictures(wanted, of: entries[index].id, images, transfer)
@@ -226,7 +217,7 @@ extension Engine {
         }
         guard let replacement = exchange.replacement else { return giveUpReplacement(id, consultation.number) }
         let number = consultation.number
-        let choice = CacheChoice(exchange.request, wallTime: 0, needsBody: false, compares: false, isQueued: true)
+        let choice = CacheChoice(exchange.question, wallTime: 0, needsBody: false, compares: false, isQueued: true)
         let entry = replacement.entry
         let hasPictures = store.images.flatMap { images in
             downloads.wantedPictures(id).map { takePictures($0, of: entry.id, images, transfer) }
@@ -244,8 +235,8 @@ extension Engine {
     }
 
     private func giveUpReplacement(_ id: TransferID, _ number: UInt32) {
-        let request = CacheRequest(method: "GET", fields: [], mode: .use)
-        let choice = CacheChoice(request, wallTime: 0, needsBody: false, compares: false, isQueued: false)
+        let question = CacheQuestion(CacheRequest(method: "GET", fields: [], mode: .use))
+        let choice = CacheChoice(question, wallTime: 0, needsBody: false, compares: false, isQueued: false)
         prompt(.found(id, number, choice, nil))
     }
 

@@ -22,7 +22,7 @@ final class Engine {
     private var active: [ActiveTransfer?] = []
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
-    private var prompts: [Prompt] = []
+    private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
     private var spareActions: [Action] = []
     private var spareCommands: [Command] = []
@@ -178,8 +178,8 @@ final class Engine {
 
     func performActions() {
         performTakenActions()
-        while !prompts.isEmpty {
-            switch prompts.removeFirst() {
+        while let prompt = prompts.popFirst() {
+            switch prompt {
             case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
             case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
             case .pictured(let id, let variant, let image): pictured(id, variant, image)

@@ -34,15 +34,8 @@ package final class Body {
 
     /// Takes what is in memory already for its beginning, shared; before anything is appended.
     package func adopt(_ slices: [BodySlice]) {
-        for slice in slices {
-            count += slice.count
-            // One after the other in memory, as a body that came in pieces is: one piece again.
-            if let joined = adopted.last?.joined(with: slice) {
-                adopted[adopted.count - 1] = joined
-            } else {
-                adopted.append(slice)
-            }
-        }
+        for slice in slices { count += slice.count }
+        if adopted.isEmpty { adopted = slices } else { adopted.append(joining: slices) }
     }
 
     /// What came after the first `offset` bytes.
@@ -134,7 +127,6 @@ package struct BodySlice: Sendable {
         return BodySlice(segment: segment, range: range.lowerBound..<next.range.upperBound)
     }
 
-
     /// Bytes `within` of it.
     package func part(_ within: Range<Int>) -> BodySlice {
         BodySlice(segment: segment, range: range.lowerBound + within.lowerBound..<range.lowerBound + within.upperBound)
@@ -147,6 +139,15 @@ package struct BodySlice: Sendable {
         _ body: (UnsafeRawBufferPointer) throws(Problem) -> Result
     ) throws(Problem) -> Result {
         try body(UnsafeRawBufferPointer(start: start, count: range.count))
+    }
+}
+
+extension [BodySlice] {
+    /// What stands one after the other in memory, as a body that came in pieces does, becomes one slice again.
+    package mutating func append(joining slices: [BodySlice]) {
+        for slice in slices {
+            if let joined = last?.joined(with: slice) { self[count - 1] = joined } else { append(slice) }
+        }
     }
 }
 

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// Names one stored response in one store, for good: a body that changes gets another.
 package struct EntryID: Hashable, Sendable {
     package let rawValue: Int64
@@ -12,7 +10,7 @@ package struct EntryID: Hashable, Sendable {
 package final class StoredEntry: Sendable {
     package let id: EntryID
     package let response: StoredResponse
-    private let known = AtomicLazyReference<Freshness>()
+    private let known = OnceMade<Freshness>()
 
     package init(id: EntryID, response: StoredResponse) {
         self.id = id
@@ -21,6 +19,6 @@ package final class StoredEntry: Sendable {
 
     /// `wallTime`: seconds since 1970, by which years of two digits are read the first time.
     func freshness(_ wallTime: Int64) -> Freshness {
-        known.load() ?? known.storeIfNil(Freshness(response, wallTime: wallTime))
+        known.value { Freshness(response, wallTime: wallTime) }
     }
 }

@@ -16,6 +16,7 @@ package final class TransferRequest: Hashable, Sendable {
         fileprivate let tls: TLSOptions
         fileprivate let cacheMode: CacheMode
         fileprivate let hooks: (any Hooks)?
+        fileprivate let question = OnceMade<CacheQuestion>()
 
         package init(
             method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
@@ -78,6 +79,16 @@ package final class TransferRequest: Hashable, Sendable {
     package var cacheMode: CacheMode { profile.cacheMode }
     /// Compared by identity.
     package var hooks: (any Hooks)? { profile.hooks }
+
+    /// What a cache is asked of it as it is; where a hook, a redirect or a challenge has changed it, it is asked anew.
+    var question: CacheQuestion {
+        profile.question.value {
+            CacheQuestion(
+                CacheRequest(
+                    method: method, fields: fields, mode: cacheMode, followsRedirects: followsRedirects,
+                    unknownFields: CacheRequest.unknownFields(usesCookies, credential), credential: credential))
+        }
+    }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 

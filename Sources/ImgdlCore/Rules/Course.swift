@@ -14,6 +14,32 @@ struct TransferCourse {
     var reminder: Instant?
     /// Begun, and neither its end reported nor stopped.
     var isAtTransport = false
+    @Boxed var detours = TransferDetours()
+
+    /// When the connection of the hop stood, and when its answer came.
+    var sent: Instant?
+    var answered: Instant?
+    /// Where the last response is from.
+    var outcome = CacheOutcome.network
+    /// Of the last response, ten times the number.
+    var httpVersion: Int32 = 0
+    /// Of the last response, a redirect's too; 0 before the first.
+    var status: Int32 = 0
+    /// The response is there that is no redirect to follow.
+    var hasHead = false
+    var received: Int64 = 0
+    var expected: Int64 = -1
+    /// Of the final response, in lower case, without parameters.
+    var mediaType = ""
+    var remainingCoding: String?
+    /// Bytes read of what is left of a body that nobody wants.
+    var drained: Int64 = 0
+    /// Milliseconds that the server asks to wait before the next attempt.
+    var retryAfter: Int64?
+}
+
+/// What few transfers ever know: of hooks, redirects, failures and attempts after the first. The same for all others.
+struct TransferDetours {
     /// What a hook is asked, and how many questions there were.
     var question: Question?
     var questionCount: UInt32 = 0
@@ -37,34 +63,14 @@ struct TransferCourse {
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 
-    /// When the connection of the hop stood, and when its answer came.
-    var sent: Instant?
-    var answered: Instant?
-    /// Where the last response is from.
-    var outcome = CacheOutcome.network
-    /// Of the last response, ten times the number.
-    var httpVersion: Int32 = 0
-    /// Of the last response, a redirect's too; 0 before the first.
-    var status: Int32 = 0
-    /// The response is there that is no redirect to follow.
-    var hasHead = false
-    var received: Int64 = 0
-    var expected: Int64 = -1
-    /// Of the final response, in lower case, without parameters.
-    var mediaType = ""
-    var remainingCoding: String?
     /// Known to end in this, once what is left of the body has been read.
     var doom: Failure?
-    /// Bytes of that rest.
-    var drained: Int64 = 0
-    /// Milliseconds that the server asks to wait before the next attempt.
-    var retryAfter: Int64?
+    /// How the transport ended, when decoders are still to salvage what came.
+    var failure: Failure?
     /// Attempts after the first.
     var retries = 0
     /// When it goes back into the queue.
     var restsUntil: Instant?
-    /// How the transport ended, when decoders are still to salvage what came.
-    var failure: Failure?
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

@@ -1,5 +1,6 @@
 /// Deadlines in order of time. An entry is not taken out when its owner goes: whoever pops it asks whether it still
-/// means something. Now and then `insert` throws such leftovers out, so that at most half of a large heap are some.
+/// means something. Whoever inserts throws such leftovers out when it is crowded, so that at most half of a large heap are
+/// some.
 package struct DeadlineHeap<Owner> {
     private static var fewest: Int { 64 }
     private var entries: [(instant: Instant, owner: Owner)] = []
@@ -10,12 +11,11 @@ package struct DeadlineHeap<Owner> {
     package var count: Int { entries.count }
     package var earliest: Instant? { entries.first?.instant }
 
-    /// O(log n), the throwing out shared among the insertions.
-    package mutating func insert(_ instant: Instant, _ owner: Owner, keeping isLive: (Owner) -> Bool) {
-        if entries.count >= compactsAt {
-            compact(keeping: isLive)
-            compactsAt = max(Self.fewest, 2 * entries.count)
-        }
+    /// It has become twice as large since leftovers were thrown out: time to `compact`.
+    package var isCrowded: Bool { entries.count >= compactsAt }
+
+    /// O(log n).
+    package mutating func insert(_ instant: Instant, _ owner: Owner) {
         entries.append((instant, owner))
         var child = entries.count - 1
         while child > 0 {
@@ -37,9 +37,11 @@ package struct DeadlineHeap<Owner> {
 
     package mutating func removeAll() { entries.removeAll(keepingCapacity: entries.capacity <= Self.fewest) }
 
-    private mutating func compact(keeping isLive: (Owner) -> Bool) {
+    /// O(n), which is shared among the insertions.
+    package mutating func compact(keeping isLive: (Owner) -> Bool) {
         entries.removeAll { !isLive($0.owner) }
         for parent in stride(from: entries.count / 2 - 1, through: 0, by: -1) { siftDown(parent) }
+        compactsAt = max(Self.fewest, 2 * entries.count)
     }
 
     private mutating func siftDown(_ start: Int) {

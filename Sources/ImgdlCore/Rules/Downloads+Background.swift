@@ -60,7 +60,6 @@ extension Downloads {
 
     /// Before anything new starts, in the order in which they were paused.
     mutating func resumeParked(_ now: Instant) {
-        guard !parked.isEmpty else { return }
         var stay: [TransferID] = []
         for id in parked where transfers.contains(id) && transfers[id].pauses.contains(.background) {
             if running.count < limits.maximumConcurrent, background == nil || transfers[id].continuesInBackground,
@@ -86,7 +85,7 @@ extension Downloads {
         background?.isOver = true
         let failure = Failure(.backgroundExpired, "the time that it may go on in the background is over")
         for subscriber in subscribers.keys {
-            if subscribers.get(subscriber)?.options.continuesInBackground == true {
+            if subscribers.contains(subscriber), subscribers[subscriber].options.continuesInBackground {
                 end(subscriber, .failure(failure), now)
             }
         }

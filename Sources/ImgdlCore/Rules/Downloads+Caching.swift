@@ -221,10 +221,9 @@ extension Downloads {
         var wanted: Set<Int> = []
         var next = transfers[id].firstSubscriber
         while next != 0 {
-            let subscriber = subscribers[next]
-            guard let variant = subscriber.variant, !subscriber.options.wantsBody else { return nil }
+            guard let variant = subscribers[next].variant, !subscribers[next].options.wantsBody else { return nil }
             wanted.insert(variant)
-            next = subscriber.next
+            next = subscribers[next].next
         }
         return wanted.map { transfers[id].variants[$0].options }
     }
@@ -254,17 +253,9 @@ extension Downloads {
 
     /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33).
     mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
-        guard finishesNearlyDone, let id = subscribers.get(subscriber)?.transfer else { return }
-        guard transfers[id].cache.isStoring else { return }
-        let transfer = transfers[id]
-        guard transfer.subscriberCount == 1, transfer.phase == .receiving,
-            transfer.place >= 0, !transfer.isDraining, let sent = transfer.sent, let answered = transfer.answered,
-            ResumeRules.isNearlyDone(
-                received: transfer.received, expected: transfer.expected,
-                bodyNanoseconds: now.nanoseconds - answered.nanoseconds,
-                firstByteNanoseconds: answered.nanoseconds - sent.nanoseconds)
-        else { return }
-        joinInternally(id)
+        guard finishesNearlyDone, subscribers.contains(subscriber) else { return }
+        let id = subscribers[subscriber].transfer
+        if transfers[id].cache.isStoring, transfers[id].isNearlyDone(now) { joinInternally(id) }
     }
 
     private mutating func joinInternally(_ id: TransferID) {

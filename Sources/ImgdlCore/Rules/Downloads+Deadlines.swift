@@ -38,13 +38,21 @@ extension Downloads {
     }
 
     mutating func remind(_ instant: Instant, _ owner: DeadlineOwner) {
-        deadlines.insert(instant, owner) { [subscribers, transfers] owner in
+        if deadlines.isCrowded { dropForgottenDeadlines() }
+        deadlines.insert(instant, owner)
+    }
+
+    private mutating func dropForgottenDeadlines() {
+        var all = DeadlineHeap<DeadlineOwner>()
+        swap(&all, &deadlines)
+        all.compact { owner in
             switch owner {
             case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _), .rest(let id): transfers.contains(id)
             case .grace: true
             }
         }
+        swap(&all, &deadlines)
     }
 
     private mutating func expireTransfer(_ id: TransferID, _ now: Instant) {
@@ -66,10 +74,11 @@ extension Downloads {
         var connectTimeout = Int64.max
         var idleTimeout = Int64.max
         forEachSubscriber(id) { downloads, subscriber in
-            let waiting = downloads.subscribers[subscriber]
             let (limits, start) = (downloads.limits, downloads.transfers[id].lastActivity)
-            let timeout = isConnecting ? waiting.options.connectTimeout(limits) : waiting.options.idleTimeout(limits)
-            let deadline = max(start, waiting.since ?? start).advanced(byMilliseconds: timeout)
+            let ownConnectTimeout = downloads.subscribers[subscriber].options.connectTimeout(limits)
+            let ownIdleTimeout = downloads.subscribers[subscriber].options.idleTimeout(limits)
+            let timeout = isConnecting ? ownConnectTimeout : ownIdleTimeout
+            let deadline = max(start, downloads.subscribers[subscriber].since ?? start).advanced(byMilliseconds: timeout)
             if deadline <= now {
                 downloads.subscribers[subscriber].doom =
                     isConnecting
@@ -77,8 +86,8 @@ extension Downloads {
                     : Failure(.idleTimeout, "the server sent nothing for \(timeout) ms")
             } else {
                 next = min(next ?? deadline, deadline)
-                connectTimeout = min(connectTimeout, waiting.options.connectTimeout(limits))
-                idleTimeout = min(idleTimeout, waiting.options.idleTimeout(limits))
+                connectTimeout = min(connectTimeout, ownConnectTimeout)
+                idleTimeout = min(idleTimeout, ownIdleTimeout)
             }
         }
         guard let next else {

@@ -77,16 +77,16 @@ extension Downloads {
 
     /// Each at its own pace; the decoder goes at that of the fastest. Too early, the newest waits for its time.
     mutating func offerPartial(_ subscriber: SubscriberID, _ now: Instant) {
-        let offered = subscribers[subscriber]
-        guard offered.options.events.contains(.partial), let variant = offered.variant else { return }
-        let due = offered.lastPartial?.advanced(byMilliseconds: offered.options.partialInterval) ?? now
+        guard subscribers[subscriber].options.events.contains(.partial), let variant = subscribers[subscriber].variant
+        else { return }
+        let due = subscribers[subscriber].partialDue ?? now
         if due <= now {
             subscribers[subscriber].lastPartial = now
             subscribers[subscriber].isPartialHeld = false
             actions.append(.emit(subscriber, .partial(variant: variant)))
         } else {
             subscribers[subscriber].isPartialHeld = true
-            guard !offered.isPartialTimerSet else { return }
+            guard !subscribers[subscriber].isPartialTimerSet else { return }
             subscribers[subscriber].isPartialTimerSet = true
             remind(due, .heldPartial(subscriber))
         }

@@ -163,7 +163,9 @@ extension Downloads {
         touch(id, now)
         if transfers[id].received > 0, !transfers[id].isDraining { useBody(id, now) }
         guard transfers.contains(id) else { return }
-        switch transfers[id].heldEnd.take() {
+        let heldEnd = transfers[id].heldEnd
+        if heldEnd != nil { transfers[id].heldEnd = nil }
+        switch heldEnd {
         case .success: finished(id, now)
         case .failure(let failure): failed(id, failure, now)
         case nil: press(id, now)

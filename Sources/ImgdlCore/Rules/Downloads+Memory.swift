@@ -110,12 +110,18 @@ extension Downloads {
     }
 
     private mutating func dropLeftovers() {
-        openVariants.removeAll { [transfers] in !transfers.contains($0.transfer) }
+        var open: [OpenVariant] = []
+        swap(&open, &openVariants)
+        open.removeAll { !transfers.contains($0.transfer) }
+        swap(&open, &openVariants)
         leftoversLookedAt = max(64, 2 * openVariants.count)
     }
 
     private mutating func openHeldDecodes(_ now: Instant) {
-        heldDecodes.removeAll { [transfers] in !transfers.contains($0.transfer) }
+        var held: [OpenVariant] = []
+        swap(&held, &heldDecodes)
+        held.removeAll { !transfers.contains($0.transfer) }
+        swap(&held, &heldDecodes)
         while let next = heldDecodes.indices.max(by: { isAfter(heldDecodes[$0], heldDecodes[$1]) }) {
             let (id, variant) = (heldDecodes[next].transfer, heldDecodes[next].variant)
             heldDecodes.remove(at: next)

@@ -26,9 +26,9 @@ extension Downloads {
     /// Has go on what may, after whatever happened: what the memory budget held back, what was paused, what waits.
     mutating func startWaiting(_ now: Instant) {
         guard !isExpiring else { return }
-        relieve(now)
-        resumeParked(now)
-        consultNext()
+        if hasRoom || isPressing || memory.isFull { relieve(now) }
+        if !parked.isEmpty { resumeParked(now) }
+        if !consultationLine.isEmpty { consultNext() }
         while waiting.count > 0, mayStart,
             let (slot, place) = waiting.popFirst(
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)
@@ -92,9 +92,10 @@ extension Downloads {
     /// 0: no limit but the total. What runs runs on.
     package mutating func setMaximumPerHost(_ maximum: Int, _ now: Instant) {
         limits.maximumPerHost = maximum
-        let isRecounted = waiting.setMaximumPerHost(maximum) { [transfers] slot in
-            HostAndPort(transfers[transfers.key(of: slot)].request.url)
-        }
+        var queue = WaitingQueue()
+        swap(&queue, &waiting)
+        let isRecounted = queue.setMaximumPerHost(maximum) { HostAndPort(transfers[transfers.key(of: $0)].request.url) }
+        swap(&queue, &waiting)
         if isRecounted {
             for id in running {
                 let place = waiting.takePlace(HostAndPort(transfers[id].request.url), always: true)

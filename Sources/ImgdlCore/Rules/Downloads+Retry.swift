@@ -6,11 +6,11 @@ extension Downloads {
 
     /// Whether this subscriber waits for another attempt when the transfer fails so. Its own reason comes first.
     func mayRetry(_ subscriber: SubscriberID, _ failure: Failure) -> Bool {
-        let waiting = subscribers[subscriber]
-        let id = waiting.transfer
-        let policy = waiting.options.retry
-        return waiting.retries < policy.count && !transfers[id].isRefused && !transfers[id].cache.isPlaying
-            && RetryRules.isTransient(waiting.doom ?? failure)
+        let policy = subscribers[subscriber].options.retry
+        guard subscribers[subscriber].retries < policy.count else { return false }
+        let id = subscribers[subscriber].transfer
+        return !transfers[id].isRefused && !transfers[id].cache.isPlaying
+            && RetryRules.isTransient(subscribers[subscriber].doom ?? failure)
             && RetryRules.isIdempotent(transfers[id].firstMethod)
             && transfers[id].retryAfter ?? 0 <= policy.maximum
     }
@@ -45,8 +45,7 @@ extension Downloads {
             downloads.subscribers[subscriber].since = nil
             downloads.subscribers[subscriber].isProgressHeld = false
             downloads.subscribers[subscriber].isPartialHeld = false
-            let waiting = downloads.subscribers[subscriber]
-            longest = min(longest, RetryRules.longestWait(waiting.options.retry, attempt: waiting.retries))
+            longest = min(longest, downloads.subscribers[subscriber].longestWait)
         }
         let wait = max(transfers[id].retryAfter ?? 0, Int64.random(in: 0...longest, using: &random))
         forgetBody(id)

@@ -6,8 +6,9 @@ extension Downloads {
         if cancels { return cancelAll(now) }
         let failure = Failure(.invalidOperation, "the downloader's session is invalidated")
         for subscriber in subscribers.keys {
-            guard let id = subscribers.get(subscriber)?.transfer, transfers[id].isWaiting, !transfers[id].hasStarted
-            else { continue }
+            guard subscribers.contains(subscriber) else { continue }
+            let id = subscribers[subscriber].transfer
+            guard transfers[id].isWaiting, !transfers[id].hasStarted else { continue }
             end(subscriber, .failure(failure), now)
         }
         startWaiting(now)

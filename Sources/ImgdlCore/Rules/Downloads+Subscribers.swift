@@ -205,9 +205,15 @@ extension Downloads {
 
     /// There must be none that can be joined yet.
     mutating func offer(_ id: TransferID) {
-        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash) { [transfers] slot in
-            transfers[transfers.key(of: slot)].request.hash
-        }
+        if shared.isFull { growShared() }
+        shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash)
+    }
+
+    private mutating func growShared() {
+        var all = SharedTransfers()
+        swap(&all, &shared)
+        all.grow { transfers[transfers.key(of: $0)].request.hash }
+        swap(&all, &shared)
     }
 
     /// Later requests for the same bytes join it, unless they have another one.

@@ -114,9 +114,8 @@ extension Downloads {
         // What a hook was to change is not what it seems, and what nobody takes is not looked at.
         let hasPixels = transfers[id].received > 0 && !transfers[id].transformsBody && transfers[id].doom == nil
         forEachSubscriber(id) { downloads, subscriber in
-            let failed = downloads.subscribers[subscriber]
-            let isSalvaging = failed.options.salvages && failed.variant != nil && hasPixels
-            if !isSalvaging { downloads.end(subscriber, .failure(failed.doom ?? failure), now) }
+            if hasPixels, downloads.subscribers[subscriber].maySalvage { return }
+            downloads.end(subscriber, .failure(downloads.subscribers[subscriber].doom ?? failure), now)
         }
         stepDecoders(id, now)
         startWaiting(now)
@@ -154,7 +153,8 @@ extension Downloads {
     private mutating func hasFollowed(_ id: TransferID, _ now: Instant) -> Bool {
         if let redirect = transfers[id].redirect {
             redirected(id, redirect, now)
-        } else if let credential = transfers[id].credential.take() {
+        } else if let credential = transfers[id].credential {
+            transfers[id].credential = nil
             // What came of the challenge's body while the hook was asked.
             forgetBody(id)
             transfers[id].voidBody()
@@ -189,7 +189,10 @@ extension Downloads {
         var isAccepted = false
         forEachSubscriber(id) { downloads, subscriber in
             let refusal = downloads.refusal(subscriber)
-            downloads.subscribers[subscriber].doom = refusal
+            // Most have none, and keep what they know in common.
+            if refusal != nil || downloads.subscribers[subscriber].doom != nil {
+                downloads.subscribers[subscriber].doom = refusal
+            }
             if let refusal { doom = doom ?? refusal } else { isAccepted = true }
         }
         if let doom, !isAccepted { return refuse(id, doom) }

@@ -31,9 +31,18 @@ package struct PairingHeaps: ~Copyable {
     }
 
     /// The node must be in this heap.
+    package mutating func setKey(_ node: Int, _ key: Int64, _ root: inout Int32) {
+        if nodes[node].key == key { return }
+        // It is alone.
+        if root == Int32(node), nodes[node].child < 0 { return nodes[node].key = key }
+        remove(node, &root)
+        insert(node, key: key, &root)
+    }
+
+    /// The node must be in this heap.
     package mutating func remove(_ node: Int, _ root: inout Int32) {
         let removed = nodes[node]
-        let rest = mergeSiblings(removed.child)
+        let rest = removed.child < 0 ? -1 : mergeSiblings(removed.child)
         if root == Int32(node) {
             root = rest
         } else {

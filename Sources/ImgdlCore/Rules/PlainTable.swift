@@ -32,11 +32,21 @@ struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
     }
 
     private mutating func grow() {
-        let larger = capacity + max(16, capacity / 4)
-        guard let moved = realloc(start, larger * MemoryLayout<Element>.stride) else {
-            fatalError("no memory for \(larger) elements")
-        }
-        start = moved.assumingMemoryBound(to: Element.self)
-        capacity = larger
+        capacity = grown(capacity)
+        start = resized(start, to: capacity)
     }
+}
+
+/// The next capacity of a table: there may be a million in it, so a quarter more and not as many again.
+func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 4) }
+
+/// The same memory with room for so many, or nil's; to be freed with `free`. Values in it move as bytes, as those of Swift may
+/// that nobody else points to; the system moves large tables without a copy.
+func resized<Element: ~Copyable>(
+    _ memory: UnsafeMutablePointer<Element>?, to capacity: Int
+) -> UnsafeMutablePointer<Element> {
+    guard let moved = realloc(memory, max(1, capacity) * MemoryLayout<Element>.stride) else {
+        fatalError("no memory for \(capacity) elements")
+    }
+    return moved.assumingMemoryBound(to: Element.self)
 }

@@ -18,9 +18,11 @@ struct SharedTransfers: ~Copyable {
         return nil
     }
 
-    /// The slot must not be there. `hashOf`: of those that are.
-    mutating func insert(_ slot: Int, _ hash: Int, hashOf: (Int) -> Int) {
-        if count == first.count { grow(hashOf) }
+    /// Nothing can be inserted before it has grown.
+    var isFull: Bool { count == first.count }
+
+    /// The slot must not be there.
+    mutating func insert(_ slot: Int, _ hash: Int) {
         next.extend(to: slot + 1, with: 0)
         link(slot, hash)
         count += 1
@@ -50,7 +52,8 @@ struct SharedTransfers: ~Copyable {
         first[chain] = UInt32(slot + 1)
     }
 
-    private mutating func grow(_ hashOf: (Int) -> Int) {
+    /// `hashOf`: of those that are there.
+    mutating func grow(_ hashOf: (Int) -> Int) {
         let old = first
         first = Array(repeating: 0, count: max(16, 2 * old.count))
         for var rest in old {

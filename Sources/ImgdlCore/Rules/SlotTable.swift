@@ -1,7 +1,16 @@
+import Glibc
+
 /// Values under keys that are a slot and a generation: a key that was removed is never valid again, whatever takes its
 /// slot. Look-up, insertion and removal are O(1). No key is 0.
-package struct SlotTable<Element> {
-    private var storage: Storage
+///
+/// Neither the table nor what is in it is ever copied: elements are found some two hundred times for each request, and a
+/// table that could be shared would have to look each time whether it is.
+package struct SlotTable<Element: ~Copyable>: ~Copyable {
+    private var elements: UnsafeMutablePointer<Element>
+    /// Of each slot the key that it has now; of a free one its generation with a slot that no table has.
+    private var current: UnsafeMutablePointer<UInt64>
+    private var slotCount = 0
+    private var capacity = 0
     private var free: [UInt32] = []
     private let firstGeneration: UInt32
     package private(set) var count = 0
@@ -11,143 +20,96 @@ package struct SlotTable<Element> {
     /// For the test of a slot's last generation.
     init(firstGeneration: UInt32) {
         self.firstGeneration = firstGeneration
-        storage = Storage(capacity: 0)
+        elements = resized(nil, to: 0)
+        current = resized(nil, to: 0)
     }
 
-    package mutating func insert(_ element: Element) -> UInt64 {
-        makeUnique()
-        count += 1
-        if let index = free.popLast() {
-            storage.put(element, Int(index))
-            return Self.key(storage.slots[Int(index)].generation, index)
+    deinit {
+        for index in 0..<slotCount where current[index] & Self.noSlot != Self.noSlot {
+            (elements + index).deinitialize(count: 1)
         }
-        if storage.count == storage.capacity { storage = storage.moved(capacity: max(4, 2 * storage.capacity)) }
-        let index = storage.count
-        storage.addSlot(Slot(generation: firstGeneration, isTaken: false))
-        storage.put(element, index)
-        return Self.key(firstGeneration, UInt32(index))
+        Glibc.free(elements)
+        Glibc.free(current)
+    }
+
+    package mutating func insert(_ element: consuming Element) -> UInt64 {
+        let key: UInt64
+        if let index = free.popLast() {
+            key = current[Int(index)] & ~Self.noSlot | UInt64(index)
+        } else {
+            if slotCount == capacity { grow() }
+            key = UInt64(firstGeneration) << 32 | UInt64(slotCount)
+            slotCount += 1
+        }
+        let index = Self.slot(key)
+        (elements + index).initialize(to: element)
+        current[index] = key
+        count += 1
+        return key
     }
 
     @discardableResult
     package mutating func remove(_ key: UInt64) -> Element? {
-        guard let index = index(of: key) else { return nil }
-        makeUnique()
-        let element = storage.take(index)
+        guard contains(key) else { return nil }
+        let index = Self.slot(key)
+        let generation = key >> 32
         count -= 1
         // A slot whose generations are used up is left alone: a busy slot gets there within days.
-        if storage.slots[index].generation < .max {
-            storage.slots[index].generation += 1
+        if generation < UInt32.max {
+            current[index] = (generation + 1) << 32 | Self.noSlot
             free.append(UInt32(index))
+        } else {
+            current[index] = Self.noSlot
         }
-        return element
+        return (elements + index).move()
     }
 
-    /// In place, without a copy: an element may be large, and is looked at often. Traps for keys that are not in the table:
-    /// for keys that the rules themselves hold.
+    /// In place: an element may be large, and is looked at often. Traps for keys that are not in the table: for keys that
+    /// the rules themselves hold.
     package subscript(_ key: UInt64) -> Element {
-        unsafeAddress { address(of: key) }
-        unsafeMutableAddress { mutableAddress(of: key) }
+        @inline(__always) unsafeAddress { address(of: key) }
+        @inline(__always) unsafeMutableAddress { mutableAddress(of: key) }
     }
 
     /// What subscripts by typed keys are made of.
-    func address(of key: UInt64) -> UnsafePointer<Element> { UnsafePointer(storage.elements + index(of: key)!) }
-
-    mutating func mutableAddress(of key: UInt64) -> UnsafeMutablePointer<Element> {
-        makeUnique()
-        return storage.elements + index(of: key)!
+    @inline(__always) func address(of key: UInt64) -> UnsafePointer<Element> {
+        precondition(contains(key))
+        return UnsafePointer(elements + Self.slot(key))
     }
 
-    package func contains(_ key: UInt64) -> Bool { index(of: key) != nil }
+    @inline(__always) mutating func mutableAddress(of key: UInt64) -> UnsafeMutablePointer<Element> {
+        precondition(contains(key))
+        return elements + Self.slot(key)
+    }
 
-    package func get(_ key: UInt64) -> Element? { index(of: key).map { storage.elements[$0] } }
+    @inline(__always) package func contains(_ key: UInt64) -> Bool {
+        let index = Self.slot(key)
+        return index < slotCount && current[index] == key
+    }
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {
-        (0..<storage.count).compactMap { storage.slots[$0].isTaken ? key(of: $0) : nil }
+        (0..<slotCount).compactMap { current[$0] & Self.noSlot != Self.noSlot ? current[$0] : nil }
     }
 
     /// The slot alone: an index for tables that run beside this one.
-    package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
+    @inline(__always) package static func slot(_ key: UInt64) -> Int { Int(key & noSlot) }
 
-    /// The key that the slot has now.
+    /// The key that the slot has now, which must not be free.
     package func key(of slot: Int) -> UInt64 {
-        precondition(slot < storage.count)
-        return Self.key(storage.slots[slot].generation, UInt32(slot))
+        precondition(slot < slotCount)
+        return current[slot]
     }
 
-    private static func key(_ generation: UInt32, _ index: UInt32) -> UInt64 {
-        UInt64(generation) << 32 | UInt64(index)
+    private static var noSlot: UInt64 { 0xFFFF_FFFF }
+
+    private mutating func grow() {
+        capacity = grown(capacity)
+        elements = resized(elements, to: capacity)
+        current = resized(current, to: capacity)
     }
+}
 
-    @inline(__always) private func index(of key: UInt64) -> Int? {
-        let index = Self.slot(key)
-        guard index < storage.count else { return nil }
-        let slot = storage.slots[index]
-        return slot.isTaken && slot.generation == UInt32(key >> 32) ? index : nil
-    }
-
-    private mutating func makeUnique() {
-        if !isKnownUniquelyReferenced(&storage) { storage = storage.copied() }
-    }
-
-    private struct Slot {
-        var generation: UInt32
-        var isTaken: Bool
-    }
-
-    /// An array of optionals would copy an element each time it is looked at, and an array of slots would be looked up and
-    /// checked: elements are found some two hundred times for each request.
-    private final class Storage: @unchecked Sendable {
-        /// The first `count`.
-        let slots: UnsafeMutablePointer<Slot>
-        private(set) var count = 0
-        let elements: UnsafeMutablePointer<Element>
-        let capacity: Int
-
-        init(capacity: Int) {
-            self.capacity = capacity
-            elements = .allocate(capacity: capacity)
-            slots = .allocate(capacity: capacity)
-        }
-
-        deinit {
-            for index in 0..<count where slots[index].isTaken { (elements + index).deinitialize(count: 1) }
-            elements.deallocate()
-            slots.deallocate()
-        }
-
-        func addSlot(_ slot: Slot) {
-            (slots + count).initialize(to: slot)
-            count += 1
-        }
-
-        func put(_ element: Element, _ index: Int) {
-            (elements + index).initialize(to: element)
-            slots[index].isTaken = true
-        }
-
-        func take(_ index: Int) -> Element {
-            slots[index].isTaken = false
-            return (elements + index).move()
-        }
-
-        func moved(capacity: Int) -> Storage {
-            let next = Storage(capacity: capacity)
-            for index in 0..<count { next.addSlot(slots[index]) }
-            for index in 0..<count where slots[index].isTaken {
-                (next.elements + index).moveInitialize(from: elements + index, count: 1)
-                slots[index].isTaken = false
-            }
-            return next
-        }
-
-        func copied() -> Storage {
-            let copy = Storage(capacity: capacity)
-            for index in 0..<count { copy.addSlot(slots[index]) }
-            for index in 0..<count where slots[index].isTaken {
-                (copy.elements + index).initialize(to: elements[index])
-            }
-            return copy
-        }
-    }
+extension SlotTable {
+    package func get(_ key: UInt64) -> Element? { contains(key) ? self[key] : nil }
 }

@@ -1,6 +1,7 @@
-/// One transfer as the rules see it, from its first subscriber to its last. Small while it waits: many do.
+/// One transfer as the rules see it, from its first subscriber to its last. Small while it waits: many do. Not copied:
+/// that would count a dozen objects up and down.
 @dynamicMemberLookup
-struct Transfer {
+struct Transfer: ~Copyable {
     enum Phase: Equatable {
         case waiting
         /// It has its place, and nothing is at the transport: a hook is asked what to send.
@@ -59,38 +60,43 @@ struct Transfer {
         @inline(__always) _modify { yield &course[keyPath: path] }
     }
 
+    subscript<Member>(dynamicMember path: WritableKeyPath<TransferDetours, Member>) -> Member {
+        @inline(__always) get { course.detours[keyPath: path] }
+        @inline(__always) _modify { yield &course.detours[keyPath: path] }
+    }
+
     /// What this attempt asked first, unless a hook says otherwise what the request does.
     var firstURL: ParsedURL {
-        get { course.chosenURL ?? request.url }
-        set { course.chosenURL = newValue }
+        get { course.detours.chosenURL ?? request.url }
+        set { course.detours.chosenURL = newValue }
     }
 
     var firstMethod: String {
-        get { course.chosenMethod ?? request.method }
-        set { course.chosenMethod = newValue }
+        get { course.detours.chosenMethod ?? request.method }
+        set { course.detours.chosenMethod = newValue }
     }
 
     /// Of this hop.
     var method: String {
-        get { course.hopMethod ?? request.method }
-        set { course.hopMethod = newValue }
+        get { course.detours.hopMethod ?? request.method }
+        set { course.detours.hopMethod = newValue }
     }
 
     var sendsBody: Bool {
-        get { course.hopSendsBody ?? (request.body != nil) }
-        set { course.hopSendsBody = newValue }
+        get { course.detours.hopSendsBody ?? (request.body != nil) }
+        set { course.detours.hopSendsBody = newValue }
     }
 
     /// In or before the queue: nobody has been told that this attempt has started.
     var isWaiting: Bool { phase == .waiting || phase == .resting || phase == .consulting && !isUnderWay }
 
-    /// What is left of the body is read only to use the connection again. Inlined: a call would copy the transfer.
-    @inline(__always) var isDraining: Bool {
-        course.redirect != nil || course.doom != nil || course.credential != nil || course.cache.takesOver
-            || course.cache.asksAgain
+    /// What is left of the body is read only to use the connection again.
+    var isDraining: Bool {
+        course.detours.redirect != nil || course.detours.doom != nil || course.detours.credential != nil
+            || course.cache.takesOver || course.cache.asksAgain
     }
 
-    var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.failure == nil }
+    var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.detours.failure == nil }
 
     func asks(_ kind: HookKinds) -> Bool { request.hooks?.kinds.contains(kind) ?? false }
 
@@ -98,7 +104,7 @@ struct Transfer {
     var transformsBody: Bool { asks(.transformBody) }
 
     /// URLs asked, the first included.
-    var hops: [ParsedURL] { [firstURL] + course.laterHops }
+    var hops: [ParsedURL] { [firstURL] + course.detours.laterHops }
 
     /// Only safe methods are shared: two POSTs are two.
     var isShareable: Bool { request.method == "GET" || request.method == "HEAD" }
@@ -107,11 +113,11 @@ struct Transfer {
     var isSafe: Bool { method == "GET" || method == "HEAD" }
 
     /// How many bytes the server says will come; the length that answers a HEAD is not that of a body.
-    @inline(__always) var announcedBody: Int64? { course.expected < 0 || method == "HEAD" ? nil : course.expected }
+    var announcedBody: Int64? { course.expected < 0 || method == "HEAD" ? nil : course.expected }
 
-    /// When it is too late for the next byte. Inlined: a call would copy the transfer.
-    @inline(__always) func deadline(_ limits: Limits) -> Instant? {
-        guard pauses.isEmpty, course.question == nil, !course.cache.isPlaying else { return nil }
+    /// When it is too late for the next byte.
+    func deadline(_ limits: Limits) -> Instant? {
+        guard pauses.isEmpty, course.detours.question == nil, !course.cache.isPlaying else { return nil }
         switch phase {
         case .connecting: return course.lastActivity.advanced(byMilliseconds: connectTimeout)
         case .receiving where isDraining:
@@ -121,14 +127,26 @@ struct Transfer {
         }
     }
 
+    /// It is at the transport for one subscriber alone, and its end is worth waiting for.
+    func isNearlyDone(_ now: Instant) -> Bool {
+        guard subscriberCount == 1, phase == .receiving, place >= 0, !isDraining, let sent = course.sent,
+            let answered = course.answered
+        else { return false }
+        return ResumeRules.isNearlyDone(
+            received: course.received, expected: course.expected,
+            bodyNanoseconds: now.nanoseconds - answered.nanoseconds,
+            firstByteNanoseconds: answered.nanoseconds - sent.nanoseconds)
+    }
+
     /// As before its first attempt, but for what it has learned: what came so far is void.
     mutating func reset() {
         phase = .resting
-        course.chosenURL = nil
-        course.chosenMethod = nil
-        course.hopMethod = nil
-        course.hopSendsBody = nil
-        course.laterHops = []
+        course.detours.chosenURL = nil
+        course.detours.chosenMethod = nil
+        course.detours.hopMethod = nil
+        course.detours.hopSendsBody = nil
+        course.detours.laterHops = []
+        course.detours.doom = nil
         course.reminder = nil
         course.hasHead = false
         course.outcome = .network
@@ -139,7 +157,6 @@ struct Transfer {
         course.expected = -1
         course.mediaType = ""
         course.remainingCoding = nil
-        course.doom = nil
         course.drained = 0
         course.retryAfter = nil
         voidBody()
@@ -197,7 +214,7 @@ struct Transfer {
 
 /// One subscriber as the rules see it, from acceptance to its terminal; in the list of its transfer.
 @dynamicMemberLookup
-struct Subscriber {
+struct Subscriber: ~Copyable {
     @Boxed var options: SubscriberOptions
     /// What few of them ever have.
     @Boxed private var course: SubscriberCourse
@@ -234,6 +251,15 @@ struct Subscriber {
         self.previous = previous
     }
 
+    /// It takes what pixels there are of a picture that failed.
+    var maySalvage: Bool { options.salvages && variant != nil }
+
+    /// When it may see the next partial image; nil for at once.
+    var partialDue: Instant? { course.lastPartial?.advanced(byMilliseconds: options.partialInterval) }
+
+    /// Milliseconds before its next attempt, at most.
+    var longestWait: Int64 { RetryRules.longestWait(options.retry, attempt: course.retries) }
+
     subscript<Member>(dynamicMember path: WritableKeyPath<SubscriberCourse, Member>) -> Member {
         @inline(__always) get { course[keyPath: path] }
         @inline(__always) _modify { yield &course[keyPath: path] }
@@ -248,8 +274,8 @@ extension SubscriberOptions {
 
 extension SlotTable<Transfer> {
     subscript(_ id: TransferID) -> Transfer {
-        unsafeAddress { address(of: id.rawValue) }
-        unsafeMutableAddress { mutableAddress(of: id.rawValue) }
+        @inline(__always) unsafeAddress { address(of: id.rawValue) }
+        @inline(__always) unsafeMutableAddress { mutableAddress(of: id.rawValue) }
     }
 
     func contains(_ id: TransferID) -> Bool { contains(id.rawValue) }

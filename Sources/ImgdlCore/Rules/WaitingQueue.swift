@@ -38,7 +38,7 @@ package struct WaitingQueue: ~Copyable {
     /// A host that somebody waits for or runs at; the only one, when there is no limit for each.
     private struct Host {
         var name: HostAndPort?
-        var roots = SIMD8<Int32>(repeating: -1)
+        var roots = InlineArray<8, Int32>(repeating: -1)
         var waiting: Int32 = 0
         var running: Int32 = 0
         var isOpen = true
@@ -59,7 +59,7 @@ package struct WaitingQueue: ~Copyable {
     private var ages = PairingHeaps()
     /// Nodes are a host and a lane.
     private var openHosts = PairingHeaps()
-    private var roots = SIMD8<Int32>(repeating: -1)
+    private var roots = InlineArray<8, Int32>(repeating: -1)
     private var lastRank: Int64 = 0
     private var firstRank: Int64 = 0
     private var arrivals: Int64 = 0
@@ -156,7 +156,7 @@ package struct WaitingQueue: ~Copyable {
         ranks = PairingHeaps()
         ages = PairingHeaps()
         openHosts = PairingHeaps()
-        roots = SIMD8(repeating: -1)
+        roots = InlineArray(repeating: -1)
         for (slot, key) in zip(slots, keys) { attach(slot, self.host(host(slot)), rank: key.rank, age: key.age) }
         return true
     }
@@ -241,13 +241,16 @@ package struct WaitingQueue: ~Copyable {
     private mutating func show(_ host: Int, _ lane: Int) {
         let node = host * Self.laneCount + lane
         let first = Int(hosts[host].roots[lane])
-        let isShown = first >= 0 && hosts[host].isOpen
-        let key = !isShown ? 0 : lane % Self.backgroundLanes == Self.ageLane ? ages.key(first) : ranks.key(first)
-        if openHosts.contains(node) {
-            if isShown, openHosts.key(node) == key { return }
-            openHosts.remove(node, &roots[lane])
+        guard first >= 0, hosts[host].isOpen else {
+            if openHosts.contains(node) { openHosts.remove(node, &roots[lane]) }
+            return
         }
-        if isShown { openHosts.insert(node, key: key, &roots[lane]) }
+        let key = lane % Self.backgroundLanes == Self.ageLane ? ages.key(first) : ranks.key(first)
+        if openHosts.contains(node) {
+            openHosts.setKey(node, key, &roots[lane])
+        } else {
+            openHosts.insert(node, key: key, &roots[lane])
+        }
     }
 
     // MARK: Hosts

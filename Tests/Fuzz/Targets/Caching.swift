@@ -62,7 +62,7 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
         }
     }
     if let kept = ResumeRules.beginning(plain, head, received: 10, requestTime: wallTime, responseTime: wallTime) {
-        guard case .resume(0, let fields) = CacheRules.decide(plain, [entry(kept)], wallTime: wallTime) else {
+        guard case .resume(0, let fields) = CacheRules.decide(CacheQuestion(plain), [entry(kept)], wallTime: wallTime) else {
             throw Finding("kept, and not continued")
         }
         try require(fields.contains { $0.name == "If-Range" }, "continued without a condition")
@@ -74,7 +74,7 @@ private func entry(_ response: StoredResponse) -> StoredEntry {
 }
 
 private func check(_ request: CacheRequest, _ stored: [StoredResponse], wallTime: Int64) throws {
-    switch CacheRules.decide(request, stored.map(entry), wallTime: wallTime) {
+    switch CacheRules.decide(CacheQuestion(request), stored.map(entry), wallTime: wallTime) {
     case .answer(let index, let head, _, _):
         try require(stored.indices.contains(index), "no such response")
         try checkAge(head)

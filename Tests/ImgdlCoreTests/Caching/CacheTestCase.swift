@@ -50,14 +50,14 @@ class CacheTestCase: XCTestCase {
     func decision(
         _ responses: StoredResponse?..., to asked: CacheRequest? = nil, after seconds: Int64 = 0
     ) -> CacheDecision {
-        CacheRules.decide(asked ?? request(), entries(responses), wallTime: start + seconds)
+        CacheRules.decide(CacheQuestion(asked ?? request()), entries(responses), wallTime: start + seconds)
     }
 
     /// The same with the fields and the mode of a request.
     func decision(
         _ responses: StoredResponse?..., with fields: Fields, mode: CacheMode = .use, after seconds: Int64 = 0
     ) -> CacheDecision {
-        CacheRules.decide(request(fields, mode: mode), entries(responses), wallTime: start + seconds)
+        CacheRules.decide(CacheQuestion(request(fields, mode: mode)), entries(responses), wallTime: start + seconds)
     }
 }
 

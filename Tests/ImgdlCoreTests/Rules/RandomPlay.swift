@@ -134,7 +134,7 @@ struct RandomPlay: ~Copyable {
             everyTransfer.append(id)
         }
         var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
-        record.variant = downloads.subscribers.get(subscriber)?.variant
+        if downloads.subscribers.contains(subscriber) { record.variant = downloads.subscribers[subscriber].variant }
         witness.accept(subscriber, record, request)
         everybody.append(subscriber)
         try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
@@ -448,13 +448,12 @@ struct RandomPlay: ~Copyable {
 
     /// What has become of it.
     private mutating func settleHead(_ id: TransferID) {
-        let transfer = downloads.transfers[id]
         let isDraining = downloads.disposition(id) == .discard
-        switch transfer.phase {
-        case .receiving where transfer.question == nil:
+        switch downloads.transfers[id].phase {
+        case .receiving where downloads.transfers[id].question == nil:
             witness.transfers[id]!.isDraining = isDraining
             let isRefused = !ResponseRules.isSuccess(witness.transfers[id]!.lastStatus) || isDraining
-            witness.transfers[id]!.isClosed = isRefused && transfer.credential == nil
+            witness.transfers[id]!.isClosed = isRefused && downloads.transfers[id].credential == nil
         case .transforming, .decoding:
             witness.transfers[id]!.isClosed = !ResponseRules.isSuccess(witness.transfers[id]!.lastStatus)
         case .waiting, .asking, .consulting, .connecting, .receiving, .resting: break
@@ -591,11 +590,11 @@ struct RandomPlay: ~Copyable {
     /// Subscribers of the rules' own.
     private mutating func acceptInternal() {
         for subscriber in downloads.subscribers.keys {
-            guard let new = downloads.subscribers.get(subscriber), new.isInternal,
-                witness.subscribers[subscriber] == nil
-            else { continue }
-            let record = Witness.SubscriberRecord(options: new.options, transfer: new.transfer, priority: .low)
-            witness.accept(subscriber, record, downloads.transfers[new.transfer].request)
+            guard downloads.subscribers[subscriber].isInternal, witness.subscribers[subscriber] == nil else { continue }
+            let id = downloads.subscribers[subscriber].transfer
+            let record = Witness.SubscriberRecord(
+                options: downloads.subscribers[subscriber].options, transfer: id, priority: .low)
+            witness.accept(subscriber, record, downloads.transfers[id].request)
         }
     }
 

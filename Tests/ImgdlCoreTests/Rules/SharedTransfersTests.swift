@@ -20,7 +20,8 @@ final class SharedTransfersTests: XCTestCase {
                     slotsByKey[known] = nil
                     keysBySlot[slot] = nil
                 } else if slotsByKey[key] == nil, keysBySlot[slot] == nil {
-                    table.insert(slot, hash(key)) { hash(keysBySlot[$0]!) }
+                    if table.isFull { table.grow { hash(keysBySlot[$0]!) } }
+                    table.insert(slot, hash(key))
                     slotsByKey[key] = slot
                     keysBySlot[slot] = key
                 } else if keysBySlot[slot] == nil {

@@ -104,8 +104,8 @@ extension Witness {
             let isAlone = others.allSatisfy {
                 let transfer = transfers[$0.transfer]!
                 let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
-                    let subscriber = downloads.subscribers[$0]
-                    return subscriber.transfer == charge.transfer && subscriber.variant == charge.variant
+                    downloads.subscribers[$0].transfer == charge.transfer
+                        && downloads.subscribers[$0].variant == charge.variant
                 }
                 let isIdle = transfer.isPaused || transfer.endedVariants.contains($0.variant) || !isWanted
                 return !$0.isAbandoned && isIdle

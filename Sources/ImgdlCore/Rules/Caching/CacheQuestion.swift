@@ -1,17 +1,21 @@
-/// A request, with what its fields ask of a cache taken out (RFC 9111 section 5.2.1, RFC 9110 sections 13 and 14).
-struct CacheQuestion {
+/// A request, with what its fields ask of a cache taken out (RFC 9111 section 5.2.1, RFC 9110 sections 13 and 14). An
+/// object, since it is taken out once for all requests that ask in the same way.
+package final class CacheQuestion: Sendable {
     enum Use: Equatable { case none, plainly, whileRevalidating }
 
     let request: CacheRequest
     let control: CacheControl
-    private(set) var range: String?
-    private(set) var ifRange: String?
-    private(set) var ifNoneMatch: [String] = []
-    private(set) var ifModifiedSince: String?
-    private(set) var isForOriginAlone = false
+    let range: String?
+    let ifRange: String?
+    let ifNoneMatch: [String]
+    let ifModifiedSince: String?
+    let isForOriginAlone: Bool
 
-    init(_ request: CacheRequest) {
+    package init(_ request: CacheRequest) {
         self.request = request
+        var (range, ifRange, ifModifiedSince): (String?, String?, String?)
+        var ifNoneMatch: [String] = []
+        var isForOriginAlone = false
         var control = CacheControl()
         var isPragmaNoCache = false
         for field in request.fields {
@@ -32,6 +36,11 @@ struct CacheQuestion {
         // Section 5.4.
         if !control.isPresent, isPragmaNoCache { control.noCache = true }
         self.control = control
+        self.range = range
+        self.ifRange = ifRange
+        self.ifNoneMatch = ifNoneMatch
+        self.ifModifiedSince = ifModifiedSince
+        self.isForOriginAlone = isForOriginAlone
     }
 
     var isOnly: Bool { request.mode == .only || control.onlyIfCached }

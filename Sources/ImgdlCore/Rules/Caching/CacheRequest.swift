@@ -24,6 +24,11 @@ package struct CacheRequest: Sendable {
         self.unknownFields = unknownFields
         self.credential = credential
     }
+
+    /// What the transport makes itself of cookies and credentials.
+    static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
+        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
+    }
 }
 
 /// Whether a stored response that is stale may take the place of an answer that did not come.

@@ -1,31 +1,31 @@
 /// What RFC 9111 says to a private cache. Pure: times are arguments, in seconds since 1970.
 package enum CacheRules {
     /// What becomes of a request, given what is stored under its URL.
-    package static func decide(_ request: CacheRequest, _ stored: [StoredEntry], wallTime: Int64) -> CacheDecision {
-        guard request.mode != .off, request.method == "GET" || request.method == "HEAD" else {
+    package static func decide(_ question: CacheQuestion, _ stored: [StoredEntry], wallTime: Int64) -> CacheDecision {
+        let mode = question.request.mode
+        guard mode != .off, question.request.method == "GET" || question.request.method == "HEAD" else {
             return .forward(adding: [], stores: false)
         }
-        let question = CacheQuestion(request)
         if question.control.noStore { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
-        if request.mode == .reload { return .forward(adding: question.reloading, stores: true) }
+        if mode == .reload { return .forward(adding: question.reloading, stores: true) }
         // If-Match and If-Unmodified-Since are for the origin alone (section 4.3.2).
         if question.isForOriginAlone { return question.isOnly ? .unavailable : .forward(adding: [], stores: true) }
         guard let (index, freshness) = selected(question, stored, wallTime) else {
             if question.isOnly { return .unavailable }
             return resumed(question, stored) ?? .forward(adding: question.refreshing, stores: true)
         }
-        return decide(question, index, stored[index].response, freshness, wallTime)
+        return decide(question, index, stored[index], freshness, wallTime)
     }
 
     private static func decide(
-        _ question: CacheQuestion, _ index: Int, _ stored: StoredResponse, _ freshness: Freshness, _ wallTime: Int64
+        _ question: CacheQuestion, _ index: Int, _ stored: StoredEntry, _ freshness: Freshness, _ wallTime: Int64
     ) -> CacheDecision {
         let remaining = freshness.remaining(wallTime)
         let isFresh = remaining > 0
         let use = question.use(freshness, wallTime)
         if use != .none || question.request.mode == .only {
             let outcome: CacheOutcome = isFresh ? .hit : .stale
-            let answer = question.answer(index, stored, freshness, outcome, wallTime)
+            let answer = question.answer(index, stored.response, freshness, outcome, wallTime)
             guard let answer else { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
             guard use == .whileRevalidating, case .answer(_, let head, _, _) = answer else { return answer }
             let fields = question.isOnly ? nil : validators(freshness)
@@ -49,19 +49,21 @@ package enum CacheRules {
     ) -> (Int, Freshness)? {
         var best: (index: Int, freshness: Freshness)?
         for index in stored.indices {
-            let response = stored[index].response
-            guard isAnswer(response, to: question), VaryRules.matches(question.request, response.varying) else { continue }
-            let freshness = stored[index].freshness(wallTime)
-            if let best, !isPreferred(response, freshness, to: stored[best.index].response, best.freshness) { continue }
+            let entry = stored[index]
+            guard isAnswer(entry.response, to: question), VaryRules.matches(question.request, entry.response.varying)
+            else { continue }
+            let freshness = entry.freshness(wallTime)
+            if let best, !isPreferred(entry, freshness, to: stored[best.index], best.freshness) { continue }
             best = (index, freshness)
         }
         return best
     }
 
     private static func isPreferred(
-        _ response: StoredResponse, _ freshness: Freshness, to other: StoredResponse, _ otherFreshness: Freshness
+        _ entry: StoredEntry, _ freshness: Freshness, to other: StoredEntry, _ otherFreshness: Freshness
     ) -> Bool {
-        if response.varying.isEmpty != other.varying.isEmpty { return other.varying.isEmpty }
+        let (isPlain, isOtherPlain) = (entry.response.varying.isEmpty, other.response.varying.isEmpty)
+        if isPlain != isOtherPlain { return isOtherPlain }
         return freshness.date > otherFreshness.date
     }
 
