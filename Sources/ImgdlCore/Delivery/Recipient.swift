@@ -14,7 +14,7 @@ package final class Recipient: Sendable {
         self.downloader = downloader
         outstanding = downloader.outstanding
         self.executor = executor ?? downloader.defaultExecutor
-        pumped = self.executor.pumped
+        pumped = self.executor as? PumpedExecutor
         self.sink = sink
     }
 }
