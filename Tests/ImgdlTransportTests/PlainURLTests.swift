@@ -39,6 +39,21 @@ final class PlainURLTests: XCTestCase {
         XCTAssertEqual(PlainURL.parse(url, lastOrigin: unknown), first)
     }
 
+    /// Eight bytes are looked at together: each character, wherever it stands among others.
+    func testEveryCharacterInEveryPlace() throws {
+        for character in 0x20..<0x100 {
+            for place in 0..<18 {
+                var text = "http://images.example.com/" + String(repeating: "a", count: place)
+                text += String(Unicode.Scalar(UInt8(character))) + String(repeating: "Z", count: 17 - place)
+                if let plain = PlainURL.parse(text) {
+                    XCTAssertEqual(plain, try URLParser.parseAny(text), text)
+                } else {
+                    XCTAssertFalse((0x30...0x39).contains(character | 0x20) || (0x61...0x7A).contains(character | 0x20), text)
+                }
+            }
+        }
+    }
+
     func testOthersAreLeftToTheParser() {
         for text in [
             "", "http", "http://", "http:///", "http://h", "HTTP://h/", "http://H/", "http://0x7f.1/", "http://1/",

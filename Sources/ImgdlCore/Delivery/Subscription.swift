@@ -28,7 +28,6 @@ package final class Subscription: @unchecked Sendable {
     package var handle: OpaquePointer?
     /// What the host has borrowed of it; guarded by the face that lends it.
     package var lent: AnyObject?
-    private let state = Atomic<UInt8>(0)
     private let conclusion = OnceReference<DownloadResult>()
     private let measuring = OnceReference<TransferMeasurement>()
 
@@ -38,6 +37,8 @@ package final class Subscription: @unchecked Sendable {
     /// Guarded by the executor's queue.
     var pending = PendingEvents.nothing
     var isScheduled = false
+    /// `Mark`s; here it takes no room of its own.
+    private let state = Atomic<UInt8>(0)
     /// Changed by whoever accepts it, before the engine has it.
     var isAccepted = false
     var isHeld = false
