@@ -90,20 +90,25 @@ final class OutstandingTests: XCTestCase {
             for subscription in subscriptions {
                 for _ in 0..<2 {
                     startHostThread { [outstanding, later] in
-                        XCTAssertNoThrow(try outstanding.wait(for: subscription, until: later))
+                        XCTAssertEqual(code { () throws(Failure) in try outstanding.wait(for: subscription, until: later) }, .ok)
                         XCTAssertNotNil(outstanding.result(of: subscription))
                         left.count()
                     }
                 }
             }
             startHostThread { [outstanding, later] in
-                XCTAssertNoThrow(try outstanding.waitUntilNone(until: later))
+                XCTAssertEqual(code { () throws(Failure) in try outstanding.waitUntilNone(until: later) }, .ok)
                 left.count()
             }
             for subscription in subscriptions { subscription.end(nil) }
             XCTAssertTrue(left.waitForNone(until: later))
         }
     }
+}
+
+private func code(_ body: () throws(Failure) -> Void) -> ErrorCode {
+    do throws(Failure) { try body() } catch { return error.code }
+    return .ok
 }
 
 /// Threads of the library may not wait, so the test needs others.
