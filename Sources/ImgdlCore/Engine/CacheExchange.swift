@@ -152,6 +152,13 @@ final class CacheChoice: @unchecked Sendable {
         self.isQueued = isQueued
     }
 
+    /// Hands the decision over: it is large, and asked for once.
+    func takeDecision() -> CacheDecision {
+        var taken = CacheDecision.unavailable
+        swap(&taken, &decision)
+        return taken
+    }
+
     /// What was said of a part of the store does not hold for the whole.
     func startOver() { wasAsked = false }
 
@@ -162,9 +169,10 @@ final class CacheChoice: @unchecked Sendable {
     func choose(_ entries: [StoredEntry]) -> StoreChoice {
         wasAsked = true
         self.entries = entries
-        decision = CacheRules.decide(question, entries, wallTime: wallTime)
+        let decided = CacheRules.decide(question, entries, wallTime: wallTime)
+        decision = decided
         isSnapshot = false
-        switch decision {
+        switch decided {
         case .forward, .unavailable:
             let whole = entries.firstIndex { $0.response.extent == .whole }
             return compares ? whole.map { snapshot($0) } ?? .nothing : .nothing
@@ -178,10 +186,7 @@ final class CacheChoice: @unchecked Sendable {
     /// Of what is in memory: it can only answer.
     func chooseInMemory(_ entries: borrowing [StoredEntry]) -> StoreChoice {
         let choice = choose(copy entries)
-        switch decision {
-        case .answer, .answerPart: return choice
-        case .forward, .validate, .resume, .unavailable: return .nothing
-        }
+        return decision.isAnswer ? choice : .nothing
     }
 
     private func snapshot(_ index: Int) -> StoreChoice {

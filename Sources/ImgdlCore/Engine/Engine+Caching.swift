@@ -96,12 +96,12 @@ extension Engine {
         }
         if transfer.request.method == "HEAD" { exchange.known = choice.entries }
         var fallbackUntil: Instant?
-        switch (choice.decision, found) {
+        switch (choice.takeDecision(), found) {
         case (.answer(_, let head, let outcome, let revalidated), let found?):
             exchange.entry = found.entry
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
-            play(id, number, head, found.body, now, length: length(found.entry, id))
+            play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
             if revalidated != nil { revalidate(transfer, now) }
             return
         case (.answerPart(_, let head, let outcome, let range), let found?):
@@ -166,7 +166,8 @@ extension Engine {
 
     // MARK: What is stored
 
-    /// Reports a stored response to the rules as if it were received: at once, and without a place.
+    /// Reports a stored response to the rules as if it were received: at once, and without a place. `length`: of its body
+    /// where that is not read.
     private func play(
         _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
         length: Int64 = 0
@@ -189,7 +190,7 @@ extension Engine {
 
     /// Nobody has a use for the bytes, but for their number.
     private func skip(_ count: Int64, _ id: TransferID, _ transfer: ActiveTransfer) {
-        guard count > 0 else { return }
+        guard count > 0, !downloads.isBodiless(id) else { return }
         transfer.skip(count)
         measurement(id)?.setBodyBytes(Int(count))
         downloads.bodySkipped(id, count, clock.now())
@@ -253,12 +254,7 @@ extension Engine {
         store?.use(replacement.entry.id)
         store?.count(storeOutcome(replacement.outcome, found, transfer))
         let head = CacheRules.head(of: replacement.entry, outcome: replacement.outcome, wallTime: clock.wallTime())
-        play(id, number, head, found.body, now, length: length(found.entry, id))
-    }
-
-    /// Of a body that is not read.
-    private func length(_ entry: StoredEntry, _ id: TransferID) -> Int64 {
-        downloads.isBodiless(id) ? 0 : entry.response.bodyLength
+        play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
     }
 
     /// RFC 5861 section 3: what was stale is validated while nobody waits for it.

@@ -178,7 +178,7 @@ final class Engine {
 
     func performActions() {
         performTakenActions()
-        while let prompt = prompts.popFirst() {
+        while !prompts.isEmpty, let prompt = prompts.popFirst() {
             switch prompt {
             case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
             case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())

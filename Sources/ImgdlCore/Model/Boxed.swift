@@ -14,10 +14,13 @@ package struct Boxed<Value> {
     package var wrappedValue: Value {
         _read { yield storage.value }
         _modify {
-            if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.value) }
+            if !isKnownUniquelyReferenced(&storage) { separate() }
             yield &storage.value
         }
     }
+
+    /// Not inlined: values are changed in very many places, and separated in few of them.
+    @inline(never) private mutating func separate() { storage = Storage(storage.value) }
 
     /// To be shared further.
     package var projectedValue: Boxed { self }

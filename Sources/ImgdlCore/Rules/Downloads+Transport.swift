@@ -205,7 +205,7 @@ extension Downloads {
                 if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
             }
         }
-        guard let announced = transfers[id].announcedBody, announced > transfers[id].bodyLimit else { return }
+        guard transfers[id].expected > transfers[id].bodyLimit, let announced = transfers[id].announcedBody else { return }
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
             if announced > limit {
@@ -217,10 +217,14 @@ extension Downloads {
     /// Why this subscriber does not take the response that is there.
     func refusal(_ subscriber: SubscriberID) -> Failure? {
         let id = subscribers[subscriber].transfer
-        let refusal = ResponseRules.refusal(
+        // Most take whatever is a success, which is seen without a copy of their options.
+        let isTaken = subscribers[subscriber].takesAnySuccess && transfers[id].isPlainSuccess
+        if !isTaken, let refusal = ResponseRules.refusal(
             status: transfers[id].status, mediaType: transfers[id].mediaType, coding: transfers[id].remainingCoding,
             subscribers[subscriber].options, request: transfers[id].request)
-        if let refusal { return refusal }
+        {
+            return refusal
+        }
         let isKnown = transfers[id].outcome.isCached || transfers[id].cache.isUnchanged
         return isKnown && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil
     }

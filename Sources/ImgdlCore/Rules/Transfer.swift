@@ -98,6 +98,9 @@ struct Transfer: ~Copyable {
 
     var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.detours.failure == nil }
 
+    /// The response is a success whose body nobody has to decode further.
+    var isPlainSuccess: Bool { ResponseRules.isSuccess(course.status) && course.remainingCoding == nil }
+
     func asks(_ kind: HookKinds) -> Bool { request.hooks?.kinds.contains(kind) ?? false }
 
     /// Nothing is decoded before the body is whole.
@@ -250,6 +253,8 @@ struct Subscriber: ~Copyable {
         variantIndex = variant.map { Int32($0) } ?? -1
         self.previous = previous
     }
+
+    var takesAnySuccess: Bool { options.validation.statuses == nil && options.validation.contentTypes == nil }
 
     /// It takes what pixels there are of a picture that failed.
     var maySalvage: Bool { options.salvages && variant != nil }

@@ -56,4 +56,12 @@ package enum CacheDecision: Equatable, Sendable {
     case resume(index: Int, adding: [HeaderField])
     /// only-if-cached, and nothing fits: 504 in RFC 9111 section 5.2.1.7, `notCached` here.
     case unavailable
+
+    /// What is stored answers it, and nobody is asked.
+    var isAnswer: Bool {
+        switch self {
+        case .answer, .answerPart: true
+        case .forward, .validate, .resume, .unavailable: false
+        }
+    }
 }
