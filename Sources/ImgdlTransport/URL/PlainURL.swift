@@ -133,7 +133,8 @@ enum PlainURL {
         let areLetters = (lower &+ (0x80 - 0x61) &* ones) & ~(lower &+ (0x80 - 0x7B) &* ones)
         // From the slash to the nine.
         let areDigits = (some &+ (0x80 - 0x2F) &* ones) & ~(some &+ (0x80 - 0x3A) &* ones)
-        return (areLetters | areDigits) & ~some & 0x80 &* ones == 0x80 &* ones
+        let highBits = 0x80 &* ones
+        return (areLetters | areDigits) & ~some & highBits == highBits
     }
 
     /// Stands for itself wherever it is in path or query.
