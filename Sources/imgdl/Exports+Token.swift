@@ -4,8 +4,8 @@ import ImgdlCore
 
 let resultSize1 = 48
 
-/// What C has borrowed of a token's subscription, once it has asked; guarded by the handle table's lock, since there are
-/// many tokens and few are asked.
+/// What C has borrowed of a token's subscription, once it has asked; guarded by the handle table's lock, since there
+/// are many tokens and few are asked.
 private final class Lent {
     var result: BorrowedResult?
     /// What imgdl_token_metrics has given.

@@ -44,7 +44,9 @@ package final class ParsedURL: Hashable, Sendable {
     }
 
     /// `redacted`: nil where there is nothing to leave out.
-    package init(canonical: String, origin: Origin, user: String? = nil, password: String? = nil, redacted: String? = nil) {
+    package init(
+        canonical: String, origin: Origin, user: String? = nil, password: String? = nil, redacted: String? = nil
+    ) {
         self.canonical = canonical
         self.origin = origin
         let hasSecrets = user != nil || password != nil || redacted != nil && redacted != canonical
@@ -54,7 +56,8 @@ package final class ParsedURL: Hashable, Sendable {
     }
 
     package convenience init(
-        canonical: String, scheme: String, host: String, port: UInt16, user: String?, password: String?, redacted: String
+        canonical: String, scheme: String, host: String, port: UInt16, user: String?, password: String?,
+        redacted: String
     ) {
         self.init(
             canonical: canonical, origin: Origin(scheme: scheme, host: host, port: port), user: user,

@@ -1,5 +1,6 @@
-/// Hashes texts of which there are many, a tenth of what the standard library's take: two words at a time are multiplied and
-/// folded (the way of wyhash). The seed is each process's own, so that nobody who chooses URLs chooses their hashes.
+/// Hashes texts of which there are many, in a fraction of what the standard library's take: two words at a time are
+/// multiplied and folded (the way of wyhash). The seed is each process's own, so that nobody who chooses URLs chooses
+/// their hashes.
 enum TextHash {
     private static let seed = UInt64.random(in: 0 ... .max)
     private static let spread: UInt64 = 0x9E37_79B9_7F4A_7C15

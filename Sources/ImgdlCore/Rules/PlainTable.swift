@@ -40,8 +40,8 @@ struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
 /// The next capacity of a table: there may be a million in it, so a quarter more and not as many again.
 func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 4) }
 
-/// The same memory with room for so many, or nil's; to be freed with `free`. Values in it move as bytes, as those of Swift may
-/// that nobody else points to; the system moves large tables without a copy.
+/// The same memory with room for so many, or new memory for nil; to be freed with `free`. Values in it move as bytes, as
+/// those of Swift may that nobody else points to; the system moves large tables without a copy.
 func resized<Element: ~Copyable>(
     _ memory: UnsafeMutablePointer<Element>?, to capacity: Int
 ) -> UnsafeMutablePointer<Element> {

@@ -124,8 +124,8 @@ enum PlainURL {
         return query == bytes.count ? nil : query ?? bytes.count
     }
 
-    /// Whether the next eight are letters, digits or slashes, as most are: bit 7 of a byte says so of it. Sums do not carry
-    /// over to the next byte where no byte is above ASCII.
+    /// Whether the next eight are letters, digits or slashes, as most are: bit 7 of a byte says so of it. Sums do not
+    /// carry over to the next byte where no byte is above ASCII.
     private static func areLettersAndDigits(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let some = UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: index, as: UInt64.self)
@@ -139,8 +139,8 @@ enum PlainURL {
 
     /// Stands for itself wherever it is in path or query.
     ///
-    /// A bit for each character of ASCII, since a look at each byte is most of what a URL costs: / - ~ ! $ & ' ( ) * + , ; =
-    /// : @ _, letters and digits.
+    /// A bit for each character of ASCII, since a look at each byte is most of what a URL costs: letters, digits, and
+    /// / - ~ ! $ & ' ( ) * + , ; = : @ _
     private static func isOrdinary(_ byte: UInt8) -> Bool {
         let bits: UInt64 = byte < 0x40 ? 0x2FFFBFD200000000 : 0x47FFFFFE87FFFFFF
         return byte < 0x80 && bits &>> UInt64(byte & 0x3F) & 1 != 0
