@@ -2,8 +2,8 @@ import Synchronization
 
 /// The accepted downloads of one downloader that are not over: for counts and for those who wait.
 ///
-/// Counted without the lock, since most of them nobody waits for. A waiter first says that it waits and then looks whether it
-/// is over; an end first counts and then looks whether somebody waits: one of the two sees the other.
+/// Counted without the lock, since most of them nobody waits for. A waiter first says that it waits and then looks
+/// whether it is over; an end first counts and then looks whether somebody waits: one of the two sees the other.
 package final class Outstanding: @unchecked Sendable {
     /// Terminal callback not begun.
     private let accepted = Atomic<Int>(0)
@@ -64,7 +64,8 @@ package final class Outstanding: @unchecked Sendable {
     func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
         if let told = subscription.told { return told.metrics }
         return subscription.measurement?.metrics(
-            submitted: subscription.submitted, isShared: subscription.isShared, decode: subscription.options.decode, now)
+            submitted: subscription.submitted, isShared: subscription.isShared, decode: subscription.options.decode,
+            now)
     }
 
     func complete(_ subscription: Subscription) {
@@ -92,7 +93,9 @@ package final class Outstanding: @unchecked Sendable {
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
         if subscription.isComplete { return }
-        if Thread.isLibraryThread || subscription.pumped?.isOwnedByCurrentThread == true { throw Self.wouldWaitForItself }
+        if Thread.isLibraryThread || subscription.pumped?.isOwnedByCurrentThread == true {
+            throw Self.wouldWaitForItself
+        }
         let isOver = lock.withLock { () -> Bool in
             let key = ObjectIdentifier(subscription)
             let awaited = awaited[key] ?? Awaited(lock)

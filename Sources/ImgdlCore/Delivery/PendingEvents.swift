@@ -45,9 +45,9 @@ enum PendingEvents {
     }
 }
 
-/// One of each kind at most, newer progress and newer partial images in place of older ones. A slow subscriber never makes
-/// a queue grow. Whatever the kind, an event tells the newest progress there is when it is taken, so that the numbers never
-/// go back.
+/// One of each kind at most, newer progress and newer partial images in place of older ones. A slow subscriber never
+/// makes a queue grow. Whatever the kind, an event tells the newest progress there is when it is taken, so that the
+/// numbers never go back.
 final class SeveralEvents {
     private var isStarted = false
     private var response: (Response, Progress)?

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A reference that is set once and then read on any thread without a lock. `AtomicLazyReference` does the same, as a generic
-/// type that is not specialized: several hundred instructions for each look.
+/// A reference that is set once and then read on any thread without a lock. `AtomicLazyReference` does the same, as a
+/// generic type that is not specialized: several hundred instructions for each look.
 struct OnceReference<Object: AnyObject>: ~Copyable, @unchecked Sendable {
     /// Retained from `set` to `deinit`.
     private let address = Atomic<UnsafeRawPointer?>(nil)

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The meter of one transfer, which the engine turns and its subscribers may read on any thread. One lock guards those of
-/// all transfers and the statistics: whoever turns the one counts in the other, and few read.
+/// The meter of one transfer, which the engine turns and its subscribers may read on any thread. One lock guards those
+/// of all transfers and the statistics: whoever turns the one counts in the other, and few read.
 final class TransferMeasurement: @unchecked Sendable {
     private let lock: Lock
     /// Guarded by `lock`.

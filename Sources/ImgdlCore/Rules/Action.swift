@@ -1,8 +1,8 @@
 /// Names one subscriber between rules and engine: slot and generation.
 package typealias SubscriberID = UInt64
 
-/// What the rules want done. The engine performs them in order and decides nothing. What refers to more than a number is
-/// indirect: most actions do not, and cost nothing to hand on.
+/// What the rules want done. The engine performs them in order and decides nothing. What refers to more than a number
+/// is indirect: most actions do not, and cost nothing to hand on.
 package enum Action: Equatable {
     /// The transfer leaves the queue: send its request.
     case start(TransferID)

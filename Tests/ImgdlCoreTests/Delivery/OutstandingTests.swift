@@ -72,11 +72,11 @@ final class OutstandingTests: XCTestCase {
     func testThreadsOfTheLibraryDoNotWait() throws {
         let subscription = accepted()
         let lock = Lock()
-        var codes: [ErrorCode?] = []
+        var codes: [ErrorCode] = []
         let thread = try ImgdlCore.Thread.start(name: "waits") { [outstanding] in
-            for wait in [{ try outstanding.wait(for: subscription, until: nil) }, { try outstanding.waitUntilNone(until: nil) }] {
-                do { try wait() } catch { lock.withLock { codes.append((error as? Failure)?.code) } }
-            }
+            let one = code { () throws(Failure) in try outstanding.wait(for: subscription, until: nil) }
+            let all = code { () throws(Failure) in try outstanding.waitUntilNone(until: nil) }
+            lock.withLock { codes = [one, all] }
         }
         thread.join()
         XCTAssertEqual(codes, [.wouldDeadlock, .wouldDeadlock])
@@ -90,7 +90,10 @@ final class OutstandingTests: XCTestCase {
             for subscription in subscriptions {
                 for _ in 0..<2 {
                     startHostThread { [outstanding, later] in
-                        XCTAssertEqual(code { () throws(Failure) in try outstanding.wait(for: subscription, until: later) }, .ok)
+                        let end = code { () throws(Failure) in
+                            try outstanding.wait(for: subscription, until: later)
+                        }
+                        XCTAssertEqual(end, .ok)
                         XCTAssertNotNil(outstanding.result(of: subscription))
                         left.count()
                     }
