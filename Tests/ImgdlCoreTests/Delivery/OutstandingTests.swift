@@ -59,6 +59,7 @@ final class OutstandingTests: XCTestCase {
         XCTAssertThrowsError(try outstanding.waitUntilNone(until: Instant(nanoseconds: 0))) {
             XCTAssertEqual(($0 as? Failure)?.code, .waitTimeout)
         }
+        subscription.end(nil)
     }
 
     func testEndsOfOthersEndNoWait() {
@@ -80,6 +81,7 @@ final class OutstandingTests: XCTestCase {
         }
         thread.join()
         XCTAssertEqual(codes, [.wouldDeadlock, .wouldDeadlock])
+        subscription.end(nil)
     }
 
     /// Several wait for the same, each for its own, and for all: whatever comes first, nobody sleeps on.
