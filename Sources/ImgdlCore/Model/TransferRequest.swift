@@ -38,7 +38,7 @@ package final class TransferRequest: Hashable, Sendable {
         self.url = url
         self.profile = profile
         // The rest seldom differs: equality decides.
-        hash = url.canonical.hashValue
+        hash = TextHash.hash(url.canonical)
     }
 
     package convenience init(

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Values under keys that are a slot and a generation: a key that was removed is never valid again, whatever takes its
 /// slot. Look-up, insertion and removal are O(1). No key is 0.
 ///
@@ -18,16 +20,16 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
     /// For the test of a slot's last generation.
     init(firstGeneration: UInt32) {
         self.firstGeneration = firstGeneration
-        elements = .allocate(capacity: 0)
-        current = .allocate(capacity: 0)
+        elements = resized(nil, to: 0)
+        current = resized(nil, to: 0)
     }
 
     deinit {
         for index in 0..<slotCount where current[index] & Self.noSlot != Self.noSlot {
             (elements + index).deinitialize(count: 1)
         }
-        elements.deallocate()
-        current.deallocate()
+        Glibc.free(elements)
+        Glibc.free(current)
     }
 
     package mutating func insert(_ element: consuming Element) -> UInt64 {
@@ -102,21 +104,9 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
     private static var noSlot: UInt64 { 0xFFFF_FFFF }
 
     private mutating func grow() {
-        let wider = max(4, 2 * capacity)
-        let (roomyElements, roomyCurrent) = (
-            UnsafeMutablePointer<Element>.allocate(capacity: wider),
-            UnsafeMutablePointer<UInt64>.allocate(capacity: wider)
-        )
-        // None is free, or there would be no need; but those without generations left have no element.
-        for index in 0..<slotCount where current[index] & Self.noSlot != Self.noSlot {
-            (roomyElements + index).moveInitialize(from: elements + index, count: 1)
-        }
-        roomyCurrent.moveInitialize(from: current, count: slotCount)
-        elements.deallocate()
-        current.deallocate()
-        elements = roomyElements
-        current = roomyCurrent
-        capacity = wider
+        capacity = grown(capacity)
+        elements = resized(elements, to: capacity)
+        current = resized(current, to: capacity)
     }
 }
 

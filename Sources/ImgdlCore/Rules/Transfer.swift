@@ -223,13 +223,10 @@ struct Subscriber: ~Copyable {
     /// What few of them ever have.
     @Boxed private var course: SubscriberCourse
     let transfer: TransferID
-    let variant: Int?
     var previous: SubscriberID
     var next: SubscriberID = 0
     /// Its clocks run since then: it joined a transfer that was under way.
     var since: Instant?
-    /// What it was told that is told once, whatever is tried again.
-    var told: EventMask = []
     /// Nobody's: it keeps a transfer going for the cache's sake, and is told nothing.
     var isInternal = false
     /// Its transfer has left the queue once.
@@ -239,6 +236,12 @@ struct Subscriber: ~Copyable {
     /// There is a newer partial image, too early for this one.
     var isPartialHeld = false
     var isPartialTimerSet = false
+    /// What it was told that is told once, whatever is tried again.
+    var told: EventMask = []
+    private let variantIndex: Int32
+
+    /// nil: nothing is decoded for it.
+    var variant: Int? { variantIndex < 0 ? nil : Int(variantIndex) }
 
     /// `fresh`: of one that has been told nothing.
     init(
@@ -248,7 +251,7 @@ struct Subscriber: ~Copyable {
         _options = options
         _course = fresh
         self.transfer = transfer
-        self.variant = variant
+        variantIndex = variant.map { Int32($0) } ?? -1
         self.previous = previous
     }
 

@@ -1,0 +1,52 @@
+import Glibc
+
+/// An array of plain values that is never copied, so that nothing has to look whether it is shared. It grows by a
+/// quarter: there may be a million of what is in it, and the system moves large ones without a copy.
+struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
+    private var start: UnsafeMutablePointer<Element>?
+    private(set) var count = 0
+    private var capacity = 0
+
+    init() {}
+
+    deinit { free(start) }
+
+    subscript(_ index: Int) -> Element {
+        @inline(__always) unsafeAddress {
+            precondition(index >= 0 && index < count)
+            return UnsafePointer(start.unsafelyUnwrapped + index)
+        }
+        @inline(__always) unsafeMutableAddress {
+            precondition(index >= 0 && index < count)
+            return start.unsafelyUnwrapped + index
+        }
+    }
+
+    /// Has at least so many, the new ones of this value.
+    @inline(__always) mutating func extend(to newCount: Int, with value: Element) {
+        while count < newCount {
+            if count == capacity { grow() }
+            (start.unsafelyUnwrapped + count).initialize(to: value)
+            count += 1
+        }
+    }
+
+    private mutating func grow() {
+        capacity = grown(capacity)
+        start = resized(start, to: capacity)
+    }
+}
+
+/// The next capacity of a table: there may be a million in it, so a quarter more and not as many again.
+func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 4) }
+
+/// The same memory with room for so many, or new memory for nil; to be freed with `free`. Values in it move as bytes, as
+/// those of Swift may that nobody else points to; the system moves large tables without a copy.
+func resized<Element: ~Copyable>(
+    _ memory: UnsafeMutablePointer<Element>?, to capacity: Int
+) -> UnsafeMutablePointer<Element> {
+    guard let moved = realloc(memory, max(1, capacity) * MemoryLayout<Element>.stride) else {
+        fatalError("no memory for \(capacity) elements")
+    }
+    return moved.assumingMemoryBound(to: Element.self)
+}
