@@ -1,102 +1,89 @@
 import CImgdl
 import ImgdlCore
 
-/// A C callback with its user_data, as the library's side of a subscription sees it.
+/// A C callback as the library's side of subscriptions sees it; all that ask in the same way have one in common.
 ///
-/// Holds the library's own reference to the token until the end, so that every event carries a living handle.
-final class CallbackSink: EventSink, @unchecked Sendable {
+/// The library has a reference of its own to a subscription's token until the end, so that every event carries a living
+/// handle.
+final class CallbackSink: EventSink {
     private let callback: imgdl_event_callback
     private let destructor: imgdl_destructor?
-    private let userData: UnsafeMutableRawPointer?
     private let showsFullURLs: Bool
-    /// Set before the first event.
-    var token: OpaquePointer?
 
-    init(
-        _ callback: @escaping imgdl_event_callback, _ destructor: imgdl_destructor?,
-        _ userData: UnsafeMutableRawPointer?, showsFullURLs: Bool
-    ) {
+    init(_ callback: @escaping imgdl_event_callback, _ destructor: imgdl_destructor?, showsFullURLs: Bool) {
         self.showsFullURLs = showsFullURLs
         self.callback = callback
         self.destructor = destructor
-        self.userData = userData
     }
 
-    func close() {
-        Thread.resting { destructor?(userData) }
-        _ = HandleTable.shared.release(token, .token)
+    func close(_ subscription: Subscription) {
+        if let destructor { Thread.resting { destructor(subscription.userData) } }
+        _ = HandleTable.shared.release(subscription.handle, .token)
     }
 
-    func deliver(_ event: DownloadEvent) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
         switch event {
         case .started:
-            send(IMGDL_EVENT_STARTED, Progress()) { _ in }
+            send(IMGDL_EVENT_STARTED, Progress(), to: subscription) { _ in }
         case .response(let response, let progress):
             ResponseStruct(response, showsFullURLs: showsFullURLs).withPointer { pointer in
-                send(IMGDL_EVENT_RESPONSE, progress) {
+                send(IMGDL_EVENT_RESPONSE, progress, to: subscription) {
                     $0.response = pointer
                     $0.http_status = response.head.status
                 }
             }
         case .header(let header, let progress):
             withUnsafePointer(to: imageInfo(header)) { info in
-                send(IMGDL_EVENT_HEADER, progress) { $0.info = info }
+                send(IMGDL_EVENT_HEADER, progress, to: subscription) { $0.info = info }
             }
         case .progress(let progress):
-            send(IMGDL_EVENT_PROGRESS, progress) { _ in }
+            send(IMGDL_EVENT_PROGRESS, progress, to: subscription) { _ in }
         case .partial(let image, let progress):
             let handle = ImageObject.handle(image)
-            send(IMGDL_EVENT_PARTIAL, progress) { $0.image = handle }
+            send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
             _ = HandleTable.shared.release(handle, .image)
-        case .terminal(let result):
-            let image = result.image.flatMap { ImageObject.handle($0) }
-            let data = result.body.flatMap { DataObject.handle($0) }
-            withTexts(result) { message, contentType, preview, metrics in
-                send(IMGDL_EVENT_TERMINAL, result.progress) {
-                    $0.code = result.code.rawValue
-                    $0.http_status = result.status
-                    $0.message = message
-                    $0.image = image
-                    $0.data = data
-                    $0.content_type = contentType
-                    $0.preview = preview.baseAddress
-                    $0.preview_length = preview.count
-                    $0.metrics = metrics
-                }
-            }
-            if image != nil { _ = HandleTable.shared.release(image, .image) }
-            if data != nil { _ = HandleTable.shared.release(data, .data) }
+        case .terminal(let result): deliverTerminal(result, to: subscription)
         }
     }
 
-    /// What the terminal points to, valid during the call.
-    private func withTexts(
-        _ result: DownloadResult,
-        _ body: (
-            UnsafePointer<CChar>, UnsafePointer<CChar>, UnsafeRawBufferPointer, UnsafePointer<imgdl_metrics>
-        ) -> Void
-    ) {
+    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
+        let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
+        let data = result.body.flatMap { DataObject.handle($0) }
         withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in
                 result.contentType.withCString { contentType in
                     result.preview.withUnsafeBytes { preview in
-                        // An empty array has an address, too.
-                        let shown = preview.isEmpty ? UnsafeRawBufferPointer(start: nil, count: 0) : preview
-                        body(message, contentType, shown, metrics)
+                        send(IMGDL_EVENT_TERMINAL, result.progress, to: subscription) {
+                            $0.code = result.code.rawValue
+                            $0.http_status = result.status
+                            $0.message = message
+                            $0.image = image
+                            $0.data = data
+                            $0.content_type = contentType
+                            // An empty array has an address, too.
+                            $0.preview = preview.isEmpty ? nil : preview.baseAddress
+                            $0.preview_length = preview.count
+                            $0.metrics = metrics
+                        }
                     }
                 }
             }
         }
+        if image != nil { _ = HandleTable.shared.release(image, .image) }
+        if data != nil { _ = HandleTable.shared.release(data, .data) }
     }
 
-    private func send(_ kind: some BinaryInteger, _ progress: Progress, _ fill: (inout imgdl_event) -> Void) {
+    private func send(
+        _ kind: some BinaryInteger, _ progress: Progress, to subscription: Subscription,
+        _ fill: (inout imgdl_event) -> Void
+    ) {
         var event = imgdl_event()
         event.struct_size = UInt32(MemoryLayout<imgdl_event>.stride)
         event.kind = UInt32(kind)
-        event.token = token
+        event.token = subscription.handle
         event.received = progress.received
         event.expected = progress.expected
         fill(&event)
-        withUnsafePointer(to: event) { event in Thread.resting { callback(event, userData) } }
+        withUnsafePointer(to: event) { event in Thread.resting { callback(event, subscription.userData) } }
     }
 }

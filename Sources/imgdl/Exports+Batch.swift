@@ -121,9 +121,8 @@ private func prefetch(
     try downloader.prefetch(
         read, width: chosen.max_concurrent == 0 ? Int(IMGDL_DEFAULT_BATCH_WIDTH) : Int(chosen.max_concurrent),
         executor: executor, sink: CallbackBatchSink(chosen)
-    ) { index, subscription in
-        guard let sink = read[index].sink as? CallbackSink else { return }
-        sink.token = HandleTable.shared.insert(Token(downloader, subscription), .token)
+    ) { subscription in
+        if subscription.hasSink { subscription.handle = HandleTable.shared.insert(subscription, .token) }
     } willStart: { made in
         batch?.pointee = HandleTable.shared.insert(made, .batch)
     }
@@ -138,7 +137,8 @@ private func batchRequest(
     var options = read.options
     if !keepsPriority { options.priority = .low }
     return BatchRequest(
-        transfer: read.transfer, options: options, executor: read.executor, sink: callbackSink(request, read))
+        transfer: read.transfer, options: options, recipient: read.recipient, pumped: read.pumped,
+        userData: request.user_data)
 }
 
 private func batch(_ handle: OpaquePointer?) throws(Failure) -> Batch { try object(handle, .batch) }

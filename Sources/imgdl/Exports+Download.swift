@@ -27,27 +27,21 @@ func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
     request.pointee.destructor?(request.pointee.user_data)
 }
 
-/// nil for a request without a callback.
-func callbackSink(_ request: imgdl_request, _ read: RequestReader) -> CallbackSink? {
-    request.callback.map {
-        CallbackSink($0, request.destructor, request.user_data, showsFullURLs: read.options.showsFullURLs)
-    }
-}
-
 private func accept(
     _ request: imgdl_request, _ downloader: Downloader, _ token: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(Failure) {
     let read = try RequestReader(request, downloader)
-    let sink = callbackSink(request, read)
-    var callersToken: OpaquePointer?
-    try downloader.download(read.transfer, read.$options, executor: read.executor, sink: sink) { subscription in
-        guard sink != nil || token != nil else { return }
-        let handle = HandleTable.shared.insert(Token(downloader, subscription), .token)
-        if sink != nil, token != nil { _ = HandleTable.shared.retain(handle, .token) }
-        sink?.token = handle
-        if token != nil { callersToken = handle }
+    let hasCallback = request.callback != nil
+    var handle: OpaquePointer?
+    try downloader.download(
+        read.transfer, read.$options, to: read.recipient, on: read.pumped, userData: request.user_data
+    ) { subscription in
+        guard hasCallback || token != nil else { return }
+        // One reference is the caller's, one the library's for as long as there are events.
+        handle = HandleTable.shared.insert(subscription, .token, references: hasCallback && token != nil ? 2 : 1)
+        if hasCallback { subscription.handle = handle }
     }
-    token?.pointee = callersToken
+    token?.pointee = handle
     // Nothing will be called with it.
-    if sink == nil { request.destructor?(request.user_data) }
+    if !hasCallback { request.destructor?(request.user_data) }
 }

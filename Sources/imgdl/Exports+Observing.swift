@@ -31,9 +31,9 @@ public func imgdl_metrics_init(_ metrics: UnsafeMutablePointer<imgdl_metrics>?, 
 @_cdecl("imgdl_token_metrics") @implementation
 public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutablePointer<imgdl_metrics>?) -> imgdl_status {
     call { () throws(Failure) in
-        let token: Token = try object(handle, .token)
+        let token: Subscription = try object(handle, .token)
         guard metrics != nil else { throw Failure(.invalidArgument, "metrics is NULL") }
-        guard let measured = token.downloader.metrics(of: token.subscription) else {
+        guard let measured = token.recipient.downloader.metrics(of: token) else {
             throw Failure(.notReady, "the download has not begun yet")
         }
         let value = metricsStruct(measured, address: token.keep(address: measured.address))

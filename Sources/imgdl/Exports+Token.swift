@@ -4,56 +4,48 @@ import ImgdlCore
 
 let resultSize1 = 48
 
+/// What C has borrowed of a token's subscription, once it has asked; guarded by the handle table's lock, since there are
+/// many tokens and few are asked.
+private final class Lent {
+    var result: BorrowedResult?
+    /// What imgdl_token_metrics has given.
+    var addresses: [String: UnsafeMutablePointer<CChar>] = [:]
+
+    deinit { for address in addresses.values { free(address) } }
+
+    /// Under the lock.
+    static func lent(by subscription: Subscription) -> Lent {
+        let lent = subscription.lent as? Lent ?? Lent()
+        subscription.lent = lent
+        return lent
+    }
+}
+
 /// What an imgdl_token handle stands for.
-final class Token {
-    let downloader: Downloader
-    let subscription: Subscription
-    /// What C has been given, once it has asked; guarded by `lock`.
-    private var given: Given?
-
-    private final class Given {
-        var result: BorrowedResult?
-        /// What imgdl_token_metrics has given.
-        var addresses: [String: UnsafeMutablePointer<CChar>] = [:]
-
-        deinit { for address in addresses.values { free(address) } }
-    }
-
-    /// The table's, since there are many tokens and few are asked.
-    private var lock: Lock { HandleTable.shared.lock }
-
-    init(_ downloader: Downloader, _ subscription: Subscription) {
-        self.downloader = downloader
-        self.subscription = subscription
-    }
-
+extension Subscription {
     /// The text for as long as the token lives.
     func keep(address: String) -> UnsafePointer<CChar>? {
-        lock.withLock {
-            let given = giving()
-            let kept = given.addresses[address] ?? strdup(address)
-            given.addresses[address] = kept
+        HandleTable.shared.lock.withLock {
+            let lent = Lent.lent(by: self)
+            let kept = lent.addresses[address] ?? strdup(address)
+            lent.addresses[address] = kept
             return UnsafePointer(kept)
         }
     }
 
     /// The result in the form in which C borrows it; made once, nil before the end.
-    func result() -> imgdl_result? {
-        guard let result = downloader.result(of: subscription) else { return nil }
-        if let known = lock.withLock({ given?.result }) { return known.result }
+    fileprivate func borrowedResult() -> imgdl_result? {
+        guard let result = recipient.downloader.result(of: self) else { return nil }
+        let lock = HandleTable.shared.lock
+        if let known = lock.withLock({ (lent as? Lent)?.result }) { return known.result }
         // It makes handles: not under the lock. Another thread may be quicker.
-        let made = BorrowedResult(result, subscription.options)
+        let made = BorrowedResult(result, options)
         return lock.withLock {
-            let kept = giving().result ?? made
-            given?.result = kept
+            let lent = Lent.lent(by: self)
+            let kept = lent.result ?? made
+            lent.result = kept
             return kept.result
         }
-    }
-
-    private func giving() -> Given {
-        let given = given ?? Given()
-        self.given = given
-        return given
     }
 }
 
@@ -102,13 +94,13 @@ private final class BorrowedResult {
     }
 }
 
-private func token(_ handle: OpaquePointer?) throws(Failure) -> Token { try object(handle, .token) }
+private func token(_ handle: OpaquePointer?) throws(Failure) -> Subscription { try object(handle, .token) }
 
 @_cdecl("imgdl_token_cancel") @implementation
 public func imgdl_token_cancel(_ handle: OpaquePointer?) -> imgdl_status {
     call { () throws(Failure) in
         let token = try token(handle)
-        token.downloader.cancel(token.subscription)
+        token.recipient.downloader.cancel(token)
     }
 }
 
@@ -116,7 +108,7 @@ public func imgdl_token_cancel(_ handle: OpaquePointer?) -> imgdl_status {
 public func imgdl_token_set_priority(_ handle: OpaquePointer?, _ priority: imgdl_priority) -> imgdl_status {
     call { () throws(Failure) in
         let token = try token(handle)
-        token.downloader.setPriority(token.subscription, try checkedPriority(priority))
+        token.recipient.downloader.setPriority(token, try checkedPriority(priority))
     }
 }
 
@@ -124,7 +116,7 @@ public func imgdl_token_set_priority(_ handle: OpaquePointer?, _ priority: imgdl
 public func imgdl_token_wait(_ handle: OpaquePointer?, _ timeout: Int64) -> imgdl_status {
     call { () throws(Failure) in
         let token = try token(handle)
-        try token.downloader.wait(for: token.subscription, milliseconds: waitLimit(timeout))
+        try token.recipient.downloader.wait(for: token, milliseconds: waitLimit(timeout))
     }
 }
 
@@ -138,13 +130,13 @@ public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutable
     call { () throws(Failure) in
         let token = try token(handle)
         guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }
-        guard let value = token.result() else { throw Failure(.notReady, "the download has not ended yet") }
+        guard let value = token.borrowedResult() else { throw Failure(.notReady, "the download has not ended yet") }
         try SizedStruct.write(value, to: result, version1: resultSize1)
     }
 }
 
 @_cdecl("imgdl_token_id") @implementation
-public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 { (try? token(handle))?.subscription.id ?? 0 }
+public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 { (try? token(handle))?.id ?? 0 }
 
 @_cdecl("imgdl_token_retain") @implementation
 public func imgdl_token_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .token) }

@@ -26,6 +26,22 @@ final class HandleTable {
         var process: Int32 = 0
         var kind = HandleKind.data
         var object: AnyObject?
+
+        mutating func occupy(_ object: AnyObject, _ kind: HandleKind, _ references: Int32) {
+            self.references = references
+            process = Int32(truncatingIfNeeded: ProcessGeneration.current)
+            self.kind = kind
+            self.object = object
+        }
+
+        /// The object, if that was the last reference.
+        mutating func release() -> AnyObject? {
+            references -= 1
+            guard references == 0 else { return nil }
+            generation &+= 1
+            if generation == 0 { generation = 1 }
+            return object.take()
+        }
     }
 
     let lock = Lock()
@@ -36,8 +52,8 @@ final class HandleTable {
 
     private init() {}
 
-    /// A new handle with one reference.
-    func insert(_ object: AnyObject, _ kind: HandleKind) -> OpaquePointer? {
+    /// A new handle with so many references.
+    func insert(_ object: AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
         lock.withLock {
             let index: Int
             if let reused = takeFree() {
@@ -46,10 +62,7 @@ final class HandleTable {
                 index = slots.count
                 slots.append(Slot())
             }
-            slots[index].references = 1
-            slots[index].kind = kind
-            slots[index].process = Int32(truncatingIfNeeded: ProcessGeneration.current)
-            slots[index].object = object
+            slots[index].occupy(object, kind, references)
             return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
         }
     }
@@ -81,15 +94,10 @@ final class HandleTable {
     func release(_ handle: OpaquePointer?, _ kind: HandleKind) -> AnyObject? {
         let (last, isForeign): (AnyObject?, Bool) = lock.withLock {
             guard let index = index(handle, kind) else { return (nil, false) }
-            slots[index].references -= 1
-            guard slots[index].references == 0 else { return (nil, false) }
-            defer {
-                slots[index].object = nil
-                slots[index].generation &+= 1
-                if slots[index].generation == 0 { slots[index].generation = 1 }
-                free.append(UInt32(index))
-            }
-            return (slots[index].object, self.isForeign(index))
+            let isForeign = self.isForeign(index)
+            guard let last = slots[index].release() else { return (nil, false) }
+            free.append(UInt32(index))
+            return (last, isForeign)
         }
         if isForeign, let last {
             // Its end would touch what is the parent's: it is forgotten as it stands.

@@ -7,19 +7,36 @@ let requestSize1 = 120
 struct RequestReader {
     let transfer: TransferRequest
     @Boxed var options: SubscriberOptions
-    /// nil: the downloader's.
-    let executor: (any Executor)?
+    let recipient: Recipient
+    /// Where its callbacks run; nil: as the recipient's.
+    let pumped: PumpedExecutor?
 
     init(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) {
+        pumped = Self.hasOwnExecutor(request) ? try object(request.executor, .executor) : nil
         if Self.isPlain(request) {
-            (transfer, _options) = try Self.readPlain(request, downloader)
+            (transfer, _options, recipient) = try Self.readPlain(request, downloader)
         } else {
             let defaults = downloader.defaults
             _options = Boxed(wrappedValue: try Self.subscriberOptions(request, defaults))
-            let url = try Self.url(request, downloader)
+            let url = try Self.url(request, downloader, downloader.desk(for: nil))
             transfer = TransferRequest(url: url, try Self.profile(request, url, downloader, defaults))
+            recipient = Self.recipient(request, downloader, _options.wrappedValue)
         }
-        executor = try imgdl.executor(request.executor)
+    }
+
+    // MARK: Whom it speaks to
+
+    /// One of the host's handles, not NULL or IMGDL_EXECUTOR_INLINE.
+    private static func hasOwnExecutor(_ request: imgdl_request) -> Bool { UInt(bitPattern: request.executor) > 1 }
+
+    private static func recipient(
+        _ request: imgdl_request, _ downloader: Downloader, _ options: SubscriberOptions
+    ) -> Recipient {
+        Recipient(
+            downloader, executor: UInt(bitPattern: request.executor) == 1 ? InlineExecutor.shared : nil,
+            sink: request.callback.map {
+                CallbackSink($0, request.destructor, showsFullURLs: options.showsFullURLs)
+            })
     }
 
     // MARK: What many have in common
@@ -36,28 +53,27 @@ struct RequestReader {
 
     private static func readPlain(
         _ request: imgdl_request, _ downloader: Downloader
-    ) throws(Failure) -> (TransferRequest, Boxed<SubscriberOptions>) {
+    ) throws(Failure) -> (TransferRequest, Boxed<SubscriberOptions>, Recipient) {
         var given = request
         given.url = nil
-        given.executor = nil
-        // Whether there is a callback is all that is read of it.
-        given.destructor = nil
-        given.user_data = UnsafeMutableRawPointer(bitPattern: request.callback == nil ? 0 : 1)
-        given.callback = nil
-        let (known, epoch) = withUnsafeBytes(of: &given) { downloader.template(for: $0) }
-        if let known {
-            let url = try url(request, downloader)
-            if url.credential == nil { return (TransferRequest(url: url, known.profile), known.options) }
+        given.user_data = nil
+        // A template holds no executor of the host's, which ends when the host lets go of it.
+        if hasOwnExecutor(request) { given.executor = nil }
+        let desk = withUnsafeBytes(of: &given) { downloader.desk(for: $0) }
+        if let known = desk.template {
+            let url = try url(request, downloader, desk)
+            if !url.hasCredential { return (TransferRequest(url: url, known.profile), known.options, known.recipient) }
         }
         let defaults = downloader.defaults
         let options = Boxed(wrappedValue: try subscriberOptions(request, defaults))
-        let url = try url(request, downloader)
+        let url = try url(request, downloader, desk)
         let profile = try profile(request, url, downloader, defaults)
-        if url.credential == nil {
-            let template = RequestTemplate(options: options, profile: profile)
-            withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, epoch) }
+        let recipient = recipient(request, downloader, options.wrappedValue)
+        if !url.hasCredential {
+            let template = RequestTemplate(options: options, profile: profile, recipient: recipient)
+            withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, desk.epoch) }
         }
-        return (TransferRequest(url: url, profile), options)
+        return (TransferRequest(url: url, profile), options, recipient)
     }
 
     // MARK: About the subscriber
@@ -116,10 +132,12 @@ struct RequestReader {
 
     // MARK: About the bytes
 
-    private static func url(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) -> ParsedURL {
+    private static func url(
+        _ request: imgdl_request, _ downloader: Downloader, _ desk: Downloader.Desk
+    ) throws(Failure) -> ParsedURL {
         guard request.url != nil else { throw Failure(.invalidURL, "the URL is NULL") }
         guard let text = string(request.url) else { throw Failure(.invalidURL, "the URL is not UTF-8") }
-        return try downloader.parse(text)
+        return try downloader.parse(text, desk)
     }
 
     private static func profile(

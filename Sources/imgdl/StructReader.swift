@@ -9,6 +9,7 @@ enum SizedStruct {
         let raw = UnsafeRawPointer(source)
         let size = Int(raw.load(as: UInt32.self))
         let known = MemoryLayout<Struct>.stride
+        if size == known { return source.pointee }
         guard size >= size1 else {
             throw Failure(.unsupportedOption, "\(Struct.self).struct_size is \(size): call \(Struct.self)_init first")
         }

@@ -227,7 +227,7 @@ final class HitTests: CachingTestCase {
 
     func testTheSamePictureIsHandedOutAgain() throws {
         serve([("Cache-Control", "max-age=60")])
-        func picture() throws -> DownloadResult {
+        func picture() throws -> Ended {
             try get("/a") {
                 $0.decode = DecodeOptions()
                 $0.wantsBody = false

@@ -212,5 +212,5 @@ final class ResumeTests: CachingTestCase {
     }
 
     /// Everything said before has come to the engine.
-    private func flush() throws -> DownloadResult { try get("/nothing", .only) }
+    private func flush() throws -> Ended { try get("/nothing", .only) }
 }

@@ -21,8 +21,10 @@ final class DownloaderSessionTests: XCTestCase {
 
     private func download(_ path: String) throws(Failure) -> Subscription {
         var accepted: Subscription?
-        let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)"))
-        try downloader.download(request, Boxed(wrappedValue: .quiet), executor: nil, sink: nil) { accepted = $0 }
+        let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)", downloader.desk(for: nil)))
+        try downloader.download(
+            request, Boxed(wrappedValue: .quiet), to: Recipient(downloader, executor: nil, sink: nil)
+        ) { accepted = $0 }
         return accepted!
     }
 
@@ -135,7 +137,7 @@ final class DownloaderSessionTests: XCTestCase {
 }
 
 /// Makes transports that carry nothing, and writes down what they were asked.
-private final class StillTransportFactory: @unchecked Sendable {
+final class StillTransportFactory: @unchecked Sendable {
     private let lock = Lock()
     private var record = (made: 0, closed: [Int](), starts: [String](), refuses: false)
 
@@ -177,6 +179,6 @@ private final class StillTransport: Transport {
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
 }
 
-private final class NoCodec: ImageCodec {
+final class NoCodec: ImageCodec {
     func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { fatalError("nothing to decode") }
 }

@@ -18,10 +18,25 @@ final class PlainURLTests: XCTestCase {
         XCTAssertEqual(PlainURL.parse("http://h/?token=secret")?.redacted, "http://h/?token=…")
     }
 
-    func testTheHostBeforeIsUsedAgain() {
-        for host in ["", "images.example.com", "images.example.org", "h"] {
-            XCTAssertEqual(PlainURL.parse("http://images.example.com/", host: host)?.host, "images.example.com")
+    func testTheOriginBeforeIsUsedAgain() throws {
+        let url = "http://images.example.com/a?b=c"
+        let first = try XCTUnwrap(PlainURL.parse(url))
+        XCTAssertTrue(PlainURL.parse(url, lastOrigin: first.origin)?.origin === first.origin)
+        for other in [
+            "https://images.example.com/a", "http://images.example.com:8080/a", "http://images.example.co/a",
+            "http://images.example.com.org/a", "http://images.example.org/a", "http://images.example.coma/a", "http://h/",
+        ] {
+            let parsed = try XCTUnwrap(PlainURL.parse(other, lastOrigin: first.origin))
+            XCTAssertFalse(parsed.origin === first.origin)
+            XCTAssertEqual(parsed, try URLParser.parseAny(other))
+            XCTAssertEqual(PlainURL.parse(url, lastOrigin: parsed.origin), first)
         }
+        for none in ["http://images.example.com", "http://images.example.com@h/", "http://images.example.com/./a", ""] {
+            XCTAssertNil(PlainURL.parse(none, lastOrigin: first.origin), none)
+        }
+        // One that was not looked for fits nothing.
+        let unknown = ParsedURL.Origin(scheme: "http", host: "", port: 80)
+        XCTAssertEqual(PlainURL.parse(url, lastOrigin: unknown), first)
     }
 
     func testOthersAreLeftToTheParser() {

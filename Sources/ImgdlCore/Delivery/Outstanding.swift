@@ -1,139 +1,153 @@
+import Synchronization
+
 /// The accepted downloads of one downloader that are not over: for counts and for those who wait.
+///
+/// Counted without the lock, since most of them nobody waits for. A waiter first says that it waits and then looks whether it
+/// is over; an end first counts and then looks whether somebody waits: one of the two sees the other.
 package final class Outstanding: @unchecked Sendable {
-    private let lock = Lock()
-    private let changed: Condition
     /// Terminal callback not begun.
-    private var accepted = 0
+    private let accepted = Atomic<Int>(0)
     /// Terminal callback not returned.
-    private var live = 0
-    /// For the last one, and for some one; those who wait are woken only when it may be over.
-    private var idleWaiters = 0
-    private var singleWaiters = 0
-    /// Live ones on each pumped executor.
-    private var pumped: [ObjectIdentifier: (executor: PumpedExecutor, count: Int)] = [:]
+    private let live = Atomic<Int>(0)
+    /// For the last one.
+    private let idleWaiters = Atomic<Int>(0)
+    private let lock = Lock()
+    private let idle: Condition
+    /// What threads wait for, each for one subscription.
+    private var awaited: [ObjectIdentifier: Awaited] = [:]
+    /// Live ones on each pumped executor; of those there are few.
+    private var pumped: [(executor: PumpedExecutor, count: Int)] = []
 
-    package init() { changed = Condition(lock) }
+    /// One subscription whose end threads wait for.
+    private final class Awaited {
+        let ended: Condition
+        var waiters = 0
 
-    package var count: Int { lock.withLock { accepted } }
+        init(_ lock: Lock) { ended = Condition(lock) }
+    }
+
+    package init() { idle = Condition(lock) }
+
+    package var count: Int { accepted.load(ordering: .relaxed) }
 
     func accept(_ subscription: Subscription) {
-        lock.withLock {
-            accepted += 1
-            subscription.isAccepted = true
-            if !subscription.isHeld { enter(subscription) }
-        }
+        accepted.add(1, ordering: .relaxed)
+        subscription.isAccepted = true
+        if !subscription.isHeld { enter(subscription) }
     }
 
     /// One that will be accepted later, or end without: it counts for those who wait.
     func hold(_ subscription: Subscription) {
-        lock.withLock {
-            subscription.isHeld = true
-            enter(subscription)
-        }
+        subscription.isHeld = true
+        enter(subscription)
     }
 
     private func enter(_ subscription: Subscription) {
-        live += 1
-        if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
-            pumped[ObjectIdentifier(executor), default: (executor, 0)].count += 1
+        live.add(1, ordering: .sequentiallyConsistent)
+        guard let executor = subscription.pumped else { return }
+        lock.withLock {
+            if let known = pumped.firstIndex(where: { $0.executor === executor }) {
+                pumped[known].count += 1
+            } else {
+                pumped.append((executor, 1))
+            }
         }
     }
 
-    /// `metrics`: what the terminal tells, and whoever asks from now on.
-    func beginTerminal(_ subscription: Subscription, _ metrics: Metrics) {
-        lock.withLock {
-            subscription.conclusion = Conclusion(metrics)
-            if subscription.isAccepted { accepted -= 1 }
-        }
-    }
-
-    func attach(_ measurement: TransferMeasurement?, isShared: Bool, to subscription: Subscription) {
-        lock.withLock {
-            subscription.measurement = measurement
-            subscription.isShared = isShared
-        }
+    /// What the terminal tells, whoever asks hears from now on.
+    func beginTerminal(_ subscription: Subscription, _ result: DownloadResult) {
+        subscription.tell(result)
+        if subscription.isAccepted { accepted.subtract(1, ordering: .relaxed) }
     }
 
     /// nil while it is not known to the engine.
     func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
-        let (final, measurement, isShared) = lock.withLock {
-            (subscription.conclusion?.metrics, subscription.measurement, subscription.isShared)
-        }
-        if let final { return final }
-        guard let measurement, measurement.hasStarted else { return nil }
-        return measurement.metrics(
-            submitted: subscription.submitted, isShared: isShared, decode: subscription.options.decode, now)
+        if let told = subscription.told { return told.metrics }
+        return subscription.measurement?.metrics(
+            submitted: subscription.submitted, isShared: subscription.isShared, decode: subscription.options.decode, now)
     }
 
-    func complete(_ subscription: Subscription, _ result: DownloadResult) {
-        lock.withLock {
-            subscription.conclusion?.result = result
-            live -= 1
-            if subscription.hasSink, let executor = subscription.executor as? PumpedExecutor {
-                let key = ObjectIdentifier(executor)
-                pumped[key]?.count -= 1
-                if pumped[key]?.count == 0 { pumped[key] = nil }
+    func complete(_ subscription: Subscription) {
+        if subscription.markComplete() {
+            lock.withLock { awaited[ObjectIdentifier(subscription)]?.ended.broadcast() }
+        }
+        if let executor = subscription.pumped {
+            lock.withLock {
+                guard let known = pumped.firstIndex(where: { $0.executor === executor }) else { return }
+                pumped[known].count -= 1
+                if pumped[known].count == 0 { pumped.remove(at: known) }
             }
-            if idleWaiters > 0 && live == 0 || singleWaiters > 0 { changed.broadcast() }
+        }
+        if live.subtract(1, ordering: .sequentiallyConsistent).newValue == 0,
+            idleWaiters.load(ordering: .sequentiallyConsistent) > 0
+        {
+            lock.withLock { idle.broadcast() }
         }
     }
 
     package func result(of subscription: Subscription) -> DownloadResult? {
-        lock.withLock { subscription.conclusion?.result }
+        subscription.isComplete ? subscription.told : nil
     }
 
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
-        let isOwn = { subscription.hasSink && self.isOwn(subscription.executor) }
-        try wait(until: deadline, \.singleWaiters, deadlock: isOwn) {
-            subscription.conclusion?.result != nil
+        if subscription.isComplete { return }
+        if Thread.isLibraryThread || subscription.pumped?.isOwnedByCurrentThread == true { throw Self.wouldWaitForItself }
+        let isOver = lock.withLock { () -> Bool in
+            let key = ObjectIdentifier(subscription)
+            let awaited = awaited[key] ?? Awaited(lock)
+            self.awaited[key] = awaited
+            awaited.waiters += 1
+            defer {
+                awaited.waiters -= 1
+                if awaited.waiters == 0 { self.awaited[key] = nil }
+            }
+            subscription.markAwaited()
+            return awaited.ended.wait(until: deadline) { subscription.isComplete }
         }
+        if !isOver { throw Self.timeIsOver }
     }
 
     /// Until there is none. Throws `wouldDeadlock`, `waitTimeout`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
-        let isOwn = { self.pumped.values.contains { $0.executor.isOwnedByCurrentThread } }
-        try wait(until: deadline, \.idleWaiters, deadlock: isOwn) { live == 0 }
+        if isNone { return }
+        if Thread.isLibraryThread || wouldDeadlock { throw Self.wouldWaitForItself }
+        if !waitForNone(until: deadline) { throw Self.timeIsOver }
     }
 
     /// Whether waiting for all of them on the calling thread would wait for that thread.
-    var wouldDeadlock: Bool { lock.withLock { pumped.values.contains { $0.executor.isOwnedByCurrentThread } } }
+    var wouldDeadlock: Bool { lock.withLock { pumped.contains { $0.executor.isOwnedByCurrentThread } } }
 
     /// For the thread that ends a downloader, which nothing else waits on.
-    func waitUntilNoneFromReaper() {
+    func waitUntilNoneFromReaper() { _ = waitForNone(until: nil) }
+
+    private var isNone: Bool { live.load(ordering: .sequentiallyConsistent) == 0 }
+
+    private func waitForNone(until deadline: Instant?) -> Bool {
         lock.withLock {
-            idleWaiters += 1
-            while live > 0 { changed.wait() }
-            idleWaiters -= 1
+            idleWaiters.add(1, ordering: .sequentiallyConsistent)
+            defer { idleWaiters.subtract(1, ordering: .sequentiallyConsistent) }
+            return idle.wait(until: deadline) { isNone }
         }
     }
 
-    private func wait(
-        until deadline: Instant?, _ waiters: ReferenceWritableKeyPath<Outstanding, Int>, deadlock: () -> Bool,
-        _ isOver: () -> Bool
-    ) throws(Failure) {
-        let outcome: ErrorCode = lock.withLock {
-            if isOver() { return .ok }
-            if Thread.isLibraryThread || deadlock() { return .wouldDeadlock }
-            self[keyPath: waiters] += 1
-            defer { self[keyPath: waiters] -= 1 }
-            while !isOver() {
-                if let deadline {
-                    if !changed.wait(until: deadline), !isOver() { return .waitTimeout }
-                } else {
-                    changed.wait()
-                }
+    private static var wouldWaitForItself: Failure {
+        Failure(.wouldDeadlock, "waiting here would wait for this very thread")
+    }
+
+    private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }
+}
+
+extension Condition {
+    /// False when the deadline has passed before `isOver`; nil: without limit.
+    fileprivate func wait(until deadline: Instant?, _ isOver: () -> Bool) -> Bool {
+        while !isOver() {
+            if let deadline {
+                if !wait(until: deadline) { return isOver() }
+            } else {
+                wait()
             }
-            return .ok
         }
-        switch outcome {
-        case .ok: return
-        case .wouldDeadlock: throw Failure(.wouldDeadlock, "waiting here would wait for this very thread")
-        default: throw Failure(.waitTimeout, "the time given is over")
-        }
-    }
-
-    private func isOwn(_ executor: any Executor) -> Bool {
-        (executor as? PumpedExecutor)?.isOwnedByCurrentThread ?? false
+        return true
     }
 }

@@ -54,18 +54,27 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         _ = read(descriptor, &value, 8)
         let limit = maximum > 0 ? maximum : Self.turn
         var count = 0
-        while count < limit, let (subscription, event) = lock.withLock({ isClosed ? nil : queue.take() }) {
+        var delivered: Subscription?
+        while count < limit, let (subscription, event) = takeNext(after: delivered) {
             count += 1
             subscription.deliver(event)
-            lock.withLock { queue.returnTaken(subscription) }
+            delivered = subscription
         }
         let (isLeft, wasClosed) = lock.withLock { () -> (Bool, Bool) in
+            if count == limit, let delivered { queue.returnTaken(delivered) }
             isDispatching = false
             return (!queue.isEmpty, isClosed)
         }
         // One of the callbacks let go of the executor: what was in its hands then has come back since.
         if wasClosed { dropWaiting() } else if isLeft { signal() }
         return count
+    }
+
+    private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {
+        lock.withLock {
+            if let delivered { queue.returnTaken(delivered) }
+            return isClosed ? nil : queue.take()
+        }
     }
 
     /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends.
@@ -75,7 +84,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     private func dropWaiting() {
-        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending?.holdsTerminal == true {
+        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending.holdsTerminal {
             subscription.discard()
         }
     }

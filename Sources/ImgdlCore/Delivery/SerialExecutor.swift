@@ -13,14 +13,16 @@ final class SerialExecutor: Executor, @unchecked Sendable {
             return true
         }
         guard isMine else { return }
-        while let (subscription, event) = next() {
+        var delivered: Subscription?
+        while let (subscription, event) = takeNext(after: delivered) {
             subscription.deliver(event)
-            lock.withLock { queue.returnTaken(subscription) }
+            delivered = subscription
         }
     }
 
-    private func next() -> (Subscription, DownloadEvent)? {
+    private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {
         lock.withLock {
+            if let delivered { queue.returnTaken(delivered) }
             let next = queue.take()
             if next == nil { isDelivering = false }
             return next

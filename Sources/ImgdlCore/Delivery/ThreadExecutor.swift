@@ -29,14 +29,26 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
     }
 
     private func run() {
-        while let (subscription, event) = next() {
+        var delivered: Subscription?
+        while true {
+            let next = takeNext(after: delivered)
+            // Nothing delivered before is held while the thread sleeps: it may have a picture in it.
+            delivered = nil
+            guard let (subscription, event) = next ?? waitForNext() else { return }
             subscription.deliver(event)
-            lock.withLock { queue.returnTaken(subscription) }
+            delivered = subscription
         }
     }
 
-    /// Waits for it; nil at the end. Nothing delivered before is held meanwhile: it may have a picture in it.
-    private func next() -> (Subscription, DownloadEvent)? {
+    private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {
+        lock.withLock {
+            if let delivered { queue.returnTaken(delivered) }
+            return queue.take()
+        }
+    }
+
+    /// nil at the end.
+    private func waitForNext() -> (Subscription, DownloadEvent)? {
         lock.withLock {
             while true {
                 if let next = queue.take() { return next }

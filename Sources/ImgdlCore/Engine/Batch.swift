@@ -2,18 +2,19 @@
 package struct BatchRequest {
     package var transfer: TransferRequest
     @Boxed package var options: SubscriberOptions
-    /// nil: the downloader's.
-    package var executor: (any Executor)?
-    /// nil: nobody wants the result.
-    package var sink: (any EventSink)?
+    package var recipient: Recipient
+    package var pumped: PumpedExecutor?
+    package var userData: UnsafeMutableRawPointer?
 
     package init(
-        transfer: TransferRequest, options: SubscriberOptions, executor: (any Executor)?, sink: (any EventSink)?
+        transfer: TransferRequest, options: SubscriberOptions, recipient: Recipient, pumped: PumpedExecutor?,
+        userData: UnsafeMutableRawPointer?
     ) {
         self.transfer = transfer
         self.options = options
-        self.executor = executor
-        self.sink = sink
+        self.recipient = recipient
+        self.pumped = pumped
+        self.userData = userData
     }
 }
 
@@ -41,19 +42,19 @@ package final class Batch: @unchecked Sendable {
 
     init(
         _ downloader: Downloader, _ subscriptions: [Subscription], width: Int, executor: any Executor,
-        outstanding: Outstanding, sink: any BatchSink
+        sink: any BatchSink
     ) {
         self.downloader = downloader
         self.subscriptions = subscriptions
         rules = BatchRules(count: subscriptions.count, width: width)
         announcer = Announcer(sink)
         announcement = Subscription(
-            announcing: announcer, executor: executor is InlineExecutor ? SerialExecutor() : executor,
-            outstanding: outstanding)
-        outstanding.hold(announcement)
+            announcingTo: Recipient(
+                downloader, executor: executor is InlineExecutor ? SerialExecutor() : executor, sink: announcer))
+        downloader.outstanding.hold(announcement)
         for (index, subscription) in subscriptions.enumerated() {
             subscription.whenComplete = { [unowned self] code in ended(index, code) }
-            outstanding.hold(subscription)
+            downloader.outstanding.hold(subscription)
         }
     }
 
@@ -154,11 +155,11 @@ private final class Announcer: EventSink, @unchecked Sendable {
 
     func add(_ step: BatchProgress) { lock.withLock { steps.append(step) } }
 
-    func deliver(_ event: DownloadEvent) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
         while let step = take() { sink.deliver(step) }
     }
 
-    func close() { sink.close() }
+    func close(_ subscription: Subscription) { sink.close() }
 
     private func take() -> BatchProgress? {
         lock.withLock {

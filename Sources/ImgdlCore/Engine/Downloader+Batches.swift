@@ -4,21 +4,20 @@ extension Downloader {
     /// `willHold` and `willStart` run inside a lock. `executor`: of its progress; nil: the downloader's. Throws `shutDown`.
     package func prefetch(
         _ requests: [BatchRequest], width: Int, executor: (any Executor)?, sink: any BatchSink,
-        willHold: (Int, Subscription) -> Void, willStart: (Batch) -> Void
+        willHold: (Subscription) -> Void, willStart: (Batch) -> Void
     ) throws(Failure) {
         let now = clock.now()
         let subscriptions = requests.map { request in
             Subscription(
                 id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request.transfer,
-                options: request.$options, executor: request.executor ?? defaultExecutor, outstanding: outstanding,
-                sink: request.sink, submitted: now)
+                options: request.$options, to: request.recipient, on: request.pumped, userData: request.userData,
+                submitted: now)
         }
         let batch = lock.withLock { () -> Batch? in
             guard acceptsBatches else { return nil }
             let batch = Batch(
-                self, subscriptions, width: width, executor: executor ?? defaultExecutor, outstanding: outstanding,
-                sink: sink)
-            for (index, subscription) in subscriptions.enumerated() { willHold(index, subscription) }
+                self, subscriptions, width: width, executor: executor ?? defaultExecutor, sink: sink)
+            for subscription in subscriptions { willHold(subscription) }
             willStart(batch)
             batches[ObjectIdentifier(batch)] = batch
             return batch
@@ -31,7 +30,7 @@ extension Downloader {
     func accept(_ held: Subscription) throws(Failure) {
         try mailbox.submit(held) {
             outstanding.accept(held)
-            engine.statistics.update { $0.submit() }
+            engine.statistics.submit()
         }
     }
 

@@ -52,6 +52,8 @@ package final class Downloader: @unchecked Sendable {
     private var fields: RequestFields
     private var requestDefaults: RequestDefaults
     private var templates = RequestTemplates()
+    /// Of the last URL: the next often has the same.
+    private var lastOrigin: ParsedURL.Origin?
     private var ending = Ending.running
     private var completions: [() -> Void] = []
     /// Those that have not ended.
@@ -108,20 +110,36 @@ package final class Downloader: @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Throws `invalidURL`, `unsupportedScheme`.
-    package func parse(_ url: String) throws(Failure) -> ParsedURL {
-        try lock.withLock { session }.parse(url)
-    }
-
     /// Whoever loads `scheme` (lower case) from now on; nil: as built in. Throws `shutDown`.
     package func setLoader(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
         try loaders.set(loader, for: scheme)
         lock.withLock { session }.forgetURLs()
     }
 
-    /// Of requests for which a caller gave the same bytes; `epoch` is for `keep`.
-    package func template(for given: UnsafeRawBufferPointer) -> (template: RequestTemplate?, epoch: Int) {
-        lock.withLock { (templates.find(given), templates.epoch) }
+    /// What a request is read by.
+    package struct Desk {
+        /// Of requests for which a caller gave the same bytes.
+        package let template: RequestTemplate?
+        /// For `keep`.
+        package let epoch: Int
+        fileprivate let session: Session
+        fileprivate let lastOrigin: ParsedURL.Origin?
+    }
+
+    /// `given`: nil for a request that has no template.
+    package func desk(for given: UnsafeRawBufferPointer?) -> Desk {
+        lock.withLock {
+            Desk(
+                template: given.flatMap { templates.find($0) }, epoch: templates.epoch, session: session,
+                lastOrigin: lastOrigin)
+        }
+    }
+
+    /// Throws `invalidURL`, `unsupportedScheme`.
+    package func parse(_ text: String, _ desk: Desk) throws(Failure) -> ParsedURL {
+        let url = try desk.session.parse(text, lastOrigin: desk.lastOrigin)
+        if url.origin !== desk.lastOrigin { lock.withLock { lastOrigin = url.origin } }
+        return url
     }
 
     /// Does nothing when what requests have by default has changed since `epoch`.
@@ -139,16 +157,15 @@ package final class Downloader: @unchecked Sendable {
     /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
     /// `invalidOperation` after `invalidate`.
     package func download(
-        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, executor: (any Executor)?,
-        sink: (any EventSink)?,
-        willAccept: (Subscription) -> Void
+        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, to recipient: Recipient,
+        on pumped: PumpedExecutor? = nil, userData: UnsafeMutableRawPointer? = nil, willAccept: (Subscription) -> Void
     ) throws(Failure) {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
-            executor: executor ?? defaultExecutor, outstanding: outstanding, sink: sink, submitted: clock.now())
+            to: recipient, on: pumped, userData: userData, submitted: clock.now())
         try mailbox.submit(subscription) {
             outstanding.accept(subscription)
-            engine.statistics.update { $0.submit() }
+            engine.statistics.submit()
             willAccept(subscription)
         }
     }
@@ -273,6 +290,7 @@ package final class Downloader: @unchecked Sendable {
     }
 
     private func reap() {
+        lock.withLock { templates.close() }
         // A pumped executor may take its time: its host decides when the last callback runs.
         outstanding.waitUntilNoneFromReaper()
         engineThread.join()

@@ -13,7 +13,9 @@ extension Engine {
         case .progress(let received, let expected):
             subscription.post(.progress(Progress(received: received, expected: expected)))
         case .partial(let variant):
-            if let image = transfer.variants[variant].image { subscription.post(.partial(image, transfer.progress)) }
+            guard var image = transfer.variants[variant].image else { break }
+            image.scaleFactor = subscription.scaleFactor
+            subscription.post(.partial(image, transfer.progress))
         }
     }
 
@@ -27,36 +29,53 @@ extension Engine {
         guard let subscription = subscription(subscriber) else { return }
         subscriptions[SlotTable<Subscription>.slot(subscriber)] = nil
         let transfer = transfer(subscription.transferID)
-        var result: DownloadResult
+        var failure: Failure?
+        var content = DownloadResult.Content()
         switch outcome {
         case .success(let variant):
-            result = DownloadResult(failure: nil, message: "", response: transfer?.response)
-            if let variant {
-                result.image = transfer?.variants[variant].image
-                if let charge = transfer?.variants[variant].charge { subscription.charges.append(charge) }
-            }
+            if let variant { addImage(transfer, variant, to: &content, of: subscription) }
             if subscription.options.wantsBody {
-                result.body = transfer?.contiguousBody()
-                if let transfer { subscription.charges.append(bodyCharge(transfer)) }
-                if result.body == nil {
-                    result.failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
+                content.body = transfer?.contiguousBody()
+                content.bodyCharge = transfer.map { bodyCharge($0) }
+                if content.body == nil {
+                    failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
             }
-        case .failure(let failure, let salvaged):
-            result = DownloadResult(failure: failure, message: "", response: transfer?.response)
-            if let salvaged {
-                result.image = transfer?.variants[salvaged].image
-                if let charge = transfer?.variants[salvaged].charge { subscription.charges.append(charge) }
-            }
+        case .failure(let reason, let salvaged):
+            failure = reason
+            if let salvaged { addImage(transfer, salvaged, to: &content, of: subscription) }
         }
-        if let transfer { result.progress = transfer.progress }
-        result.contentType = result.response?.head.mediaType ?? ""
-        result.metrics = measureEnd(subscription, result.code)
-        if let failure = result.failure {
-            if ResponseRules.showsBody(failure.code) { result.preview = transfer?.firstBytes() ?? [] }
-            result.message = "\(subscription.request.url.redacted): \(failure.message)"
+        content.response = transfer?.response
+        subscription.post(.terminal(result(of: subscription, transfer, failure, content)))
+    }
+
+    private func result(
+        of subscription: Subscription, _ transfer: ActiveTransfer?, _ failure: Failure?,
+        _ content: consuming DownloadResult.Content
+    ) -> DownloadResult {
+        var message = ""
+        var preview: [UInt8] = []
+        if let failure {
+            if ResponseRules.showsBody(failure.code) { preview = transfer?.firstBytes() ?? [] }
+            message = "\(subscription.request.url.redacted): \(failure.message)"
         }
-        subscription.post(.terminal(result))
+        let contentType = content.response?.head.mediaType ?? ""
+        return DownloadResult(
+            failure: failure, message: message, progress: transfer?.progress ?? Progress(),
+            metrics: statistics.end(subscription, failure?.code ?? .ok, clock.now()), contentType: contentType,
+            preview: preview, content: content)
+    }
+
+    /// Pictures are shared by those who ask for the same pixels; what they are worth in the layout is each one's own.
+    private func addImage(
+        _ transfer: ActiveTransfer?, _ variant: Int, to content: inout DownloadResult.Content,
+        of subscription: Subscription
+    ) {
+        guard let transfer else { return }
+        content.imageCharge = transfer.variants[variant].charge
+        guard var image = transfer.variants[variant].image else { return }
+        image.scaleFactor = subscription.scaleFactor
+        content.image = Boxed(wrappedValue: image)
     }
 
     /// The body leaves with a terminal: its bytes count until the terminal has been delivered.

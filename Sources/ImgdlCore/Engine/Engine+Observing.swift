@@ -8,7 +8,8 @@ extension Engine {
 
     /// A request has come to a transfer that was there.
     func measureJoin(_ subscription: Subscription) {
-        subscription.outstanding.attach(measurement(subscription.transferID), isShared: true, to: subscription)
+        subscription.markShared()
+        if let measurement = measurement(subscription.transferID) { subscription.attach(measurement) }
         statistics.update { $0.join() }
     }
 
@@ -18,12 +19,9 @@ extension Engine {
         if let known = measurement(id) { return known }
         let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
         while measurements.count <= slot { measurements.append(nil) }
-        let measurement = TransferMeasurement(measurementLock)
+        let measurement = statistics.makeMeasurement()
         measurements[slot] = measurement
-        downloads.forEachSubscriber(of: id) { subscriber in
-            guard let subscription = subscription(subscriber) else { return }
-            subscription.outstanding.attach(measurement, isShared: subscription.isShared, to: subscription)
-        }
+        downloads.forEachSubscriber(of: id) { subscription($0)?.attach(measurement) }
         return measurement
     }
 
@@ -37,45 +35,39 @@ extension Engine {
     /// An attempt begins.
     func observeStart(_ id: TransferID) {
         let measurement = beginMeasurement(id)
-        let isRetry = measurement.hasStarted
-        measurement.update { $0.start(clock.now()) }
-        statistics.update { $0.start(isRetry: isRetry) }
+        let now = clock.now()
+        statistics.update(measurement) { statistics, meter in
+            statistics.start(isRetry: meter.hasStarted)
+            meter.start(now)
+        }
         tell(.started, id, .ok, downloads.subscriberCount(id))
     }
 
     func measureFollow(_ id: TransferID) {
-        measurement(id)?.update { $0.follow() }
-        statistics.update { $0.follow() }
+        guard let measurement = measurement(id) else { return }
+        statistics.update(measurement) { statistics, meter in
+            statistics.follow()
+            meter.follow()
+        }
     }
 
     func measureExchange(_ id: TransferID, _ times: TransferTimes) {
         guard let measurement = measurement(id) else { return }
-        measurement.update { $0.exchange(times) }
-        statistics.update { $0.exchange(times) }
+        statistics.update(measurement) { statistics, meter in
+            statistics.exchange(times)
+            meter.exchange(times)
+        }
     }
 
     func measureDecode(_ report: DecodeReport) {
         guard let measurement = measurement(report.transfer),
             let options = downloads.decodeOptions(report.transfer, variant: report.variant)
         else { return }
-        measurement.update { $0.decoded(options, report.duration) }
-        guard report.verdict != .fed else { return }
         let pixels = report.image.map { UInt64($0.header.width) * UInt64($0.header.height) } ?? 0
-        let duration = measurement.update { $0.decodeDuration(options) }
-        statistics.update { $0.decoded(duration, pixels: pixels) }
-    }
-
-    /// What the terminal tells.
-    func measureEnd(_ subscription: Subscription, _ code: ErrorCode) -> Metrics {
-        let measurement = subscription.measurement
-        let (submitted, isShared, now) = (subscription.submitted, subscription.isShared, clock.now())
-        let metrics =
-            measurement?.metrics(
-                submitted: submitted, isShared: isShared, decode: subscription.options.decode, now)
-            ?? TransferMeter().metrics(submitted: submitted, isShared: isShared, decode: nil, now)
-        let hasStarted = measurement?.hasStarted ?? false
-        statistics.update { $0.end(code, metrics, hasStarted: hasStarted) }
-        return metrics
+        statistics.update(measurement) { statistics, meter in
+            meter.decoded(options, report.duration)
+            if report.verdict != .fed { statistics.decoded(meter.decodeDuration(options), pixels: pixels) }
+        }
     }
 
     /// These, which never had a transfer.
@@ -92,14 +84,20 @@ extension Engine {
     func observe(_ id: TransferID, _ milestone: Milestone, _ subscribers: Int) {
         switch milestone {
         case .answered: tell(.response, id, .ok, subscribers)
-        case .stopped(let failure):
-            // It may have been started and ended in one go: then it never got to the transport.
-            guard let measurement = measurement(id), measurement.hasStarted else { return }
+        case .stopped(let code):
+            guard let measurement = measurement(id) else { return }
             let now = clock.now()
-            measurement.update { $0.stop(now) }
-            statistics.update { $0.stop(measurement.metrics(now)) }
-            tell(.stopped, id, failure?.code ?? .ok, subscribers)
-            if failure == nil { tell(.finished, id, .ok, subscribers) }
+            var hasStarted = false
+            statistics.update(measurement) { statistics, meter in
+                // It may have been started and ended in one go: then it never got to the transport.
+                hasStarted = meter.hasStarted
+                guard hasStarted else { return }
+                meter.stop(now)
+                statistics.stop(transfer: meter.transferDuration(now))
+            }
+            guard hasStarted else { return }
+            tell(.stopped, id, code, subscribers)
+            if code == .ok { tell(.finished, id, .ok, subscribers) }
         }
     }
 

@@ -3,7 +3,7 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine {
-    private static let maximumSpareActions = 256
+    private static let maximumSpare = 256
 
     let mailbox: Mailbox
     private let loop: EventLoop
@@ -25,8 +25,8 @@ final class Engine {
     private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
     private var spareActions: [Action] = []
+    private var spareCommands: [Command] = []
     var measurements: [TransferMeasurement?] = []
-    let measurementLock = Lock()
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
     private var isShuttingDown = false
@@ -117,10 +117,14 @@ final class Engine {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
         takeReleasedMemory()
-        let commands = mailbox.takeAll()
+        var commands: [Command] = []
+        swap(&commands, &spareCommands)
+        commands = mailbox.takeAll(reusing: commands)
         for command in commands { perform(command) }
         // What only waits leads to no action.
         if !commands.isEmpty { noteLoad() }
+        commands.removeAll(keepingCapacity: commands.capacity <= Self.maximumSpare)
+        spareCommands = commands
         isPerformingCommands = false
     }
 
@@ -195,19 +199,17 @@ final class Engine {
     func performTakenActions() {
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
-        if downloads.hasActions { performEachTaken() }
+        if downloads.hasActions {
+            noteLoad()
+            var actions: [Action] = []
+            swap(&actions, &spareActions)
+            actions = downloads.takeActions(reusing: actions)
+            // Each is taken out at the end: so it is not copied, and the array keeps its memory.
+            actions.reverse()
+            while let action = actions.popLast() { perform(action) }
+            if actions.capacity <= Self.maximumSpare { spareActions = actions }
+        }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
-    }
-
-    private func performEachTaken() {
-        var actions: [Action] = []
-        swap(&actions, &spareActions)
-        actions = downloads.takeActions(reusing: actions)
-        noteLoad()
-        // From the end, so that each is moved: a loop over them would copy it.
-        actions.reverse()
-        while let action = actions.popLast() { perform(action) }
-        if actions.capacity <= Self.maximumSpareActions { spareActions = actions }
     }
 
     private func takeReleasedMemory() {

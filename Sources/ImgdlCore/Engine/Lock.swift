@@ -4,8 +4,8 @@ import Glibc
 ///
 /// Over `pthread_mutex_t` in memory that does not move: ThreadSanitizer knows these calls, while it reports false races
 /// over `Synchronization.Mutex`, whose futex it cannot see.
-package final class Lock: @unchecked Sendable {
-    fileprivate let mutex: UnsafeMutablePointer<pthread_mutex_t>
+@usableFromInline package final class Lock: @unchecked Sendable {
+    @usableFromInline package let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     package init() {
         mutex = .allocate(capacity: 1)
@@ -24,7 +24,8 @@ package final class Lock: @unchecked Sendable {
     package func enterFork() { pthread_mutex_lock(mutex) }
     package func leaveFork() { pthread_mutex_unlock(mutex) }
 
-    package func withLock<Result, Problem: Error>(
+    /// Inlined: other modules would go through unspecialised code.
+    @inlinable package func withLock<Result, Problem: Error>(
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {
         pthread_mutex_lock(mutex)

@@ -102,13 +102,13 @@ final class Mailbox: @unchecked Sendable {
         }
     }
 
-    func takeAll() -> [Command] {
+    /// `spare`: an empty array whose memory the next ones get.
+    func takeAll(reusing spare: consuming [Command]) -> [Command] {
         lock.withLock {
             mustWake = false
-            guard !commands.isEmpty else { return [] }
-            defer { commands = [] }
-            return commands
+            swap(&commands, &spare)
         }
+        return spare
     }
 
     /// What has not been taken, and will not be.

@@ -4,10 +4,12 @@ import Glibc
 package final class RequestTemplate: Sendable {
     package let options: Boxed<SubscriberOptions>
     package let profile: TransferRequest.Profile
+    package let recipient: Recipient
 
-    package init(options: Boxed<SubscriberOptions>, profile: TransferRequest.Profile) {
+    package init(options: Boxed<SubscriberOptions>, profile: TransferRequest.Profile, recipient: Recipient) {
         self.options = options
         self.profile = profile
+        self.recipient = recipient
     }
 }
 
@@ -18,15 +20,18 @@ struct RequestTemplates {
     private var oldest = 0
     /// How often what requests have by default has changed.
     private(set) var epoch = 0
+    private var isClosed = false
 
     func find(_ given: UnsafeRawBufferPointer) -> RequestTemplate? {
-        for entry in entries where entry.given.withUnsafeBytes({ Self.isEqual($0, given) }) { return entry.template }
+        for index in entries.indices where entries[index].given.withUnsafeBytes({ Self.isEqual($0, given) }) {
+            return entries[index].template
+        }
         return nil
     }
 
     /// `epoch`: as it was before the template was read.
     mutating func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
-        guard epoch == self.epoch else { return }
+        guard epoch == self.epoch, !isClosed else { return }
         if entries.count < Self.capacity {
             entries.append((Array(given), template))
         } else {
@@ -39,6 +44,12 @@ struct RequestTemplates {
         epoch += 1
         entries = []
         oldest = 0
+    }
+
+    /// Keeps none any more: their recipients hold the downloader.
+    mutating func close() {
+        forgetAll()
+        isClosed = true
     }
 
     private static func isEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {

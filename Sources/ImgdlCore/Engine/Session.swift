@@ -3,19 +3,12 @@
 final class Session: @unchecked Sendable {
     let transport: any Transport
     private let urls = ParsedURLCache()
-    private let lock = Lock()
-    /// Of the last plain URL: the next often has the same.
-    private var host = ""
 
     init(_ transport: any Transport) { self.transport = transport }
 
-    /// Threads: any. Throws `invalidURL`, `unsupportedScheme`.
-    func parse(_ url: String) throws(Failure) -> ParsedURL {
-        let last = lock.withLock { host }
-        if let plain = transport.parsePlain(url, host: last) {
-            if plain.host != last { lock.withLock { host = plain.host } }
-            return plain
-        }
+    /// `lastOrigin`: used again where the URL has the same. Threads: any. Throws `invalidURL`, `unsupportedScheme`.
+    func parse(_ url: String, lastOrigin: ParsedURL.Origin?) throws(Failure) -> ParsedURL {
+        if let plain = transport.parsePlain(url, lastOrigin: lastOrigin) { return plain }
         return try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
     }
 

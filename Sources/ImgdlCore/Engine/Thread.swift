@@ -4,7 +4,7 @@ import Glibc
 /// A thread of the library's own. All signals are blocked on it: they belong to the host's threads.
 ///
 /// Whoever starts it ends it with `join` or `detach`, once; letting go of it without either detaches it.
-package final class Thread: @unchecked Sendable {
+@usableFromInline package final class Thread: @unchecked Sendable {
     private let identifier: pthread_t
     private var isJoinable = true
 
@@ -36,7 +36,7 @@ package final class Thread: @unchecked Sendable {
     package static var isLibraryThread: Bool { system_thread_is_library() != 0 }
 
     /// For what may take long and is not Swift: fork() does not wait for a thread of ours that is in it.
-    package static func resting<Result>(_ body: () -> Result) -> Result {
+    @inlinable package static func resting<Result>(_ body: () -> Result) -> Result {
         system_thread_end_work()
         defer { system_thread_begin_work() }
         return body()

@@ -1,21 +1,19 @@
 import Synchronization
 
-/// The meter of one transfer, which the engine turns and its subscribers may read on any thread.
+/// The meter of one transfer, which the engine turns and its subscribers may read on any thread. One lock guards those of
+/// all transfers and the statistics: whoever turns the one counts in the other, and few read.
 final class TransferMeasurement: @unchecked Sendable {
     private let lock: Lock
-    private var meter = TransferMeter()
+    /// Guarded by `lock`.
+    fileprivate var meter = TransferMeter()
     /// Grows with each chunk: no lock for that.
     private let bodyBytes = Atomic<Int64>(0)
 
-    /// `lock`: one for all of a downloader, since nobody waits for it long.
-    init(_ lock: Lock) { self.lock = lock }
+    fileprivate init(_ lock: Lock) { self.lock = lock }
 
     func setBodyBytes(_ count: Int) { bodyBytes.store(Int64(count), ordering: .relaxed) }
 
-    @discardableResult
-    func update<Result>(_ body: (inout TransferMeter) -> Result) -> Result { lock.withLock { body(&meter) } }
-
-    var hasStarted: Bool { lock.withLock { meter.hasStarted } }
+    func update(_ body: (inout TransferMeter) -> Void) { lock.withLock { body(&meter) } }
 
     func metrics(_ now: Instant) -> Metrics {
         var metrics = lock.withLock { meter.metrics(now) }
@@ -23,10 +21,19 @@ final class TransferMeasurement: @unchecked Sendable {
         return metrics
     }
 
-    func metrics(submitted: Instant, isShared: Bool, decode: DecodeOptions?, _ now: Instant) -> Metrics {
-        var metrics = lock.withLock {
-            meter.metrics(submitted: submitted, isShared: isShared, decode: decode, now)
+    /// Of a subscriber; nil before the transfer has started.
+    func metrics(submitted: Instant, isShared: Bool, decode: DecodeOptions?, _ now: Instant) -> Metrics? {
+        lock.withLock {
+            guard meter.hasStarted else { return nil }
+            return finalMetrics(submitted: submitted, isShared: isShared, decode: decode, now)
         }
+    }
+
+    /// The same, whether it has started or not. Inside the lock.
+    fileprivate func finalMetrics(
+        submitted: Instant, isShared: Bool, decode: DecodeOptions?, _ now: Instant
+    ) -> Metrics {
+        var metrics = meter.metrics(submitted: submitted, isShared: isShared, decode: decode, now)
         metrics.bodyBytes = bodyBytes.load(ordering: .relaxed)
         return metrics
     }
@@ -36,12 +43,37 @@ final class TransferMeasurement: @unchecked Sendable {
 package final class DownloaderStatistics: @unchecked Sendable {
     private let lock = Lock()
     private var statistics = Statistics()
+    /// Grows with each request, on any thread: no lock for that.
+    private let submitted = Atomic<UInt64>(0)
     private let waiting = Atomic<Int>(0)
     private let running = Atomic<Int>(0)
     private let decoding = Atomic<Int>(0)
     private let paused = Atomic<Int>(0)
 
+    func makeMeasurement() -> TransferMeasurement { TransferMeasurement(lock) }
+
+    func submit() { submitted.wrappingAdd(1, ordering: .relaxed) }
+
     func update(_ body: (inout Statistics) -> Void) { lock.withLock { body(&statistics) } }
+
+    /// Both at once. The measurement is one of those made here.
+    func update(_ measurement: TransferMeasurement, _ body: (inout Statistics, inout TransferMeter) -> Void) {
+        lock.withLock { body(&statistics, &measurement.meter) }
+    }
+
+    /// A request has ended; what its terminal tells.
+    func end(_ subscription: Subscription, _ code: ErrorCode, _ now: Instant) -> Metrics {
+        let (submitted, isShared) = (subscription.submitted, subscription.isShared)
+        let measurement = subscription.measurement
+        return lock.withLock {
+            let metrics =
+                measurement?.finalMetrics(
+                    submitted: submitted, isShared: isShared, decode: subscription.options.decode, now)
+                ?? TransferMeter().metrics(submitted: submitted, isShared: isShared, decode: nil, now)
+            statistics.end(code, metrics, hasStarted: measurement?.meter.hasStarted ?? false)
+            return metrics
+        }
+    }
 
     func note(_ load: Load) {
         waiting.store(load.waiting, ordering: .relaxed)
@@ -51,7 +83,12 @@ package final class DownloaderStatistics: @unchecked Sendable {
     }
 
     /// `body` runs inside the lock.
-    package func read<Result>(_ body: (borrowing Statistics) -> Result) -> Result { lock.withLock { body(statistics) } }
+    package func read<Result>(_ body: (borrowing Statistics) -> Result) -> Result {
+        lock.withLock {
+            statistics.submit(submitted.exchange(0, ordering: .relaxed))
+            return body(statistics)
+        }
+    }
 
     package var load: Load {
         Load(

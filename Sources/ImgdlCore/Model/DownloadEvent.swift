@@ -35,93 +35,57 @@ package struct Progress: Equatable, Sendable {
     }
 }
 
-/// How a download ended. Handed on often, so it is small; its parts are in one place.
-package struct DownloadResult: Sendable {
-    @Boxed private var parts: Parts
+/// How a download ended. An object, made once: executor, callback and token are handed the same.
+package final class DownloadResult: @unchecked Sendable {
+    /// nil for success.
+    package let failure: Failure?
+    /// Names the URL and the cause; empty for success.
+    package let message: String
+    package let progress: Progress
+    package let metrics: Metrics
+    /// Of the last response, 0 when there was none.
+    package let status: Int32
+    /// Of the last response: its media type in lower case, without parameters; empty when it said none.
+    package let contentType: String
+    /// With a failure: the first bytes of the body that was refused (features B19).
+    package let preview: [UInt8]
+    /// Changed by the thread that delivers it, before another one may see it.
+    private var content: Content
 
-    private struct Parts: Sendable {
-        var failure: Failure?
-        var message: String
-        var image: DecodedImage?
+    struct Content {
+        var image: Boxed<DecodedImage>?
         var body: BodySlice?
         var response: Response?
-        var progress: Progress
-        var metrics = Metrics()
-        let status: Int32
-        var contentType = ""
-        var preview: [UInt8] = []
+        /// Memory of picture and body, counted as long as they are held here.
+        var imageCharge: MemoryCharge?
+        var bodyCharge: MemoryCharge?
     }
 
-    package init(
-        failure: Failure?, message: String, image: DecodedImage? = nil, body: BodySlice? = nil,
-        response: Response? = nil, progress: Progress = Progress()
+    init(
+        failure: Failure?, message: String = "", progress: Progress = Progress(), metrics: Metrics = Metrics(),
+        contentType: String = "", preview: [UInt8] = [], content: consuming Content = Content()
     ) {
-        _parts = Boxed(
-            wrappedValue: Parts(
-                failure: failure, message: message, image: image, body: body, response: response, progress: progress,
-                status: failure?.status ?? response?.head.status ?? 0))
+        self.failure = failure
+        self.message = message
+        self.progress = progress
+        self.metrics = metrics
+        self.contentType = contentType
+        self.preview = preview
+        status = failure?.status ?? content.response?.head.status ?? 0
+        self.content = content
     }
 
-    /// nil for success.
-    package var failure: Failure? {
-        get { parts.failure }
-        set { parts.failure = newValue }
-    }
+    package var code: ErrorCode { failure?.code ?? .ok }
+    package var hasImage: Bool { content.image != nil }
+    package var image: DecodedImage? { content.image?.wrappedValue }
+    package var body: BodySlice? { content.body }
+    package var response: Response? { content.response }
 
-    /// Names the URL and the cause; empty for success.
-    package var message: String {
-        get { parts.message }
-        set { parts.message = newValue }
-    }
+    func letGoOfContent() { content = Content() }
 
-    package var image: DecodedImage? {
-        get { parts.image }
-        set { parts.image = newValue }
-    }
-
-    package var body: BodySlice? {
-        get { parts.body }
-        set { parts.body = newValue }
-    }
-
-    package var response: Response? {
-        get { parts.response }
-        set { parts.response = newValue }
-    }
-
-    package var progress: Progress {
-        get { parts.progress }
-        set { parts.progress = newValue }
-    }
-
-    package var metrics: Metrics {
-        get { parts.metrics }
-        set { parts.metrics = newValue }
-    }
-
-    /// Of the last response, 0 when there was none.
-    package var status: Int32 { parts.status }
-
-    /// Of the last response: its media type in lower case, without parameters; empty when it said none.
-    package var contentType: String {
-        get { parts.contentType }
-        set { parts.contentType = newValue }
-    }
-
-    /// With a failure: the first bytes of the body that was refused (features B19).
-    package var preview: [UInt8] {
-        get { parts.preview }
-        set { parts.preview = newValue }
-    }
-
-    package var code: ErrorCode { parts.failure?.code ?? .ok }
-
-    /// A callback has had them: nothing keeps pixels alive behind the caller's back.
-    package mutating func forgetPictureAndBody() {
-        guard parts.image != nil || parts.body != nil || parts.response != nil else { return }
-        parts.image = nil
-        parts.body = nil
-        parts.response = nil
+    func letGoOfCharges() {
+        content.imageCharge = nil
+        content.bodyCharge = nil
     }
 }
 
@@ -129,8 +93,8 @@ package struct DownloadResult: Sendable {
 package enum DownloadEvent: Sendable {
     case started
     case response(Response, Progress)
-    case header(ImageHeader, Progress)
+    indirect case header(ImageHeader, Progress)
     case progress(Progress)
-    case partial(DecodedImage, Progress)
+    indirect case partial(DecodedImage, Progress)
     case terminal(DownloadResult)
 }

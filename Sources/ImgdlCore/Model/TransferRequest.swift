@@ -16,7 +16,7 @@ package final class TransferRequest: Hashable, Sendable {
         fileprivate let tls: TLSOptions
         fileprivate let cacheMode: CacheMode
         fileprivate let hooks: (any Hooks)?
-        fileprivate let question = OnceMade<CacheQuestion>()
+        fileprivate let question = OnceReference<CacheQuestion>()
 
         package init(
             method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
@@ -48,7 +48,7 @@ package final class TransferRequest: Hashable, Sendable {
         self.url = url
         self.profile = profile
         // The rest seldom differs: equality decides.
-        hash = url.canonical.hashValue
+        hash = TextHash.hash(url.canonical)
     }
 
     package convenience init(
@@ -82,7 +82,7 @@ package final class TransferRequest: Hashable, Sendable {
 
     /// What a cache is asked of it as it is; where a hook, a redirect or a challenge has changed it, it is asked anew.
     var question: CacheQuestion {
-        profile.question.value {
+        profile.question.object {
             CacheQuestion(
                 CacheRequest(
                     method: method, fields: fields, mode: cacheMode, followsRedirects: followsRedirects,

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A moment on the monotonic clock, in nanoseconds. Rules get it as an argument; nothing below the engine reads a clock.
-package struct Instant: Hashable, Comparable, Sendable {
+package struct Instant: Hashable, Comparable, Sendable, BitwiseCopyable {
     package var nanoseconds: Int64
 
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }

@@ -43,8 +43,8 @@ package struct TransportRequest: Sendable {
 package protocol Transport: AnyObject {
     /// Threads: any. Throws `invalidURL` or `unsupportedScheme`.
     func parse(_ url: String) throws(Failure) -> ParsedURL
-    /// Quickly, as `parse` would; nil for what that is not possible for. `host`: of the URL before. Threads: any.
-    func parsePlain(_ url: String, host: String) -> ParsedURL?
+    /// Quickly, as `parse` would; nil for what that is not possible for. `lastOrigin`: of the URL before. Threads: any.
+    func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL?
     /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
@@ -102,5 +102,5 @@ package protocol TransportLoop: AnyObject {
 }
 
 extension Transport {
-    package func parsePlain(_ url: String, host: String) -> ParsedURL? { nil }
+    package func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
 }

@@ -1,15 +1,16 @@
 /// Names one subscriber between rules and engine: slot and generation.
 package typealias SubscriberID = UInt64
 
-/// What the rules want done. The engine performs them in order and decides nothing.
+/// What the rules want done. The engine performs them in order and decides nothing. What refers to more than a number is
+/// indirect: most actions do not, and cost nothing to hand on.
 package enum Action: Equatable {
     /// The transfer leaves the queue: send its request.
     case start(TransferID)
     /// The response was a redirect that is followed: send the next hop's request.
-    case follow(TransferID, Redirect)
+    indirect case follow(TransferID, Redirect)
     /// The server wants a credential, and a hook has given one: let go of what came of the body, and send the hop's
     /// request again with it.
-    case authenticate(TransferID, Credential)
+    indirect case authenticate(TransferID, Credential)
     /// Look into the cache; answered with `consulted`, soon or later.
     case consult(TransferID, Consultation)
     /// What was consulted about last has to go to the server: send its request, or send it again.
@@ -17,7 +18,7 @@ package enum Action: Equatable {
     /// The response is wanted, or is a redirect that is followed: it may be stored.
     case store(TransferID)
     /// Ask the host's hook; answered with `answered`, inside the call or later.
-    case ask(TransferID, Question)
+    indirect case ask(TransferID, Question)
     /// Have the transport go on with less or more hurry than the others: of one that runs.
     case setPriority(TransferID, Priority)
     /// Have it come to a standstill at the transport, or go on.
@@ -43,8 +44,8 @@ package enum Action: Equatable {
 /// What an observer is told besides the starts (features N2–N4).
 package enum Milestone: Equatable {
     case answered
-    /// It has ended at the network: nil without error. Before the `end` of those who are left.
-    case stopped(Failure?)
+    /// It has ended at the network: `ok` without error. Before the `end` of those who are left.
+    case stopped(ErrorCode)
 }
 
 /// What a decoder does in one go on a worker: it takes the bytes that have come since the last time, and then …
@@ -77,7 +78,7 @@ package enum Outcome: Equatable {
     /// variant: whose image it gets, nil for none.
     case success(variant: Int?)
     /// salvaged: the variant whose pixels come with the failure.
-    case failure(Failure, salvaged: Int? = nil)
+    indirect case failure(Failure, salvaged: Int? = nil)
 }
 
 /// Where a redirect leads and with what.

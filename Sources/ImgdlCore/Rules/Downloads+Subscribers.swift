@@ -172,7 +172,7 @@ extension Downloads {
     mutating func observeStop(_ id: TransferID, _ failure: Failure?) {
         guard transfers[id].isObserved else { return }
         transfers[id].isObserved = false
-        actions.append(.observe(id, .stopped(failure), subscribers: transfers[id].subscriberCount))
+        actions.append(.observe(id, .stopped(failure?.code ?? .ok), subscribers: transfers[id].subscriberCount))
     }
 
     private mutating func endTransfer(_ id: TransferID) {

@@ -3,7 +3,7 @@
 ///
 /// Pairing heaps: insertion is O(1), removal of any node O(log n) amortised, nothing is allocated for a node but its
 /// place in the table.
-package struct PairingHeaps {
+package struct PairingHeaps: ~Copyable {
     private static let absent: Int32 = -2
 
     private struct Node {
@@ -15,7 +15,7 @@ package struct PairingHeaps {
         var previous: Int32 = absent
     }
 
-    private var nodes: [Node] = []
+    private var nodes = PlainTable<Node>()
 
     package init() {}
 
@@ -25,12 +25,9 @@ package struct PairingHeaps {
 
     /// The node must not be in a heap.
     package mutating func insert(_ node: Int, key: Int64, _ root: inout Int32) {
-        while nodes.count <= node { nodes.append(Node()) }
-        let before = root
-        root = nodes.withUnsafeMutableBufferPointer { nodes in
-            nodes[node] = Node(key: key, previous: -1)
-            return Self.merge(before, Int32(node), nodes)
-        }
+        nodes.extend(to: node + 1, with: Node())
+        nodes[node] = Node(key: key, previous: -1)
+        root = merge(root, Int32(node))
     }
 
     /// The node must be in this heap.
@@ -44,32 +41,24 @@ package struct PairingHeaps {
 
     /// The node must be in this heap.
     package mutating func remove(_ node: Int, _ root: inout Int32) {
-        let before = root
-        root = nodes.withUnsafeMutableBufferPointer { Self.remove(Int32(node), from: before, $0) }
-    }
-
-    // MARK: Links
-
-    /// The array is looked into as a whole: each single access would make sure again that it is nobody else's.
-    private typealias Nodes = UnsafeMutableBufferPointer<Node>
-
-    /// Gives the root.
-    private static func remove(_ node: Int32, from root: Int32, _ nodes: Nodes) -> Int32 {
-        let removed = nodes[Int(node)]
-        defer { nodes[Int(node)] = Node() }
-        let rest = removed.child < 0 ? -1 : mergeSiblings(removed.child, nodes)
-        if root == node { return rest }
-        if nodes[Int(removed.previous)].child == node {
-            nodes[Int(removed.previous)].child = removed.next
+        let removed = nodes[node]
+        let rest = removed.child < 0 ? -1 : mergeSiblings(removed.child)
+        if root == Int32(node) {
+            root = rest
         } else {
-            nodes[Int(removed.previous)].next = removed.next
+            if nodes[Int(removed.previous)].child == Int32(node) {
+                nodes[Int(removed.previous)].child = removed.next
+            } else {
+                nodes[Int(removed.previous)].next = removed.next
+            }
+            if removed.next >= 0 { nodes[Int(removed.next)].previous = removed.previous }
+            root = merge(root, rest)
         }
-        if removed.next >= 0 { nodes[Int(removed.next)].previous = removed.previous }
-        return merge(root, rest, nodes)
+        nodes[node] = Node()
     }
 
     /// Of two roots, one of which may be -1.
-    private static func merge(_ left: Int32, _ right: Int32, _ nodes: Nodes) -> Int32 {
+    private mutating func merge(_ left: Int32, _ right: Int32) -> Int32 {
         guard left >= 0 else { return right }
         guard right >= 0 else { return left }
         let isLeftFirst = nodes[Int(left)].key <= nodes[Int(right)].key
@@ -83,16 +72,16 @@ package struct PairingHeaps {
     }
 
     /// Pairs from left to right, then all together from right to left: that is what keeps removal cheap.
-    private static func mergeSiblings(_ first: Int32, _ nodes: Nodes) -> Int32 {
+    private mutating func mergeSiblings(_ first: Int32) -> Int32 {
         var paired: Int32 = -1
         var rest = first
         while rest >= 0 {
             let left = rest
             let right = nodes[Int(left)].next
             rest = right >= 0 ? nodes[Int(right)].next : -1
-            makeRoot(left, nodes)
-            if right >= 0 { makeRoot(right, nodes) }
-            let pair = merge(left, right, nodes)
+            makeRoot(left)
+            if right >= 0 { makeRoot(right) }
+            let pair = merge(left, right)
             // The pairs are kept in a list by `next` until the second pass.
             nodes[Int(pair)].next = paired
             paired = pair
@@ -100,14 +89,14 @@ package struct PairingHeaps {
         var root: Int32 = -1
         while paired >= 0 {
             let next = nodes[Int(paired)].next
-            makeRoot(paired, nodes)
-            root = merge(root, paired, nodes)
+            makeRoot(paired)
+            root = merge(root, paired)
             paired = next
         }
         return root
     }
 
-    private static func makeRoot(_ node: Int32, _ nodes: Nodes) {
+    private mutating func makeRoot(_ node: Int32) {
         nodes[Int(node)].next = -1
         nodes[Int(node)].previous = -1
     }

@@ -1,10 +1,10 @@
 /// Which transfers a new request for the same bytes joins, by the slots and the hashes of their requests. A hash table
 /// whose chains run through one array: eight bytes for each, where a dictionary takes three dozen. All operations are
 /// O(1).
-struct SharedTransfers {
+struct SharedTransfers: ~Copyable {
     /// Slots, and 1 more: 0 is none. As many chains as a power of two says.
     private var first: [UInt32] = []
-    private var next: [UInt32] = []
+    private var next = PlainTable<UInt32>()
     private(set) var count = 0
 
     /// The slot for which `isSame` holds.
@@ -23,7 +23,7 @@ struct SharedTransfers {
 
     /// The slot must not be there.
     mutating func insert(_ slot: Int, _ hash: Int) {
-        while next.count <= slot { next.append(0) }
+        next.extend(to: slot + 1, with: 0)
         link(slot, hash)
         count += 1
     }

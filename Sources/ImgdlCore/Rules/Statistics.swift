@@ -33,7 +33,7 @@ package struct Statistics: Equatable, Sendable {
 
     package init() {}
 
-    package mutating func submit() { submitted += 1 }
+    package mutating func submit(_ count: UInt64 = 1) { submitted += count }
 
     package mutating func join() { shared += 1 }
 
@@ -55,7 +55,8 @@ package struct Statistics: Equatable, Sendable {
         if times.firstByte > 0 { firstByte.add(nanoseconds: times.firstByte) }
     }
 
-    package mutating func stop(_ metrics: Metrics) { transfer.add(nanoseconds: metrics.transfer) }
+    /// Nanoseconds.
+    package mutating func stop(transfer duration: Int64) { transfer.add(nanoseconds: duration) }
 
     package mutating func decoded(_ nanoseconds: Int64, pixels: UInt64) {
         decode.add(nanoseconds: nanoseconds)

@@ -18,9 +18,14 @@ package struct TransferMeter {
 
     /// An attempt begins; each after the first is a retry.
     package mutating func start(_ now: Instant) {
-        if started == nil { started = now } else { retries += 1 }
         ended = nil
-        attempt = Metrics()
+        if started == nil {
+            started = now
+            attempt.httpVersion = 0
+        } else {
+            retries += 1
+            attempt = Metrics()
+        }
     }
 
     /// The cache has answered.
@@ -62,10 +67,15 @@ package struct TransferMeter {
         decodes.first { $0.options == options }?.duration ?? 0
     }
 
+    /// Nanoseconds from the start to the end, or to now; 0 before a start.
+    package func transferDuration(_ now: Instant) -> Int64 {
+        started.map { (ended ?? now).nanoseconds - $0.nanoseconds } ?? 0
+    }
+
     /// The transfer's part: nothing of a subscriber.
     package func metrics(_ now: Instant) -> Metrics {
         var metrics = attempt
-        if let started { metrics.transfer = (ended ?? now).nanoseconds - started.nanoseconds }
+        metrics.transfer = transferDuration(now)
         metrics.total = metrics.transfer
         metrics.bytesReceived = bytesReceived
         metrics.bytesSent = bytesSent

@@ -24,11 +24,11 @@ package struct HostAndPort: Hashable, Sendable {
 ///
 /// Waiting transfers stand in heaps of their host, one for each lane; hosts with a free place stand in heaps of their
 /// own, by the first of each lane. So each operation is O(log n), and a full host costs nothing.
-package struct WaitingQueue {
+package struct WaitingQueue: ~Copyable {
     /// A place at a host, to be given back once.
     package typealias Place = Int32
 
-    private struct Entry {
+    private struct Entry: BitwiseCopyable {
         var since = Instant(nanoseconds: 0)
         /// -1: not waiting.
         var host: Int32 = -1
@@ -51,7 +51,7 @@ package struct WaitingQueue {
     /// One start in so many is for age.
     private static let agingTurn = 4
 
-    private var entries: [Entry] = []
+    private var entries = PlainTable<Entry>()
     private var hosts: [Host] = []
     private var freeHosts: [Int32] = []
     private var hostsByName: [HostAndPort: Int32] = [:]
@@ -76,7 +76,7 @@ package struct WaitingQueue {
         _ slot: Int, _ host: HostAndPort, priority: Priority, continuesInBackground: Bool = false,
         order: ExecutionOrder, _ now: Instant
     ) {
-        while entries.count <= slot { entries.append(Entry()) }
+        entries.extend(to: slot + 1, with: Entry())
         arrivals += 1
         entries[slot] = Entry(since: now, lane: Self.lane(priority, continuesInBackground))
         attach(slot, self.host(host), rank: nextRank(order), age: arrivals)
@@ -150,10 +150,12 @@ package struct WaitingQueue {
             for index in hosts.indices { updateOpen(index) }
             return false
         }
-        let slots = entries.indices.filter { entries[$0].host >= 0 }
+        let slots = (0..<entries.count).filter { entries[$0].host >= 0 }
         let keys = slots.map { (rank: ranks.key($0), age: ages.key($0)) }
         (hosts, freeHosts, hostsByName, count) = ([], [], [:], 0)
-        (ranks, ages, openHosts) = (PairingHeaps(), PairingHeaps(), PairingHeaps())
+        ranks = PairingHeaps()
+        ages = PairingHeaps()
+        openHosts = PairingHeaps()
         roots = InlineArray(repeating: -1)
         for (slot, key) in zip(slots, keys) { attach(slot, self.host(host(slot)), rank: key.rank, age: key.age) }
         return true
@@ -176,7 +178,7 @@ package struct WaitingQueue {
         }
     }
 
-    private func first(_ lane: Int, _ heaps: PairingHeaps, _ inBackground: Bool) -> Int? {
+    private func first(_ lane: Int, _ heaps: borrowing PairingHeaps, _ inBackground: Bool) -> Int? {
         let other = lane + Self.backgroundLanes
         let chosen: Int
         if inBackground || roots[lane] < 0 {

@@ -28,7 +28,9 @@ package final class SchemeTransport: Transport {
         data = configuration.allowsDataURLs ? LocalLoader(reader) { DataSource($0) } : nil
     }
 
-    package func parsePlain(_ url: String, host: String) -> ParsedURL? { PlainURL.parse(url, host: host) }
+    package func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
+        PlainURL.parse(url, lastOrigin: lastOrigin)
+    }
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL {
         try URLParser.parse(

@@ -5,36 +5,53 @@ import ImgdlCore
 /// address and a path, without user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and
 /// no text of its own.
 enum PlainURL {
-    /// nil for every other, and for what is no URL. `host`: of the URL before, used again where it is the same.
-    static func parse(_ text: String, host known: String = "") -> ParsedURL? {
+    /// nil for every other, and for what is no URL. `lastOrigin`: of the URL before, used again where it is the same.
+    static func parse(_ text: String, lastOrigin: ParsedURL.Origin? = nil) -> ParsedURL? {
         // A string that is not in one piece is not worth another way.
-        text.utf8.withContiguousStorageIfAvailable { parse(text, $0, known) } ?? nil
+        text.utf8.withContiguousStorageIfAvailable { parse(text, $0, lastOrigin) } ?? nil
     }
 
-    private static func parse(_ text: String, _ bytes: UnsafeBufferPointer<UInt8>, _ known: String) -> ParsedURL? {
-        guard bytes.count <= 4096, let start = bytes.baseAddress, bytes.count > 8, memcmp(start, "http", 4) == 0 else {
-            return nil
+    private static func parse(
+        _ text: String, _ bytes: UnsafeBufferPointer<UInt8>, _ lastOrigin: ParsedURL.Origin?
+    ) -> ParsedURL? {
+        guard bytes.count <= 4096, bytes.count > 8 else { return nil }
+        let origin: ParsedURL.Origin
+        let pathStart: Int
+        if let lastOrigin, let end = end(of: lastOrigin, in: bytes) {
+            (origin, pathStart) = (lastOrigin, end)
+        } else {
+            guard let new = newOrigin(bytes) else { return nil }
+            (origin, pathStart) = new
         }
+        guard let query = queryStart(bytes, from: pathStart) else { return nil }
+        return ParsedURL(
+            canonical: text, origin: origin, redacted: query == bytes.count ? nil : redacted(bytes, query))
+    }
+
+    /// Where the path begins, if the URL has this origin.
+    private static func end(of origin: ParsedURL.Origin, in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        origin.text.utf8.withContiguousStorageIfAvailable { known -> Int? in
+            guard let start = known.baseAddress, known.count > 0, known.count < bytes.count,
+                bytes[known.count] == UInt8(ascii: "/"), memcmp(start, bytes.baseAddress!, known.count) == 0
+            else { return nil }
+            return known.count
+        } ?? nil
+    }
+
+    private static func newOrigin(
+        _ bytes: UnsafeBufferPointer<UInt8>
+    ) -> (origin: ParsedURL.Origin, pathStart: Int)? {
+        guard let start = bytes.baseAddress, memcmp(start, "http", 4) == 0 else { return nil }
         let isSecure = start[4] == UInt8(ascii: "s")
         let hostStart = isSecure ? 8 : 7
         guard isSecure ? memcmp(start + 4, "s://", 4) == 0 : memcmp(start + 4, "://", 3) == 0,
             let hostEnd = endOfHost(bytes, from: hostStart),
-            let (port, authorityEnd) = port(bytes, from: hostEnd, usual: isSecure ? 443 : 80),
-            let query = queryStart(bytes, from: authorityEnd)
+            let (port, end) = port(bytes, from: hostEnd, usual: isSecure ? 443 : 80)
         else { return nil }
-        let host = UnsafeBufferPointer(start: start + hostStart, count: hostEnd - hostStart)
-        return ParsedURL(
-            canonical: text, scheme: isSecure ? "https" : "http", host: name(host, known), port: port,
-            user: nil, password: nil,
-            redacted: query == bytes.count ? text : redacted(bytes, query))
-    }
-
-    private static func name(_ bytes: UnsafeBufferPointer<UInt8>, _ known: String) -> String {
-        let isKnown =
-            known.utf8.withContiguousStorageIfAvailable {
-                $0.count == bytes.count && memcmp($0.baseAddress!, bytes.baseAddress!, bytes.count) == 0
-            } ?? false
-        return isKnown ? known : String(decoding: bytes, as: UTF8.self)
+        let origin = ParsedURL.Origin(
+            scheme: isSecure ? "https" : "http", host: String(decoding: bytes[hostStart..<hostEnd], as: UTF8.self),
+            port: port, text: String(decoding: bytes[..<end], as: UTF8.self))
+        return (origin, end)
     }
 
     private static func redacted(_ bytes: UnsafeBufferPointer<UInt8>, _ query: Int) -> String {
@@ -79,28 +96,36 @@ enum PlainURL {
     /// Where the query begins, behind its question mark, or the end; nil where something is not plain.
     private static func queryStart(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int? {
         var query: Int?
-        for index in start..<bytes.count {
-            switch bytes[index] {
-            case 0x61...0x7A, 0x41...0x5A, 0x30...0x39: break
-            case UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "!"),
-                UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("), UInt8(ascii: ")"),
-                UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "="),
-                UInt8(ascii: ":"), UInt8(ascii: "@"):
-                break
-            // The beginning of what may be a dot segment.
-            case UInt8(ascii: "."): if query == nil, bytes[index - 1] == UInt8(ascii: "/") { return nil }
-            // So may %2e be.
-            case UInt8(ascii: "%"):
-                if query == nil, index + 2 < bytes.count, bytes[index + 1] == UInt8(ascii: "2"),
-                    bytes[index + 2] | 0x20 == UInt8(ascii: "e")
-                {
-                    return nil
+        var index = start
+        while index < bytes.count {
+            let byte = bytes[index]
+            if !isOrdinary(byte) {
+                switch byte {
+                // The beginning of what may be a dot segment.
+                case UInt8(ascii: "."): if query == nil, bytes[index - 1] == UInt8(ascii: "/") { return nil }
+                // So may %2e be.
+                case UInt8(ascii: "%"):
+                    if query == nil, index + 2 < bytes.count, bytes[index + 1] == UInt8(ascii: "2"),
+                        bytes[index + 2] | 0x20 == UInt8(ascii: "e")
+                    {
+                        return nil
+                    }
+                case UInt8(ascii: "?"): if query == nil { query = index + 1 }
+                default: return nil
                 }
-            case UInt8(ascii: "?"): if query == nil { query = index + 1 }
-            default: return nil
             }
+            index += 1
         }
         // An empty query is left out.
         return query == bytes.count ? nil : query ?? bytes.count
+    }
+
+    /// Stands for itself wherever it is in path or query.
+    ///
+    /// A bit for each character of ASCII, since a look at each byte is most of what a URL costs: / - ~ ! $ & ' ( ) * + , ; =
+    /// : @ _, letters and digits.
+    private static func isOrdinary(_ byte: UInt8) -> Bool {
+        let bits: UInt64 = byte < 0x40 ? 0x2FFFBFD200000000 : 0x47FFFFFE87FFFFFF
+        return byte < 0x80 && bits &>> UInt64(byte & 0x3F) & 1 != 0
     }
 }

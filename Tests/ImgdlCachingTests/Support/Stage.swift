@@ -64,14 +64,15 @@ class CachingTestCase: XCTestCase {
         options.events = .all
         change(&options)
         let heard = Heard()
-        try downloader.download(request, Boxed(wrappedValue: options), executor: InlineExecutor.shared, sink: heard) {
+        let recipient = Recipient(downloader, executor: InlineExecutor.shared, sink: heard)
+        try downloader.download(request, Boxed(wrappedValue: options), to: recipient) {
             heard.subscription = $0
         }
         return heard
     }
 
     @discardableResult
-    func end(_ heard: Heard, file: StaticString = #filePath, line: UInt = #line) throws -> DownloadResult {
+    func end(_ heard: Heard, file: StaticString = #filePath, line: UInt = #line) throws -> Ended {
         return try XCTUnwrap(heard.wait(), "no end; heard \(heard.log)", file: file, line: line)
     }
 
@@ -80,13 +81,36 @@ class CachingTestCase: XCTestCase {
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in },
         file: StaticString = #filePath, line: UInt = #line
-    ) throws -> DownloadResult {
+    ) throws -> Ended {
         let heard = try start(path, mode, method: method, fields: fields, hooks: hooks, change)
         return try end(heard, file: file, line: line)
     }
 }
 
-extension DownloadResult {
+/// What a terminal told: its picture and its body are let go of when the callback has returned.
+struct Ended {
+    let code: ErrorCode
+    let failure: Failure?
+    let message: String
+    let status: Int32
+    let progress: ImgdlCore.Progress
+    let metrics: Metrics
+    let image: DecodedImage?
+    let body: BodySlice?
+    let response: Response?
+
+    init(_ result: DownloadResult) {
+        code = result.code
+        failure = result.failure
+        message = result.message
+        status = result.status
+        progress = result.progress
+        metrics = result.metrics
+        image = result.image
+        body = result.body
+        response = result.response
+    }
+
     var outcome: CacheOutcome? { response?.head.outcome }
     var bytes: [UInt8]? { body.map { $0.withBytes { [UInt8]($0) } } }
     func field(_ name: String) -> String? { response?.head.fields.first(named: name) }
@@ -104,14 +128,14 @@ func testURL(_ text: String) -> ParsedURL {
 final class Heard: EventSink, @unchecked Sendable {
     private let lock = Lock()
     private var events: [String] = []
-    private var terminal: DownloadResult?
+    private var terminal: Ended?
     var subscription: Subscription!
     private let changed: Condition
 
     init() { changed = Condition(lock) }
 
     /// Until the end.
-    func wait() -> DownloadResult? {
+    func wait() -> Ended? {
         let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
         return lock.withLock {
             while terminal == nil { if !changed.wait(until: limit) { return nil } }
@@ -119,7 +143,7 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
-    func deliver(_ event: DownloadEvent) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
         lock.withLock {
             switch event {
             case .started: events.append("started")
@@ -129,15 +153,15 @@ final class Heard: EventSink, @unchecked Sendable {
             case .partial: events.append("partial")
             case .terminal(let result):
                 events.append("terminal \(result.code)")
-                terminal = result
+                terminal = Ended(result)
                 changed.broadcast()
             }
         }
     }
 
-    func close() {}
+    func close(_ subscription: Subscription) {}
 
-    var result: DownloadResult? { lock.withLock { terminal } }
+    var result: Ended? { lock.withLock { terminal } }
     var log: [String] { lock.withLock { events } }
 }
 

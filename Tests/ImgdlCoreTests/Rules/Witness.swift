@@ -283,13 +283,13 @@ struct Witness {
         case .observe(let id, let milestone, let subscribers):
             try live(id)
             let count = liveSubscribers.filter { self.subscribers[$0]!.transfer == id }.count
-            guard case .stopped(let failure) = milestone else { break }
+            guard case .stopped(let code) = milestone else { break }
             try require(subscribers == count, "observed after the end of a subscriber")
             try require(transfers[id]!.hasStarted, "an observer is told of one that never left the queue")
             try require(transfers[id]!.wasSent || transfers[id]!.request.hooks != nil, "observed what was not sent")
             try require(!transfers[id]!.isObservedStopped, "stopped a second time")
             let isWell = transfers[id]!.finished && !transfers[id]!.failed
-            try require(failure != nil || isWell, "well for the observer, though it failed")
+            try require(code != .ok || isWell, "well for the observer, though it failed")
             transfers[id]!.isObservedStopped = true
         }
     }

@@ -1,0 +1,102 @@
+/// What waits to be delivered to one subscription. Most wait for their terminal alone, which needs nothing besides.
+enum PendingEvents {
+    case nothing
+    case terminal(DownloadResult)
+    case several(SeveralEvents)
+
+    mutating func add(_ event: DownloadEvent) {
+        switch self {
+        case .nothing:
+            if case .terminal(let result) = event { return self = .terminal(result) }
+            let several = SeveralEvents()
+            several.add(event)
+            self = .several(several)
+        case .terminal:
+            // Nothing comes after it.
+            break
+        case .several(let several): several.add(event)
+        }
+    }
+
+    var isEmpty: Bool {
+        switch self {
+        case .nothing: true
+        case .terminal: false
+        case .several(let several): several.isEmpty
+        }
+    }
+
+    var holdsTerminal: Bool {
+        switch self {
+        case .nothing: false
+        case .terminal: true
+        case .several(let several): several.terminal != nil
+        }
+    }
+
+    mutating func takeFirst() -> DownloadEvent? {
+        switch self {
+        case .nothing: return nil
+        case .terminal(let result):
+            self = .nothing
+            return .terminal(result)
+        case .several(let several): return several.takeFirst()
+        }
+    }
+}
+
+/// One of each kind at most, newer progress and newer partial images in place of older ones. A slow subscriber never makes
+/// a queue grow. Whatever the kind, an event tells the newest progress there is when it is taken, so that the numbers never
+/// go back.
+final class SeveralEvents {
+    private var isStarted = false
+    private var response: (Response, Progress)?
+    private var header: ImageHeader?
+    private var hasProgress = false
+    private var partial: DecodedImage?
+    private(set) var terminal: DownloadResult?
+    private var latest = Progress()
+
+    func add(_ event: DownloadEvent) {
+        switch event {
+        case .started: isStarted = true
+        case .response(let response, let progress): self.response = (response, progress)
+        case .header(let header, let progress):
+            self.header = header
+            note(progress)
+        case .progress(let progress):
+            hasProgress = true
+            note(progress)
+        case .partial(let image, let progress):
+            partial = image
+            note(progress)
+        case .terminal(let result):
+            terminal = result
+            // The final picture takes the place of a partial one.
+            partial = nil
+        }
+    }
+
+    var isEmpty: Bool {
+        !isStarted && response == nil && header == nil && !hasProgress && partial == nil && terminal == nil
+    }
+
+    func takeFirst() -> DownloadEvent? {
+        if isStarted {
+            isStarted = false
+            return .started
+        }
+        if let (response, progress) = response.take() { return .response(response, progress) }
+        if let header = header.take() { return .header(header, latest) }
+        if hasProgress {
+            hasProgress = false
+            return .progress(latest)
+        }
+        if let partial = partial.take() { return .partial(partial, latest) }
+        return terminal.take().map { .terminal($0) }
+    }
+
+    private func note(_ progress: Progress) {
+        if progress.received >= latest.received { latest = progress }
+    }
+}

@@ -1,0 +1,55 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// What waits for a slow subscriber (features R27).
+final class PendingEventsTests: XCTestCase {
+    private func taken(_ pending: inout PendingEvents) -> [String] {
+        var names: [String] = []
+        while let event = pending.takeFirst() {
+            switch event {
+            case .started: names.append("started")
+            case .response: names.append("response")
+            case .header: names.append("header")
+            case .progress(let progress): names.append("progress \(progress.received)")
+            case .partial: names.append("partial")
+            case .terminal(let result): names.append("terminal \(result.code)")
+            }
+        }
+        return names
+    }
+
+    func testATerminalAlone() {
+        var pending = PendingEvents.nothing
+        XCTAssertTrue(pending.isEmpty)
+        pending.add(.terminal(DownloadResult(failure: nil)))
+        XCTAssertFalse(pending.isEmpty)
+        XCTAssertTrue(pending.holdsTerminal)
+        XCTAssertEqual(taken(&pending), ["terminal ok"])
+        XCTAssertTrue(pending.isEmpty)
+        XCTAssertFalse(pending.holdsTerminal)
+    }
+
+    func testTheNewestProgressOfEachAndTheTerminalLast() {
+        var pending = PendingEvents.nothing
+        pending.add(.progress(ImgdlCore.Progress(received: 1)))
+        XCTAssertFalse(pending.holdsTerminal)
+        pending.add(.started)
+        pending.add(.progress(ImgdlCore.Progress(received: 2)))
+        pending.add(.terminal(DownloadResult(failure: Failure(.cancelled, "cancelled"))))
+        XCTAssertTrue(pending.holdsTerminal)
+        XCTAssertEqual(taken(&pending), ["started", "progress 2", "terminal cancelled"])
+        XCTAssertTrue(pending.isEmpty)
+        pending.add(.terminal(DownloadResult(failure: nil)))
+        XCTAssertEqual(taken(&pending), ["terminal ok"])
+    }
+
+    func testOnceTakenNothingIsLeft() {
+        var pending = PendingEvents.nothing
+        pending.add(.progress(ImgdlCore.Progress(received: 1)))
+        XCTAssertEqual(taken(&pending), ["progress 1"])
+        XCTAssertTrue(pending.isEmpty)
+        pending.add(.progress(ImgdlCore.Progress(received: 5)))
+        XCTAssertEqual(taken(&pending), ["progress 5"])
+    }
+}
