@@ -10,7 +10,7 @@ package struct EntryID: Hashable, Sendable {
 package final class StoredEntry: Sendable {
     package let id: EntryID
     package let response: StoredResponse
-    private let known = OnceMade<Freshness>()
+    private let known = OnceReference<Freshness>()
 
     package init(id: EntryID, response: StoredResponse) {
         self.id = id
@@ -19,6 +19,6 @@ package final class StoredEntry: Sendable {
 
     /// `wallTime`: seconds since 1970, by which years of two digits are read the first time.
     func freshness(_ wallTime: Int64) -> Freshness {
-        known.value { Freshness(response, wallTime: wallTime) }
+        known.object { Freshness(response, wallTime: wallTime) }
     }
 }

@@ -11,7 +11,7 @@ package final class TransferRequest: Hashable, Sendable {
         fileprivate let allowsDowngrade: Bool
         fileprivate let cacheMode: CacheMode
         fileprivate let hooks: (any Hooks)?
-        fileprivate let question = OnceMade<CacheQuestion>()
+        fileprivate let question = OnceReference<CacheQuestion>()
 
         package init(
             method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
@@ -74,7 +74,7 @@ package final class TransferRequest: Hashable, Sendable {
 
     /// What a cache is asked of it as it is; where a hook, a redirect or a challenge has changed it, it is asked anew.
     var question: CacheQuestion {
-        profile.question.value {
+        profile.question.object {
             CacheQuestion(
                 CacheRequest(
                     method: method, fields: fields, mode: cacheMode, followsRedirects: followsRedirects,

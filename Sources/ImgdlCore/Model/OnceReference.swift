@@ -16,6 +16,14 @@ struct OnceReference<Object: AnyObject>: ~Copyable, @unchecked Sendable {
         return Unmanaged<Object>.fromOpaque(set).takeUnretainedValue()
     }
 
+    /// What is set; where nothing is, it is made. Of several threads that make one at once, all get the same.
+    func object(orSet make: () -> Object) -> Object {
+        if let object { return object }
+        let made = make()
+        set(made)
+        return object ?? made
+    }
+
     /// The first one stays.
     func set(_ object: Object) {
         let retained = Unmanaged.passRetained(object)

@@ -2,20 +2,20 @@ import XCTest
 
 @testable import ImgdlCore
 
-final class OnceMadeTests: XCTestCase {
+final class OnceReferenceTests: XCTestCase {
     private final class Made: Sendable {}
 
     private final class Holder: Sendable {
-        let made = OnceMade<Made>()
+        let made = OnceReference<Made>()
     }
 
     func testIsMadeOnceAndLetGo() {
         weak var seen: Made?
         do {
             let holder = Holder()
-            let first = holder.made.value { Made() }
+            let first = holder.made.object { Made() }
             seen = first
-            XCTAssert(holder.made.value { fatalError("it is there") } === first)
+            XCTAssert(holder.made.object { fatalError("it is there") } === first)
             XCTAssertNotNil(seen)
         }
         XCTAssertNil(seen)
@@ -28,7 +28,7 @@ final class OnceMadeTests: XCTestCase {
             var got: [Made] = []
             let threads = try (0..<4).map { _ in
                 try ImgdlCore.Thread.start(name: "ask") {
-                    let value = holder.made.value { Made() }
+                    let value = holder.made.object { Made() }
                     lock.withLock { got.append(value) }
                 }
             }
