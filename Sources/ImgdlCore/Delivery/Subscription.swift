@@ -137,7 +137,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// One that the engine never had.
     func end(_ failure: Failure?) {
-        let message = failure.map { "\(request.url.redacted): \($0.message)" } ?? ""
+        let message = failure?.message(about: request.url) ?? ""
         post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
@@ -162,9 +162,10 @@ package final class Subscription: @unchecked Sendable {
     }
 
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
-        DownloadResult(
-            failure: Failure(.cancelled, "cancelled", status: result.status),
-            message: "\(request.url.redacted): cancelled", progress: result.progress, metrics: result.metrics)
+        let failure = Failure(.cancelled, "cancelled", status: result.status)
+        return DownloadResult(
+            failure: failure, message: failure.message(about: request.url), progress: result.progress,
+            metrics: result.metrics)
     }
 
     private func complete(_ result: DownloadResult) {

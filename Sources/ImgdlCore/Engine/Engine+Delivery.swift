@@ -57,7 +57,7 @@ extension Engine {
         var preview: [UInt8] = []
         if let failure {
             if ResponseRules.showsBody(failure.code) { preview = transfer?.firstBytes() ?? [] }
-            message = "\(subscription.request.url.redacted): \(failure.message)"
+            message = failure.message(about: subscription.request.url)
         }
         let contentType = content.response?.head.mediaType ?? ""
         return DownloadResult(

@@ -13,4 +13,14 @@ package struct Failure: Error, Equatable, Sendable {
         self.message = message
         self.status = status
     }
+
+    /// For people. Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes three
+    /// times as long.
+    package func message(about url: ParsedURL) -> String {
+        var text = url.redacted
+        text.reserveCapacity(text.utf8.count + 2 + message.utf8.count)
+        text += ": "
+        text += message
+        return text
+    }
 }
