@@ -394,11 +394,14 @@ def _key(body: bool, options: dict[str, Any]) -> Optional[tuple[Any, ...]]:
     types = tuple(map(type, options.values()))
     if not _PLAIN.issuperset(types) or not _SECRETS.isdisjoint(options):
         return None
-    if tuple in types:
-        tuples = (value for value in options.values() if type(value) is tuple)
-        if not all(type(each) is int or each is None for value in tuples for each in value):
-            return None
+    if tuple in types and not _hold_numbers(options.values()):
+        return None
     return (body, *options.items(), *types)
+
+
+def _hold_numbers(values: Iterable[Any]) -> bool:
+    """Whether the tuples among them hold nothing but numbers and None."""
+    return all(type(each) is int or each is None for value in values if type(value) is tuple for each in value)
 
 
 def _template(
