@@ -368,38 +368,40 @@ _DECODING = frozenset(decode_options.__kwdefaults__ or ())
 _templates: dict[Any, Any] = {}
 _MOST_TEMPLATES = 64
 # What cannot change later, nor is equal to something of another meaning once its type is regarded.
-_PLAIN = frozenset((bool, int, float, str, type(None)))
+_PLAIN = frozenset((bool, int, float, str, tuple, type(None)))
 _SECRETS = frozenset(("user", "password", "client_key_password"))
 
 
 def request(url: str, body: bool, options: dict[str, Any]) -> Any:
     """The struct; it keeps alive what it points to, until the call that reads it. `options`: those of `_template`."""
     address = text(url, "the URL", Code.INVALID_URL)
-    key = _key(options)
-    template = None if key is None else _templates.get((bool(body), key))
+    key = _key(bool(body), options)
+    template = None if key is None else _templates.get(key)
     if template is None:
         template = _template(body=body, **options)
         if key is not None:
             if len(_templates) >= _MOST_TEMPLATES:
                 _templates.clear()
-            _templates[bool(body), key] = template
+            _templates[key] = template
     request = _native.imgdl_request.from_buffer_copy(template)
     request.template = template
     request.url = address
     return request
 
 
-def _key(options: dict[str, Any]) -> Optional[tuple[Any, ...]]:
+def _key(body: bool, options: dict[str, Any]) -> Optional[tuple[Any, ...]]:
     """Equal for options that make equal structs; None for those that are not to be kept."""
-    if not options:
-        return ()
-    for name, value in options.items():
-        if type(value) is tuple:
-            if not all(type(each) is int or each is None for each in value):
-                return None
-        elif type(value) not in _PLAIN or name in _SECRETS:
-            return None
-    return (*options.items(), *map(type, options.values()))
+    types = tuple(map(type, options.values()))
+    if not _PLAIN.issuperset(types) or not _SECRETS.isdisjoint(options):
+        return None
+    if tuple in types and not _hold_numbers(options.values()):
+        return None
+    return (body, *options.items(), *types)
+
+
+def _hold_numbers(values: Iterable[Any]) -> bool:
+    """Whether the tuples among them hold nothing but numbers and None."""
+    return all(type(each) is int or each is None for value in values if type(value) is tuple for each in value)
 
 
 def _template(
@@ -473,6 +475,9 @@ def _template(
     if ignore_cached:
         flags |= _native.IMGDL_REQUEST_IGNORE_CACHED
     request.flags = flags
+    request.event_mask = _native.IMGDL_EVENT_TERMINAL
+    if body or any_status:
+        request.event_mask |= _native.IMGDL_EVENT_RESPONSE
 
     request.method = optional_text(method, "the method", Code.INVALID_HEADER)
     if headers:

@@ -41,13 +41,14 @@ class Pending:
 
     def _when_done(self, hook: Callable[[Any], object]) -> bool:
         """False if it is done already: the hook is not called."""
-        if not self.done():
-            _process.check(self._generation)
-            with self._pump.state.lock:
-                if not self.done():
-                    self._hooks.append(hook)
-                    return True
-        return False
+        if self.done():
+            return False
+        _process.check(self._generation)
+        with self._pump.state.lock:
+            if self.done():
+                return False
+            self._hooks.append(hook)
+        return True
 
     def _report(self, exception: BaseException) -> None:
         """What a callback raised, which C cannot carry."""

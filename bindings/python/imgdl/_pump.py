@@ -97,7 +97,7 @@ class ThreadPump(Pump):
                 os.close(self._wake_writer)
                 raise
             self._runner = runner
-        super().accept(count)
+        self.outstanding += count
 
     def _run(self) -> None:
         self.thread = threading.get_ident()

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any, Optional
 from . import _callbacks, _native, _process, transport
 from ._observing import unobserve
 from ._pump import Pump, ThreadPump
-from .errors import Code, check, error
+from .errors import Code, Error, check, error
 from .token import _outstanding
 
 if TYPE_CHECKING:
     import asyncio
 
     from .aio import LoopPump
+
+
+def closed() -> Error:
+    return error(Code.SHUT_DOWN, "the downloader is closed")
 
 
 class State:
@@ -56,7 +60,7 @@ class State:
         """The handle. Raises `Error` after close and after fork."""
         _process.check(self.generation)
         if self.is_closing:
-            raise error(Code.SHUT_DOWN, "the downloader is closed")
+            raise closed()
         return self.handle
 
     # What is outstanding
@@ -67,7 +71,8 @@ class State:
         if loop is not None:
             self._end_pumps_of_closed_loops()
         with self.lock:
-            self.open()
+            if self.is_closing:
+                raise closed()
             pump: Pump = self.thread_pump if loop is None else self._loop_pump(loop)
             pump.accept(count)
             self.outstanding += count

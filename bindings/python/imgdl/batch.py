@@ -10,7 +10,7 @@ from . import _native, _options, _process
 from ._pending import Pending
 from ._pump import Pump
 from .errors import check, error
-from .token import Token, _keys, _on_end, _on_event, _outstanding
+from .token import Token, _keys, _on_end, _outstanding, tell
 
 if TYPE_CHECKING:
     from .downloader import Downloader
@@ -215,10 +215,7 @@ def submit(
         if token is not None:
             key = next(_keys)
             keys.append(key)
-            request.executor = batch._pump.executor
-            request.callback = _on_event
-            request.destructor = _on_end
-            request.user_data = key
+            tell(request, batch._pump, key)
             _outstanding[key] = token
         array[index] = request
     handle = ctypes.c_void_p()

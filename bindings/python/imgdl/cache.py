@@ -6,8 +6,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library
@@ -21,8 +20,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class CacheEvent:
+class CacheEvent(NamedTuple):
     """Something that the host may want to know. The library goes on."""
 
     kind: str
@@ -32,8 +30,7 @@ class CacheEvent:
     """Names the file and the cause."""
 
 
-@dataclass(frozen=True)
-class CacheEntry:
+class CacheEntry(NamedTuple):
     """What is stored for a URL. Times are seconds since 1970."""
 
     status: int
@@ -49,8 +46,7 @@ class CacheEntry:
     """False: the beginning of a body that broke off."""
 
 
-@dataclass(frozen=True)
-class CacheStatistics:
+class CacheStatistics(NamedTuple):
     """What a cache holds, and how its look-ups ended since it was opened by this process."""
 
     is_writable: bool
@@ -175,7 +171,7 @@ class Cache:
         native = _native.imgdl_cache_stats()
         _native.imgdl_cache_stats_init(native, ctypes.sizeof(native))
         check(_native.imgdl_cache_statistics(self._open(), native))
-        values: Iterator[Any] = (getattr(native, field.name) for field in fields(CacheStatistics))
+        values: Iterator[Any] = (getattr(native, name) for name in CacheStatistics._fields)
         return CacheStatistics(bool(next(values)), *values)
 
     def close(self) -> None:

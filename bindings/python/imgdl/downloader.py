@@ -596,18 +596,17 @@ class Downloader:
 def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[int, Callable[..., Any]]]:
     """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
     callbacks: dict[int, Callable[..., Any]] = {}
-    mask = _native.IMGDL_EVENT_TERMINAL
-    if not _EVENTS.keys().isdisjoint(options):
-        options = dict(options)
-        for name, kind in _EVENTS.items():
-            callback = options.pop(name, None)
-            if callback is not None:
-                callbacks[kind] = callback
-                mask |= kind
+    if _EVENTS.keys().isdisjoint(options):
+        return _options.request(url, body, options), callbacks
+    options = dict(options)
+    mask = 0
+    for name, kind in _EVENTS.items():
+        callback = options.pop(name, None)
+        if callback is not None:
+            callbacks[kind] = callback
+            mask |= kind
     request = _options.request(url, body, options)
-    if body or options.get("any_status"):
-        mask |= _native.IMGDL_EVENT_RESPONSE
-    request.event_mask = mask
+    request.event_mask |= mask
     return request, callbacks
 
 

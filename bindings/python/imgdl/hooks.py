@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library, failure, sentence
@@ -28,8 +27,7 @@ LATER = _Later()
 """What a hook returns that answers later, through its `Continuation`."""
 
 
-@dataclass(frozen=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """A request as it will be sent. Immutable; `replace` and `with_header` give another one."""
 
     url: str
@@ -45,12 +43,12 @@ class Outgoing:
 
     def replace(self, **changes: Any) -> Outgoing:
         """With another url, method, headers (pairs, or a mapping) or body."""
-        return replace(self, **changes)
+        return self._replace(**changes)
 
     def with_header(self, name: str, value: Optional[str]) -> Outgoing:
         """With this header in place of any of that name; None takes it out."""
         others = tuple((key, content) for key, content in self.headers if key.lower() != name.lower())
-        return replace(self, headers=others if value is None else (*others, (name, value)))
+        return self._replace(headers=others if value is None else (*others, (name, value)))
 
 
 def outgoing_from(native: Any) -> Outgoing:

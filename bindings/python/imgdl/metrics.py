@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass, fields
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from . import _native
 from .errors import Code, error
@@ -15,8 +14,7 @@ _NANOSECOND = 1e-9
 _MICROSECOND = 1e-6
 
 
-@dataclass(frozen=True)
-class Metrics:
+class Metrics(NamedTuple):
     """Where the time of a download went, in seconds, 0.0 where there was none; the transfer's, of its last attempt,
     except where said."""
 
@@ -89,36 +87,33 @@ def metrics_from(raw: RawMetrics) -> Metrics:
         is_shared,
         _,
     ) = _LAYOUT.unpack(copy)
-    metrics = Metrics.__new__(Metrics)
-    # As the __init__ of a frozen class does, but all at once.
-    metrics.__dict__.update(
-        http_version=http_version(version),
-        queue=queue * _NANOSECOND,
-        resolve=resolve * _NANOSECOND,
-        connect=connect * _NANOSECOND,
-        tls=tls * _NANOSECOND,
-        first_byte=first_byte * _NANOSECOND,
-        body=body * _NANOSECOND,
-        transfer=transfer * _NANOSECOND,
-        decode=decode * _NANOSECOND,
-        total=total * _NANOSECOND,
-        bytes_received=bytes_received,
-        bytes_sent=bytes_sent,
-        body_bytes=body_bytes,
-        redirect_count=redirect_count,
-        retry_count=retry_count,
-        is_connection_reused=is_connection_reused != 0,
-        is_shared=is_shared != 0,
-        address=address.decode("utf-8", "replace"),
+    # In the order of the fields.
+    return Metrics(
+        http_version(version),
+        queue * _NANOSECOND,
+        resolve * _NANOSECOND,
+        connect * _NANOSECOND,
+        tls * _NANOSECOND,
+        first_byte * _NANOSECOND,
+        body * _NANOSECOND,
+        transfer * _NANOSECOND,
+        decode * _NANOSECOND,
+        total * _NANOSECOND,
+        bytes_received,
+        bytes_sent,
+        body_bytes,
+        redirect_count,
+        retry_count,
+        is_connection_reused != 0,
+        is_shared != 0,
+        address.decode("utf-8", "replace"),
     )
-    return metrics
 
 
-@dataclass(frozen=True)
-class Histogram:
+class Histogram(NamedTuple):
     """How long something took, over all transfers."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     sum: float
     """Seconds, in all."""
     buckets: tuple[int, ...]
@@ -139,8 +134,7 @@ def _histogram(native: Any) -> Histogram:
     return Histogram(native.count, native.sum_us * _MICROSECOND, tuple(native.buckets))
 
 
-@dataclass(frozen=True)
-class Stats:
+class Stats(NamedTuple):
     """What a downloader did since it was made.
 
         >>> with imgdl.Downloader() as downloader:
@@ -187,7 +181,7 @@ def stats_from(native: Any) -> Stats:
         given = getattr(native, name)
         return _histogram(given) if isinstance(given, ctypes.Structure) else given
 
-    return Stats(*(value(field.name) for field in fields(Stats)))
+    return Stats(*(value(name) for name in Stats._fields))
 
 
 _KINDS = {
@@ -198,8 +192,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(NamedTuple):
     """What an observer is told of a transfer; see `Downloader.set_observer`."""
 
     kind: str

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Optional
+from typing import NamedTuple, Optional
 
 
-@dataclass(frozen=True)
-class Retry:
+class Retry(NamedTuple):
     """Try again after what may pass: no connection, a lost one, a timeout but the total one, status 408, 429 and 5xx.
 
     count    how often; 0 is never
@@ -19,6 +17,6 @@ class Retry:
         ...     image = downloader.download(url, retries=0).result()
     """
 
-    count: int
+    count: int  # type: ignore[assignment]
     base: Optional[float] = None
     maximum: Optional[float] = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import struct
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Callable, Generic, NamedTuple, Optional, TypeVar, Union
 
@@ -249,8 +250,9 @@ class Token(Pending, Generic[Result]):
     def _receive(self, event: Any) -> None:
         kind = event.kind
         if kind == _TERMINAL:
-            if self._callbacks and kind in self._callbacks:
-                self._hooks.insert(0, self._callbacks[kind])
+            callbacks = self._callbacks
+            if callbacks and kind in callbacks:
+                self._hooks.insert(0, callbacks[kind])
             self._finish(self._outcome_of(event))
             return
         if self._handle is None:
@@ -335,15 +337,24 @@ def _on_end(key: int) -> None:
         pending._end()
 
 
+# The fields of a request that say who is told, which lie side by side: set at once.
+_RECIPIENT = struct.Struct("@4P")
+_RECIPIENT_OFFSET: int = _native.imgdl_request.executor.offset
+_EVENT_ADDRESS = ctypes.cast(_on_event, ctypes.c_void_p).value
+_END_ADDRESS = ctypes.cast(_on_end, ctypes.c_void_p).value
+
+
+def tell(request: Any, pump: Pump, key: int) -> None:
+    """Has the library call `_on_event` and `_on_end` with this key, on that pump."""
+    _RECIPIENT.pack_into(request, _RECIPIENT_OFFSET, pump.executor, _EVENT_ADDRESS, _END_ADDRESS, key)
+
+
 def submit(downloader: int, request: Any, token: Token[Any]) -> None:
     """Asks the library for the download. One outstanding download is counted on the token's pump; it is taken back here
     or by `_on_end`, whatever happens."""
     key = next(_keys)
     handle = _native.imgdl_token()
-    request.executor = token._pump.executor
-    request.callback = _on_event
-    request.destructor = _on_end
-    request.user_data = key
+    tell(request, token._pump, key)
     _outstanding[key] = token
     try:
         code = _native.imgdl_download(downloader, request, handle)

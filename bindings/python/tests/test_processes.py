@@ -86,6 +86,17 @@ class ProcessTests(OriginTests):
     def test_a_pool_that_spawns(self):
         self.run_program("spawn", "after")
 
+    def test_importing_brings_in_little(self):
+        # Each of these costs more than the package itself; asyncio, numpy and Pillow are for those who use them.
+        program = """
+import sys
+before = set(sys.modules)
+import imgdl
+print(*sorted({"asyncio", "dataclasses", "inspect", "numpy", "PIL", "urllib.parse"} & set(sys.modules) - before))
+"""
+        done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (0, "\n"))
+
 
 if __name__ == "__main__":
     unittest.main()
