@@ -56,11 +56,12 @@ extension Downloads {
         guard isAtTransport(id) else { return }
         // A drip of bytes does not prolong a drain.
         guard !transfers[id].isDraining else { return drained(id, count, now) }
-        transfers[id].received += Int64(count)
-        countBody(id, count, now)
+        transfers[id].receive(Int64(count), now)
+        memory.changeBodies(Int64(count))
         // They were on their way when it was paused: nobody has been told of a response.
         if transfers[id].question == nil {
-            touch(id, now)
+            // A reminder that stands comes early enough: its time has only moved further off.
+            if transfers[id].reminder == nil { watch(id) }
             useBody(id, now)
         }
         startWaiting(now)
