@@ -30,10 +30,10 @@ final class BodyMemoryTests: XCTestCase {
         XCTAssertEqual(small.count + large.count, 166_001)
     }
 
-    func testTheOneThatFitsBestIsTaken() throws {
-        var bodies = [filled(100_000, with: 1), filled(90_000, with: 2), filled(120_000, with: 3)]
+    func testTheLastThatFitsIsTaken() throws {
+        var bodies = [90_000, 100_000, 200_000, 80_000].map { filled($0, with: 1) }
         let start = try XCTUnwrap(bodies[1].contiguous()).start
-        bodies = []
+        while !bodies.isEmpty { bodies.removeFirst() }
         XCTAssertEqual(try XCTUnwrap(filled(85_000, with: 4).contiguous()).start, start)
     }
 

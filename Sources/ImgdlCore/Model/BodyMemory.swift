@@ -68,13 +68,9 @@ package final class BodyMemory: @unchecked Sendable {
         isTaken.store(false, ordering: .releasing)
     }
 
+    /// The last one that fits: most of it is still in the processor's cache.
     private func takeKept(_ capacity: Int) -> Block? {
-        var best: Int?
-        for index in kept.indices {
-            let fits = kept[index].capacity >= capacity && kept[index].capacity - capacity <= capacity / 2
-            if fits, best.map({ kept[index].capacity < kept[$0].capacity }) ?? true { best = index }
-        }
-        return best.map { remove(at: $0) }
+        kept.lastIndex { $0.capacity >= capacity && $0.capacity - capacity <= capacity / 2 }.map { remove(at: $0) }
     }
 
     private func keep(_ block: Block) {

@@ -71,11 +71,12 @@ extension Downloads {
     mutating func useBody(_ id: TransferID, _ now: Instant) {
         if transfers[id].received > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
         guard transfers.contains(id), transfers[id].heldEnd == nil else { return }
-        if !transfers[id].transformsBody {
+        let isDecoded = !transfers[id].variants.isEmpty
+        if isDecoded, !transfers[id].transformsBody {
             for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
-        stepDecoders(id, now)
+        if isDecoded { stepDecoders(id, now) }
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
