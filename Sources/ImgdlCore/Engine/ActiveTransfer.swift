@@ -1,6 +1,7 @@
 /// What the engine holds of a transfer that has left the queue: its bytes, its decoders, and what they gave.
 final class ActiveTransfer {
     let request: TransferRequest
+    private let memory: BodyMemory
     /// With the cache, of the hop that runs; nil where the cache has no part in it.
     var exchange: CacheExchange?
     /// Pictures of the stored response that is played: no decoder is needed.
@@ -38,8 +39,10 @@ final class ActiveTransfer {
         case decided
     }
 
-    init(_ request: TransferRequest) {
+    /// `memory`: for its bodies.
+    init(_ request: TransferRequest, _ memory: BodyMemory) {
         self.request = request
+        self.memory = memory
         url = request.url
     }
 
@@ -103,14 +106,14 @@ final class ActiveTransfer {
 
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if body == nil { body = Body(expected: expected) }
+        if body == nil { body = Body(expected: expected, memory: memory) }
         received += Int64(bytes.count)
         return body?.append(bytes) ?? false
     }
 
     /// Bytes that are in memory already: shared, before all others.
     func adopt(_ slices: [BodySlice]) {
-        let whole = body ?? Body(expected: expected)
+        let whole = body ?? Body(expected: expected, memory: memory)
         body = whole
         whole.adopt(slices)
         received = Int64(whole.count)
@@ -140,7 +143,7 @@ final class ActiveTransfer {
     func replaceBody(_ bytes: [UInt8]) -> Bool {
         wholeBody = nil
         probing = .notBegun
-        let replacement = Body(expected: Int64(bytes.count))
+        let replacement = Body(expected: Int64(bytes.count), memory: memory)
         body = replacement
         return bytes.withUnsafeBytes { replacement.append($0) }
     }

@@ -20,6 +20,7 @@ final class Engine {
     /// By slot of the rules' numbers.
     var subscriptions: [Subscription?] = []
     private var active: [ActiveTransfer?] = []
+    private let bodyMemory = BodyMemory()
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts = Queue<Prompt>()
@@ -275,7 +276,7 @@ final class Engine {
         guard let request = downloads.request(id) else { return nil }
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
-        let opened = ActiveTransfer(request)
+        let opened = ActiveTransfer(request, bodyMemory)
         active[slot] = opened
         return opened
     }

@@ -12,9 +12,14 @@ package final class Body {
     private var others: [BodySegment] = []
     package private(set) var count = 0
     private let expected: Int64
+    private let memory: BodyMemory?
 
     /// `expected` helps to make one segment of a small body; it is a hint from the network and reserves 1 MiB at most.
-    package init(expected: Int64) { self.expected = expected }
+    /// `memory`: that other bodies have left.
+    package init(expected: Int64, memory: BodyMemory? = nil) {
+        self.expected = expected
+        self.memory = memory
+    }
 
     /// False when there is no memory.
     package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -31,9 +36,8 @@ package final class Body {
     private func segmentWithRoom(for bytes: Int) -> BodySegment? {
         if let last = others.last ?? first, last.room > 0 { return last }
         let hint = first == nil && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
-        guard let segment = BodySegment(capacity: min(max(hint, min(bytes, Self.smallest)), Self.largest)) else {
-            return nil
-        }
+        let capacity = min(max(hint, min(bytes, Self.smallest)), Self.largest)
+        guard let segment = BodySegment(capacity: capacity, memory) else { return nil }
         if first == nil { first = segment } else { others.append(segment) }
         return segment
     }
@@ -63,7 +67,7 @@ package final class Body {
     package func contiguous() -> BodySlice? {
         if adopted.count == 1, first == nil { return adopted[0] }
         if adopted.isEmpty, let first, others.isEmpty { return BodySlice(first) }
-        guard let whole = BodySegment(capacity: max(count, 1)) else { return nil }
+        guard let whole = BodySegment(capacity: max(count, 1), memory) else { return nil }
         for slice in slices(from: 0) { slice.withBytes { _ = whole.append($0) } }
         adopted = []
         first = whole
@@ -74,18 +78,23 @@ package final class Body {
 
 /// Memory of fixed size that is filled once, from its start.
 package final class BodySegment: @unchecked Sendable {
-    fileprivate let bytes: UnsafeMutableRawPointer
+    private let block: BodyMemory.Block
+    private let memory: BodyMemory?
+    /// What it was made for: its block may have more.
     private let capacity: Int
     fileprivate private(set) var count = 0
+    fileprivate var bytes: UnsafeMutableRawPointer { block.bytes }
     fileprivate var room: Int { capacity - count }
 
-    fileprivate init?(capacity: Int) {
-        guard let memory = malloc(capacity) else { return nil }
-        bytes = memory
+    /// nil when there is no memory.
+    fileprivate init?(capacity: Int, _ memory: BodyMemory?) {
+        guard let block = memory.map({ $0.take(capacity) }) ?? BodyMemory.Block(capacity) else { return nil }
+        self.block = block
+        self.memory = memory
         self.capacity = capacity
     }
 
-    deinit { free(bytes) }
+    deinit { if let memory { memory.giveBack(block) } else { block.free() } }
 
     /// All of it at once.
     fileprivate func fill(by fill: (UnsafeMutableRawBufferPointer) -> Bool) -> Bool {
@@ -124,7 +133,7 @@ package struct BodySlice: Sendable {
         var slices: [BodySlice] = []
         var rest = count
         while rest > 0 {
-            guard let segment = BodySegment(capacity: min(rest, Body.largest)), segment.fill(by: fill) else { return nil }
+            guard let segment = BodySegment(capacity: min(rest, Body.largest), nil), segment.fill(by: fill) else { return nil }
             slices.append(BodySlice(segment))
             rest -= segment.count
         }

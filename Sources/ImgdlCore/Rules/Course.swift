@@ -38,6 +38,13 @@ struct TransferCourse {
     var drained: Int64 = 0
     /// Milliseconds that the server asks to wait before the next attempt.
     var retryAfter: Int64?
+
+    /// More of a body that is wanted.
+    mutating func receive(_ bytes: Int64, _ now: Instant) {
+        received += bytes
+        countedBytes += bytes
+        lastActivity = now
+    }
 }
 
 /// What few transfers ever know: of hooks, redirects, failures and attempts after the first. The same for all others.

@@ -50,11 +50,6 @@ extension Downloads {
 
     // MARK: Bodies
 
-    mutating func countBody(_ id: TransferID, _ bytes: Int, _ now: Instant) {
-        transfers[id].countedBytes += Int64(bytes)
-        memory.changeBodies(Int64(bytes))
-    }
-
     /// The body is let go: the transfer is over, or begins anew.
     mutating func forgetBody(_ id: TransferID) {
         guard transfers[id].countedBytes > 0 else { return }

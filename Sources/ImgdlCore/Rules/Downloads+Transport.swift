@@ -56,11 +56,12 @@ extension Downloads {
         guard isAtTransport(id) else { return }
         // A drip of bytes does not prolong a drain.
         guard !transfers[id].isDraining else { return drained(id, count, now) }
-        transfers[id].received += Int64(count)
-        countBody(id, count, now)
+        transfers[id].receive(Int64(count), now)
+        memory.changeBodies(Int64(count))
         // They were on their way when it was paused: nobody has been told of a response.
         if transfers[id].question == nil {
-            touch(id, now)
+            // A reminder that stands comes early enough: its time has only moved further off.
+            if transfers[id].reminder == nil { watch(id) }
             useBody(id, now)
         }
         startWaiting(now)
@@ -70,11 +71,12 @@ extension Downloads {
     mutating func useBody(_ id: TransferID, _ now: Instant) {
         if transfers[id].received > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
         guard transfers.contains(id), transfers[id].heldEnd == nil else { return }
-        if !transfers[id].transformsBody {
+        let isDecoded = !transfers[id].variants.isEmpty
+        if isDecoded, !transfers[id].transformsBody {
             for variant in transfers[id].variants.indices { transfers[id].variants[variant].hasNewBytes = true }
         }
         if transfers[id].progressCount > 0 { forEachSubscriber(id) { $0.emitProgress($1) } }
-        stepDecoders(id, now)
+        if isDecoded { stepDecoders(id, now) }
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {

@@ -165,6 +165,8 @@ struct Transfer: ~Copyable {
         voidBody()
     }
 
+    mutating func receive(_ bytes: Int64, _ now: Instant) { course.receive(bytes, now) }
+
     /// What came of the body is not that of the picture.
     mutating func voidBody() {
         course.received = 0

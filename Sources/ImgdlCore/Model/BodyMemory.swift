@@ -1,0 +1,86 @@
+import Glibc
+import Synchronization
+
+/// Memory that bodies have left, for those that come next: what comes fresh from the system costs a fault for each page.
+/// One downloader's, freed with it and its last body. Threads: any.
+package final class BodyMemory: @unchecked Sendable {
+    struct Block {
+        let bytes: UnsafeMutableRawPointer
+        let capacity: Int
+
+        /// A new one; nil when there is no memory.
+        init?(_ capacity: Int) {
+            guard let bytes = malloc(capacity) else { return nil }
+            self.bytes = bytes
+            self.capacity = capacity
+        }
+
+        func free() { Glibc.free(bytes) }
+    }
+
+    /// Smaller ones cost malloc little.
+    private static let smallestKept = 16 << 10
+    private static let mostKept = 32
+    package static let mostKeptBytes = 2 << 20
+
+    /// Whoever finds it taken does without, rather than wait: fork() would copy a lock as it is.
+    private let isTaken = Atomic<Bool>(false)
+    /// The oldest first.
+    private var kept: [Block] = []
+    private var bytesInKept = 0
+
+    package init() { kept.reserveCapacity(Self.mostKept + 1) }
+
+    deinit { for block in kept { block.free() } }
+
+    /// Bytes in blocks that nobody uses.
+    package var keptBytes: Int {
+        var bytes = 0
+        ifFree { bytes = bytesInKept }
+        return bytes
+    }
+
+    /// With room for that many bytes, and half as much again at most: a body may be kept for long. nil when there is no
+    /// memory.
+    func take(_ capacity: Int) -> Block? {
+        if capacity >= Self.smallestKept {
+            var found: Block?
+            ifFree { found = takeKept(capacity) }
+            if let found { return found }
+        }
+        return Block(capacity)
+    }
+
+    func giveBack(_ block: Block) {
+        var isKept = false
+        if block.capacity >= Self.smallestKept, block.capacity <= Self.mostKeptBytes {
+            ifFree {
+                keep(block)
+                isKept = true
+            }
+        }
+        if !isKept { block.free() }
+    }
+
+    private func ifFree(_ body: () -> Void) {
+        guard !isTaken.exchange(true, ordering: .acquiring) else { return }
+        body()
+        isTaken.store(false, ordering: .releasing)
+    }
+
+    /// The last one that fits: most of it is still in the processor's cache.
+    private func takeKept(_ capacity: Int) -> Block? {
+        kept.lastIndex { $0.capacity >= capacity && $0.capacity - capacity <= capacity / 2 }.map { remove(at: $0) }
+    }
+
+    private func keep(_ block: Block) {
+        kept.append(block)
+        bytesInKept += block.capacity
+        while kept.count > Self.mostKept || bytesInKept > Self.mostKeptBytes { remove(at: 0).free() }
+    }
+
+    private func remove(at index: Int) -> Block {
+        bytesInKept -= kept[index].capacity
+        return kept.remove(at: index)
+    }
+}

@@ -1,0 +1,90 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// Memory of bodies, used again (features B20, I11).
+final class BodyMemoryTests: XCTestCase {
+    private let memory = BodyMemory()
+
+    func testTheNextBodyGetsWhatOneHasLeft() throws {
+        var body: Body? = filled(100_000, with: 1)
+        let start = try XCTUnwrap(body?.contiguous()).start
+        XCTAssertEqual(memory.keptBytes, 0)
+        body = nil
+        XCTAssertEqual(memory.keptBytes, 100_000)
+
+        let next = filled(70_000, with: 2)
+        let slice = try XCTUnwrap(next.contiguous())
+        XCTAssertEqual(slice.start, start)
+        XCTAssertEqual(slice.count, 70_000)
+        XCTAssertTrue(slice.withBytes { $0.allSatisfy { $0 == 2 } })
+        XCTAssertEqual(memory.keptBytes, 0)
+    }
+
+    func testABodyGetsNoMoreThanHalfAsMuchAgain() {
+        _ = filled(100_000, with: 1)
+        let small = filled(66_000, with: 2)
+        XCTAssertEqual(memory.keptBytes, 100_000)
+        let large = filled(100_001, with: 3)
+        XCTAssertEqual(memory.keptBytes, 100_000)
+        XCTAssertEqual(small.count + large.count, 166_001)
+    }
+
+    func testTheLastThatFitsIsTaken() throws {
+        var bodies = [90_000, 100_000, 200_000, 80_000].map { filled($0, with: 1) }
+        let start = try XCTUnwrap(bodies[1].contiguous()).start
+        while !bodies.isEmpty { bodies.removeFirst() }
+        XCTAssertEqual(try XCTUnwrap(filled(85_000, with: 4).contiguous()).start, start)
+    }
+
+    func testNoMoreIsKeptThanTheLimit() {
+        var bodies = (0..<40).map { _ in filled(100_000, with: 1) }
+        bodies = []
+        XCTAssertEqual(memory.keptBytes, BodyMemory.mostKeptBytes / 100_000 * 100_000)
+        bodies = (0..<60).map { _ in filled(20_000, with: 1) }
+        bodies = []
+        XCTAssertLessThanOrEqual(memory.keptBytes, BodyMemory.mostKeptBytes)
+    }
+
+    func testSmallBodiesAreNotKept() {
+        _ = filled(3_000, with: 1)
+        XCTAssertEqual(memory.keptBytes, 0)
+    }
+
+    /// Whoever holds a slice holds its memory, whatever has become of the downloader.
+    func testASliceOutlivesItsBodyAndTheMemory() throws {
+        var memory: BodyMemory? = BodyMemory()
+        weak let held = memory
+        var body: Body? = Body(expected: 100_000, memory: memory)
+        let bytes = [UInt8](repeating: 7, count: 100_000)
+        XCTAssertEqual(bytes.withUnsafeBytes { body?.append($0) }, true)
+        var slice = body?.contiguous()
+        body = nil
+        memory = nil
+        XCTAssertEqual(slice?.withBytes { $0.allSatisfy { $0 == 7 } }, true)
+        XCTAssertNotNil(held)
+        slice = nil
+        XCTAssertNil(held)
+    }
+
+    func testBodiesOfManyThreadsDoNotMeet() {
+        let memory = memory
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for round in 0..<500 {
+                let value = UInt8(truncatingIfNeeded: thread * 31 + round)
+                let body = Body(expected: 20_000, memory: memory)
+                let bytes = [UInt8](repeating: value, count: 20_000)
+                XCTAssertTrue(bytes.withUnsafeBytes { body.append($0) })
+                XCTAssertEqual(body.contiguous()?.withBytes { $0.allSatisfy { $0 == value } }, true)
+            }
+        }
+        XCTAssertLessThanOrEqual(memory.keptBytes, BodyMemory.mostKeptBytes)
+    }
+
+    private func filled(_ count: Int, with value: UInt8) -> Body {
+        let body = Body(expected: Int64(count), memory: memory)
+        let bytes = [UInt8](repeating: value, count: count)
+        XCTAssertTrue(bytes.withUnsafeBytes { body.append($0) })
+        return body
+    }
+}
