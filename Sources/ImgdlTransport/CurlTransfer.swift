@@ -107,7 +107,7 @@ final class CurlTransfer {
 
     /// What was measured, also of one that failed.
     var times: TransferTimes {
-        var times = handle?.times(isConnected: isConnected) ?? TransferTimes()
+        var times = handle?.times(isConnected: isConnected, sendsBody: request.body != nil) ?? TransferTimes()
         times.resolve += lookUpTime
         return times
     }

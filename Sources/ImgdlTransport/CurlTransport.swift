@@ -25,7 +25,8 @@ package final class CurlTransport: Transport {
     private var spareDeferred: [Deferred] = []
 
     private enum Deferred {
-        case begin(CurlTransfer, addresses: [String])
+        /// With its addresses.
+        case begin(CurlTransfer)
         case release(CurlTransfer)
         case nudge(CurlTransfer)
         case stopReading(CurlTransfer)
@@ -120,8 +121,9 @@ package final class CurlTransport: Transport {
     }
 
     func begin(_ transfer: CurlTransfer, addresses: [String]) {
+        transfer.addresses = addresses
         guard !isReporting else {
-            deferred.append(.begin(transfer, addresses: addresses))
+            deferred.append(.begin(transfer))
             return
         }
         guard let lanes, !transfer.isEnded else { return }
@@ -143,7 +145,6 @@ package final class CurlTransport: Transport {
             }
             if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-            transfer.addresses = addresses
             try handle.check()
             try lane.multi.add(handle)
         } catch {
@@ -295,7 +296,7 @@ package final class CurlTransport: Transport {
         swap(&actions, &deferred)
         for action in actions {
             switch action {
-            case .begin(let transfer, let addresses): begin(transfer, addresses: addresses)
+            case .begin(let transfer): begin(transfer, addresses: transfer.addresses)
             case .release(let transfer): release(transfer)
             case .nudge(let transfer): nudge(transfer)
             case .stopReading(let transfer): transfer.stopReading()
