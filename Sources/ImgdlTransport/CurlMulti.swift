@@ -11,8 +11,8 @@ final class CurlMulti {
     private var isClosed = false
     /// Told which descriptors are this one's, and which are not any more.
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
-    /// Its connections', open: only of these it is known when they close.
-    private var sockets: Set<Int32> = []
+    /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
+    private var sockets: [Bool] = []
 
     init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
@@ -89,16 +89,20 @@ final class CurlMulti {
     }
 
     func noteSocket(_ socket: curl_socket_t) -> curl_socket_t {
-        if socket != CURL_SOCKET_BAD { sockets.insert(socket) }
+        guard socket != CURL_SOCKET_BAD else { return socket }
+        while sockets.count <= Int(socket) { sockets.append(false) }
+        sockets[Int(socket)] = true
         return socket
     }
 
     private func close(_ socket: curl_socket_t) {
-        sockets.remove(socket)
+        if isSocket(socket) { sockets[Int(socket)] = false }
         // Its number may come back before the loop sleeps.
         loop.unwatch(socket)
         Glibc.close(socket)
     }
+
+    private func isSocket(_ descriptor: Int32) -> Bool { descriptor < sockets.count && sockets[Int(descriptor)] }
 
     private func act(_ descriptor: Int32, _ events: Int32) {
         guard !isClosed else { return }
@@ -113,7 +117,7 @@ final class CurlMulti {
     private func watch(_ descriptor: Int32, _ what: Int32) {
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
-            if sockets.contains(descriptor) { loop.unwatchBeforeSleep(descriptor) } else { loop.unwatch(descriptor) }
+            if isSocket(descriptor) { loop.unwatchBeforeSleep(descriptor) } else { loop.unwatch(descriptor) }
         } else {
             loop.watch(
                 descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)

@@ -60,33 +60,43 @@ final class CurlTransfer {
         handle.setCallbacks(
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                let transfer = CurlTransfer.at(context!)
-                if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
-                return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
+                return CurlTransfer.with(context) { transfer in
+                    if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
+                    return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
+                }
             },
             header: { bytes, size, count, context in
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
-                return CurlTransfer.at(context!).goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
+                return CurlTransfer.with(context) { transfer in
+                    transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
+                }
             },
             connected: { context, address, _, _, _ in
-                CurlTransfer.at(context!).goesOn { $0.connected(to: address) }
-                    ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                CurlTransfer.with(context) { transfer in
+                    transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                }
             })
         if options.deniesPrivateAddresses {
             handle.setOpenSocket { context, purpose, address in
-                CurlTransfer.at(context!).openSocket(purpose, address!)
+                CurlTransfer.with(context) { $0.openSocket(purpose, address!) }
             }
         }
         if request.body?.isEmpty == false {
             handle.setProgress { context, _, _, _, sent in
-                CurlTransfer.at(context!).sent(Int64(sent))
+                CurlTransfer.with(context) { $0.sent(Int64(sent)) }
                 return 0
             }
         }
     }
 
-    /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer.
-    private static func at(_ context: UnsafeMutableRawPointer) -> CurlTransfer { EasyHandle.at(context).transfer! }
+    /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in a
+    /// callback: so it is not counted for each line of a header.
+    @inline(__always)
+    private static func with<Result>(_ context: UnsafeMutableRawPointer?, _ body: (CurlTransfer) -> Result) -> Result {
+        Unmanaged<EasyHandle>.fromOpaque(context!)._withUnsafeGuaranteedRef { handle in
+            handle.transfer!._withUnsafeGuaranteedRef(body)
+        }
+    }
 
     /// curl has come to an end without answering the challenge: it was the final response.
     func reportHeldHead(_ code: CURLcode) {
@@ -97,7 +107,7 @@ final class CurlTransfer {
 
     /// What was measured, also of one that failed.
     var times: TransferTimes {
-        var times = handle?.times(isConnected: isConnected) ?? TransferTimes()
+        var times = handle?.times(isConnected: isConnected, sendsBody: request.body != nil) ?? TransferTimes()
         times.resolve += lookUpTime
         return times
     }
@@ -151,7 +161,7 @@ final class CurlTransfer {
             && handle.errorMessage.contains("before giving up")
         switch connection {
         case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
-        case .fresh where isUnseen && request.url.scheme == "https": connection = .unshared
+        case .fresh where isUnseen && request.url.isSecure: connection = .unshared
         default: return false
         }
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)

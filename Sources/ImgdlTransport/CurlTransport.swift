@@ -25,7 +25,8 @@ package final class CurlTransport: Transport {
     private var spareDeferred: [Deferred] = []
 
     private enum Deferred {
-        case begin(CurlTransfer, addresses: [String])
+        /// With its addresses.
+        case begin(CurlTransfer)
         case release(CurlTransfer)
         case nudge(CurlTransfer)
         case stopReading(CurlTransfer)
@@ -120,29 +121,30 @@ package final class CurlTransport: Transport {
     }
 
     func begin(_ transfer: CurlTransfer, addresses: [String]) {
+        transfer.addresses = addresses
         guard !isReporting else {
-            deferred.append(.begin(transfer, addresses: addresses))
+            deferred.append(.begin(transfer))
             return
         }
         guard let lanes, !transfer.isEnded else { return }
         do throws(Failure) {
-            let lane = try lanes.lane(for: transfer.request)
-            let setup = options.setup(for: transfer.request, addresses: addresses)
+            let request = transfer.request
+            let lane = try lanes.lane(for: request)
+            let setup = options.setup(for: request, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             transfer.lane = lane
             transfer.handle = handle
-            handle.transfer = transfer
+            handle.transfer = .passUnretained(transfer)
             if handle.setup != nil {
-                handle.setNextURL(transfer.request.url)
+                handle.setNextURL(request.url)
             } else {
-                options.apply(transfer.request, addresses: addresses, to: handle)
+                options.apply(request, addresses: addresses, to: handle)
                 lane.multi.installSockets(on: handle)
                 transfer.installCallbacks(on: handle)
                 handle.setup = setup
             }
             if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-            transfer.addresses = addresses
             try handle.check()
             try lane.multi.add(handle)
         } catch {
@@ -194,7 +196,7 @@ package final class CurlTransport: Transport {
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
     private func flushConnection(of ended: CurlTransfer) {
         let url = ended.request.url
-        guard url.scheme == "https", ended.isConnected else { return }
+        guard url.isSecure, ended.isConnected else { return }
         for other in transfers.all where other.isConnected && other !== ended && other.lane === ended.lane {
             if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
         }
@@ -229,7 +231,7 @@ package final class CurlTransport: Transport {
         guard let handle = transfer.handle else { return }
         handle.setPriority(priority)
         // curl says it to the server with the next frame that it sends for this very stream.
-        if transfer.isConnected, transfer.request.url.scheme == "https" { nudgeLater(transfer) }
+        if transfer.isConnected, transfer.request.url.isSecure { nudgeLater(transfer) }
     }
 
     /// What curl kept is reported as soon as it may go on, and nothing is from inside the engine's call.
@@ -264,7 +266,7 @@ package final class CurlTransport: Transport {
         isReporting = true
         step()
         while let (handle, code) = multi.nextDone() {
-            guard let transfer = handle.transfer else { continue }
+            guard let transfer = handle.transfer?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {
                 release(transfer)
                 begin(transfer, addresses: transfer.addresses)
@@ -294,7 +296,7 @@ package final class CurlTransport: Transport {
         swap(&actions, &deferred)
         for action in actions {
             switch action {
-            case .begin(let transfer, let addresses): begin(transfer, addresses: addresses)
+            case .begin(let transfer): begin(transfer, addresses: transfer.addresses)
             case .release(let transfer): release(transfer)
             case .nudge(let transfer): nudge(transfer)
             case .stopReading(let transfer): transfer.stopReading()

@@ -1,12 +1,14 @@
 import CCurl
+import Glibc
 import ImgdlCore
 
 extension EasyHandle {
     /// Connections that the transfer had to open; 0 when it was given one that stood.
     var newConnections: Int { ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) }
 
-    /// What curl measured so far (features B24). Its own times count from the transfer's start.
-    func times(isConnected: Bool) -> TransferTimes {
+    /// What curl measured so far (features B24). Its own times count from the transfer's start. Each question costs some
+    /// eighty instructions: what a transfer cannot have is not asked for.
+    func times(isConnected: Bool, sendsBody: Bool) -> TransferTimes {
         var times = TransferTimes()
         times.isConnectionReused = isConnected && newConnections == 0
         if !times.isConnectionReused {
@@ -23,10 +25,16 @@ extension EasyHandle {
         times.body = answered > 0 ? Self.span(from: answered, to: total) : 0
         times.bytesReceived =
             Int64(ccurl_get_long(easy, CURLINFO_HEADER_SIZE)) + offset(CURLINFO_SIZE_DOWNLOAD_T)
-        times.bytesSent =
-            Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE)) + offset(CURLINFO_SIZE_UPLOAD_T)
-        times.address = ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { String(cString: $0) } ?? ""
+        times.bytesSent = Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
+        if sendsBody { times.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T) }
+        times.address = ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { text(ofAddress: $0) } ?? ""
         return times
+    }
+
+    /// Mostly that of the transfer before.
+    private func text(ofAddress address: UnsafePointer<CChar>) -> String {
+        if !lastAddress.withCString({ strcmp($0, address) == 0 }) { lastAddress = String(cString: address) }
+        return lastAddress
     }
 
     private func offset(_ info: CURLINFO) -> Int64 { Int64(ccurl_get_offset(easy, info)) }

@@ -25,7 +25,7 @@ final class Lanes {
 
     /// Not while curl is running: it may close lanes.
     func lane(for request: TransportRequest) throws(Failure) -> Lane {
-        guard request.url.scheme == "https", request.tls != common.tls else { return common }
+        guard request.url.isSecure, request.tls != common.tls else { return common }
         if let index = special.firstIndex(where: { $0.tls == request.tls }) {
             let lane = special.remove(at: index)
             special.append(lane)

@@ -10,7 +10,7 @@ final class RequestOptions {
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
-    private var lastLookedAt: (url: ParsedURL, needsAddresses: Bool)?
+    private var lastLookedAt: (origin: ParsedURL.Origin, needsAddresses: Bool)?
 
     init(trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, deniesPrivateAddresses: Bool) {
         self.trust = trust
@@ -29,7 +29,7 @@ final class RequestOptions {
         guard !URLText.hasControlCharacter(request.url.canonical) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        if request.url.scheme == "https" { try TLSFiles.check(request.tls) }
+        if request.url.isSecure { try TLSFiles.check(request.tls) }
     }
 
     private static func check(_ manner: RequestManner) throws(Failure) {
@@ -45,11 +45,9 @@ final class RequestOptions {
     /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
     /// section 6.3); behind a proxy names are the proxy's business, and the proxy's own name is left to curl.
     func needsAddresses(_ url: ParsedURL) -> Bool {
-        if let last = lastLookedAt, last.url.host == url.host, last.url.scheme == url.scheme {
-            return last.needsAddresses
-        }
+        if let last = lastLookedAt, last.origin == url.origin { return last.needsAddresses }
         let needsAddresses = isResolvedHere(url)
-        lastLookedAt = (url, needsAddresses)
+        lastLookedAt = (url.origin, needsAddresses)
         return needsAddresses
     }
 
@@ -82,7 +80,7 @@ final class RequestOptions {
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         // Time limits are the engine's. Zero would mean curl's own five minutes.
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-        if request.url.scheme == "https" {
+        if request.url.isSecure {
             // Wait a moment for a connection that can be shared rather than opening one each.
             handle.set(CURLOPT_PIPEWAIT, 1)
             setTrust(request.tls, on: handle)

@@ -7,7 +7,7 @@ struct ResponseHeadParser {
         case more
         /// The final response's head is complete. What lines follow are trailers.
         case complete
-        case failed(Failure)
+        indirect case failed(Failure)
     }
 
     private let maximumBytes: Int

@@ -132,7 +132,9 @@ final class DownloaderSessionTests: XCTestCase {
         }
         downloader.invalidate(cancels: true)
         XCTAssertEqual(code { () throws(Failure) in try downloader.waitUntilIdle(milliseconds: 30_000) }, .ok)
-        XCTAssertEqual(factory.closed.count, factory.made - 1)
+        // Requests may have ended before the last sessions did: the engine has seen to all of it when its thread is gone.
+        downloader.destroy()
+        XCTAssertEqual(factory.closed.count, factory.made)
     }
 }
 

@@ -219,6 +219,9 @@ final class SharingTests: DownloaderTestCase {
         imgdl_token_release(token)
         XCTAssertEqual(imgdl_token_wait(token, 0), Int32(IMGDL_ERROR_INVALID_HANDLE))
         XCTAssertEqual(imgdl_image_width(image), UInt32(Pictures.width), "a retained image outlives its token")
+        // The library's thread may still be about to let go of the download.
+        imgdl_downloader_destroy(downloader)
+        XCTAssertEqual(imgdl_image_width(image), UInt32(Pictures.width))
         imgdl_image_release(image)
         XCTAssertEqual(imgdl_image_width(image), 0)
     }

@@ -52,7 +52,8 @@ package final class DownloadResult: @unchecked Sendable {
     /// Changed by the thread that delivers it, before another one may see it.
     private var content: Content
 
-    struct Content {
+    /// Not copied: it is made up for one terminal, and moved into it.
+    struct Content: ~Copyable {
         var image: Boxed<DecodedImage>?
         var body: BodySlice?
         var response: Response?

@@ -19,6 +19,8 @@ package final class HeaderSection: @unchecked Sendable {
     private var lastPlace = 0
     /// A bit for each length that a name has, up to 63: most fields that are asked for are not there.
     private var nameLengths: UInt64 = 0
+    /// Likewise of those that several names have.
+    private var repeatedLengths: UInt64 = 0
     package private(set) var count = 0
 
     package init() { memory = .allocate(byteCount: capacity, alignment: 1) }
@@ -38,7 +40,8 @@ package final class HeaderSection: @unchecked Sendable {
         (memory + length + MemoryLayout<Place>.size).copyMemory(from: line.baseAddress!, byteCount: line.count)
         length += MemoryLayout<Place>.size + line.count
         count += 1
-        nameLengths |= 1 << UInt64(min(nameLength, 63))
+        repeatedLengths |= nameLengths & Self.bit(nameLength)
+        nameLengths |= Self.bit(nameLength)
     }
 
     /// The last field's value goes on, behind a space.
@@ -52,6 +55,8 @@ package final class HeaderSection: @unchecked Sendable {
         place.valueLength += UInt32(1 + bytes.count)
         memory.storeBytes(of: place, toByteOffset: lastPlace, as: Place.self)
     }
+
+    private static func bit(_ nameLength: Int) -> UInt64 { 1 << UInt64(min(nameLength, 63)) }
 
     private func reserve(_ more: Int) {
         guard length + more > capacity else { return }
@@ -82,7 +87,9 @@ package final class HeaderSection: @unchecked Sendable {
 
     /// The value of the one field of this name, where it consists of digits alone, and not too many of them.
     package func number(named name: String) -> Int64? {
-        guard let found = find(name), find(name, from: found.end) == nil else { return nil }
+        guard let found = find(name) else { return nil }
+        let mayBeRepeated = repeatedLengths & Self.bit(name.utf8.count) != 0
+        if mayBeRepeated, find(name, from: found.end) != nil { return nil }
         return withExtendedLifetime(self) { Self.number(found.value) }
     }
 
@@ -95,7 +102,7 @@ package final class HeaderSection: @unchecked Sendable {
     /// The first field of this name from `start` on: its value, valid while this object lives, and where it ends.
     private func find(_ name: String, from start: Int = 0) -> (value: UnsafeRawBufferPointer, end: Int)? {
         let count = name.utf8.count
-        guard nameLengths & 1 << UInt64(min(count, 63)) != 0 else { return nil }
+        guard nameLengths & Self.bit(count) != 0 else { return nil }
         var name = name
         return name.withUTF8 { name in
             var position = start

@@ -13,6 +13,7 @@ package final class ParsedURL: Hashable, Sendable {
         /// Without the brackets of an IPv6 literal.
         package let host: String
         package let port: UInt16
+        package let isSecure: Bool
         /// How canonical URLs begin that have it, up to their path's slash; empty where that was not looked for.
         package let text: String
 
@@ -20,6 +21,7 @@ package final class ParsedURL: Hashable, Sendable {
             self.scheme = scheme
             self.host = host
             self.port = port
+            isSecure = scheme == "https"
             self.text = text
         }
 
@@ -65,6 +67,8 @@ package final class ParsedURL: Hashable, Sendable {
     }
 
     package var scheme: String { origin.scheme }
+    /// Of https.
+    package var isSecure: Bool { origin.isSecure }
     package var host: String { origin.host }
     package var port: UInt16 { origin.port }
     /// From the URL's user information, percent-decoded; nil where it has none.

@@ -71,8 +71,9 @@ package struct Downloads: ~Copyable {
     /// What is due is dealt with; nothing starts in between.
     var isExpiring = false
     var failedURLs = FailedURLs()
-    /// For the waits between attempts.
-    var random: SmallGenerator
+    /// For the waits between attempts. Of any kind: then the rules are a value that is passed on by its address alone,
+    /// and not by some 900 bytes that are copied for each question.
+    var random: any RandomNumberGenerator
     var actions: [Action] = []
 
     enum DeadlineOwner: Equatable {

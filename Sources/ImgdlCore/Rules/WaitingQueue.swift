@@ -36,8 +36,7 @@ package struct WaitingQueue: ~Copyable {
     }
 
     /// A host that somebody waits for or runs at; the only one, when there is no limit for each.
-    private struct Host {
-        var name: HostAndPort?
+    private struct Host: BitwiseCopyable {
         var roots = InlineArray<8, Int32>(repeating: -1)
         var waiting: Int32 = 0
         var running: Int32 = 0
@@ -53,6 +52,8 @@ package struct WaitingQueue: ~Copyable {
 
     private var entries = PlainTable<Entry>()
     private var hosts: [Host] = []
+    /// Of each of them; nil for a free one, and where there is only one. Apart, since hosts are looked at all the time.
+    private var names: [HostAndPort?] = []
     private var freeHosts: [Int32] = []
     private var hostsByName: [HostAndPort: Int32] = [:]
     private var ranks = PairingHeaps()
@@ -152,7 +153,7 @@ package struct WaitingQueue: ~Copyable {
         }
         let slots = (0..<entries.count).filter { entries[$0].host >= 0 }
         let keys = slots.map { (rank: ranks.key($0), age: ages.key($0)) }
-        (hosts, freeHosts, hostsByName, count) = ([], [], [:], 0)
+        (hosts, names, freeHosts, hostsByName, count) = ([], [], [], [:], 0)
         ranks = PairingHeaps()
         ages = PairingHeaps()
         openHosts = PairingHeaps()
@@ -257,14 +258,19 @@ package struct WaitingQueue: ~Copyable {
 
     private mutating func host(_ name: HostAndPort) -> Int {
         if maximumPerHost == 0 {
-            if hosts.isEmpty { hosts.append(Host()) }
+            if hosts.isEmpty { append(nil) }
             return 0
         }
         if let known = hostsByName[name] { return Int(known) }
         let new = Int(freeHosts.popLast() ?? Int32(hosts.count))
-        if new == hosts.count { hosts.append(Host(name: name)) } else { hosts[new] = Host(name: name) }
+        if new == hosts.count { append(name) } else { (hosts[new], names[new]) = (Host(), name) }
         hostsByName[name] = Int32(new)
         return new
+    }
+
+    private mutating func append(_ name: HostAndPort?) {
+        hosts.append(Host())
+        names.append(name)
     }
 
     private mutating func occupy(_ host: Int) {
@@ -280,8 +286,8 @@ package struct WaitingQueue: ~Copyable {
     }
 
     private mutating func dropIfUnused(_ host: Int) {
-        guard let name = hosts[host].name, hosts[host].waiting == 0, hosts[host].running == 0 else { return }
-        hosts[host].name = nil
+        guard hosts[host].waiting == 0, hosts[host].running == 0, let name = names[host] else { return }
+        names[host] = nil
         hostsByName[name] = nil
         freeHosts.append(Int32(host))
     }
