@@ -89,8 +89,8 @@ final class CurlTransfer {
         }
     }
 
-    /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in a
-    /// callback: so it is not counted for each line of a header.
+    /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in
+    /// a callback: so it is not counted for each line of a header.
     @inline(__always)
     private static func with<Result>(_ context: UnsafeMutableRawPointer?, _ body: (CurlTransfer) -> Result) -> Result {
         Unmanaged<EasyHandle>.fromOpaque(context!)._withUnsafeGuaranteedRef { handle in

@@ -6,8 +6,8 @@ extension EasyHandle {
     /// Connections that the transfer had to open; 0 when it was given one that stood.
     var newConnections: Int { ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) }
 
-    /// What curl measured so far (features B24). Its own times count from the transfer's start. Each question costs some
-    /// eighty instructions: what a transfer cannot have is not asked for.
+    /// What curl measured so far (features B24). Its own times count from the transfer's start. Each question costs
+    /// some eighty instructions: what a transfer cannot have is not asked for.
     func times(isConnected: Bool, sendsBody: Bool) -> TransferTimes {
         var times = TransferTimes()
         times.isConnectionReused = isConnected && newConnections == 0

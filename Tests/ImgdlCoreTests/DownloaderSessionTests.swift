@@ -132,7 +132,7 @@ final class DownloaderSessionTests: XCTestCase {
         }
         downloader.invalidate(cancels: true)
         XCTAssertEqual(code { () throws(Failure) in try downloader.waitUntilIdle(milliseconds: 30_000) }, .ok)
-        // Requests may have ended before the last sessions did: the engine has seen to all of it when its thread is gone.
+        // Requests may have ended before the last sessions did: all is done when the engine's thread is gone.
         downloader.destroy()
         XCTAssertEqual(factory.closed.count, factory.made)
     }
