@@ -133,7 +133,8 @@ package struct BodySlice: Sendable {
         var slices: [BodySlice] = []
         var rest = count
         while rest > 0 {
-            guard let segment = BodySegment(capacity: min(rest, Body.largest), nil), segment.fill(by: fill) else { return nil }
+            guard let segment = BodySegment(capacity: min(rest, Body.largest), nil), segment.fill(by: fill)
+            else { return nil }
             slices.append(BodySlice(segment))
             rest -= segment.count
         }

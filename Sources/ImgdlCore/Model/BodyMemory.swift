@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// Memory that bodies have left, for those that come next: what comes fresh from the system costs a fault for each page.
-/// One downloader's, freed with it and its last body. Threads: any.
+/// Memory that bodies have left, for those that come next: what comes fresh from the system costs a fault for each
+/// page. One downloader's, freed with it and its last body. Threads: any.
 package final class BodyMemory: @unchecked Sendable {
     struct Block {
         let bytes: UnsafeMutableRawPointer
