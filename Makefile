@@ -44,7 +44,7 @@ help:
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks; one of them: make bench-decode, bench-cache, bench-engine, or bench-transfer (against peers)
-#? make format-check  Swift sources against .swift-format; make clean
+#? make format-check  Swift sources against .swift-format, as make test does first; make clean
 
 # ---- What has to be installed
 
@@ -132,7 +132,7 @@ C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test
-test: setup all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address \
+test: setup format-check all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address \
     build/examples/epoll build/examples/libuv
 	@Tests/run $(SUITES)
 
@@ -390,7 +390,7 @@ build/bench/work/origin.txt: bench/work build/bench/venv/.installed build/bin/im
 
 .PHONY: format-check
 format-check:
-	swift format lint --strict --recursive Sources Tests Package.swift
+	@swift format lint --strict --recursive Sources Tests Package.swift
 
 # ---- Installing
 

@@ -26,7 +26,8 @@ let package = Package(
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(
-            name: "imgdl", dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
+            name: "imgdl",
+            dependencies: ["CImgdl", "CSystem", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache"]),
 
         .target(name: "COrigin", path: "Tests/Origin/COrigin"),
         .systemLibrary(name: "CZlib", path: "Tests/Origin/CZlib"),
@@ -38,12 +39,16 @@ let package = Package(
         .target(
             name: "OriginHTTP2", dependencies: ["Origin", "COrigin", "CNghttp2"],
             path: "Tests/Origin/OriginHTTP2"),
-        .target(name: "OriginNginx", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
-        .executableTarget(name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
+        .target(
+            name: "OriginNginx", dependencies: ["Origin", "OriginHTTP2", "COrigin"], path: "Tests/Origin/OriginNginx"),
+        .executableTarget(
+            name: "imgdl-origin", dependencies: ["Origin", "COrigin"], path: "Tests/Origin/imgdl-origin"),
 
         .target(
             name: "TestPictures", path: "Tests/Pictures", exclude: ["imgdl-pictures"],
-            linkerSettings: [.linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("lcms2")]),
+            linkerSettings: [
+                .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("lcms2"),
+            ]),
         .executableTarget(
             name: "imgdl-pictures", dependencies: ["TestPictures"], path: "Tests/Pictures/imgdl-pictures"),
 
@@ -69,8 +74,10 @@ let package = Package(
         .executableTarget(
             name: "imgdl-cache-bench", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore"], path: "bench/cache"),
         .testTarget(name: "ImgdlCacheTests", dependencies: ["CacheTesting", "ImgdlCache", "ImgdlCore", "CStore"]),
-        .testTarget(name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
-        .testTarget(name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
+        .testTarget(
+            name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
+        .testTarget(
+            name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )

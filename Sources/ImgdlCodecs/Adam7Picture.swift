@@ -51,7 +51,8 @@ final class Adam7Picture {
 
     private func fill(_ source: Adam7Position.Source, into row: UnsafeMutableRawPointer, isLarge: Bool) {
         codec_fill_gaps(
-            (stored.bytes + source.row * stored.stride).assumingMemoryBound(to: UInt8.self), stored.format.bytesPerPixel,
+            (stored.bytes + source.row * stored.stride).assumingMemoryBound(to: UInt8.self),
+            stored.format.bytesPerPixel,
             source.step, row.assumingMemoryBound(to: UInt8.self), stored.width, isLarge ? 1 : 0)
     }
 

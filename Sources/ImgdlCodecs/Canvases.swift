@@ -67,13 +67,16 @@ extension PixelBuffer {
     /// they are. `rows`: those that have come, and how many they make. `isDeep`: words are not bytes times 257, and stay words
     /// when they are scaled.
     func shown(
-        as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isOpaque: Bool = false,
+        as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil,
+        isOpaque: Bool = false,
         isDeep: Bool = false, rows: Int = .max
     ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = min(rows, height)
         let isAtHome = options.allocator == nil || isHosts
-        if !isScaled, layout.orientation == .upright, isAtHome, options.isFinal(format, conversion) { return (self, rows) }
+        if !isScaled, layout.orientation == .upright, isAtHome, options.isFinal(format, conversion) {
+            return (self, rows)
+        }
         let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && (isDeep || !isScaled)
         let source = staysDeep ? self : try inFourBytes()
         let canvas = try options.makeCanvas(layout)

@@ -45,7 +45,8 @@ final class GIFDecoder: FormatDecoder {
                 try options.checkSize(width: width, height: height)
                 canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.working)
                 let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
-                isFinal = !layout.isScaled(width: width, height: height)
+                isFinal =
+                    !layout.isScaled(width: width, height: height)
                     && options.isFinal(options.pixelFormat.working, nil)
             case .frame(let frame): try begin(frame)
             case .data(let data): try read(data)
@@ -84,7 +85,8 @@ final class GIFDecoder: FormatDecoder {
         let rectangle = frame.rectangle
         let isEmpty = rectangle.width == 0 || rectangle.height == 0
         if isEmpty, frameCount == 1 {
-            throw Failure(.badImageData, "the first frame of the GIF is \(rectangle.width) × \(rectangle.height) pixels")
+            throw Failure(
+                .badImageData, "the first frame of the GIF is \(rectangle.width) × \(rectangle.height) pixels")
         }
         if !isEmpty { try options.checkSize(width: rectangle.width, height: rectangle.height) }
         try options.checkFrame(number: frameCount, width: canvas.width, height: canvas.height)
@@ -93,7 +95,8 @@ final class GIFDecoder: FormatDecoder {
         try options.checkMemory(
             canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
             codec: rectangle.width * rectangle.height + working)
-        hasAlpha = hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
+        hasAlpha =
+            hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)
         self.frame = frame
         rows = GIFRows(frame)

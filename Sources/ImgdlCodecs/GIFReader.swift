@@ -65,7 +65,11 @@ struct GIFReader {
                 state = .extensionSize
             case .extensionSize:
                 guard let size = Self.byte(&rest) else { return nil }
-                if size == 0 { state = .block } else { state = isRead ? .extensionData(Int(size)) : .dropped(Int(size)) }
+                if size == 0 {
+                    state = .block
+                } else {
+                    state = isRead ? .extensionData(Int(size)) : .dropped(Int(size))
+                }
             case .extensionData(let size):
                 guard let bytes = try hold(&rest, size) else { return nil }
                 readExtension(bytes)

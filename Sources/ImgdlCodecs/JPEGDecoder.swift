@@ -140,7 +140,9 @@ final class JPEGDecoder: FormatDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else { return false }
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else {
+                return false
+            }
             stage = .trailer
         case .trailer:
             guard try isDone(codec_jpeg_finish(session)) else { return false }
@@ -176,7 +178,8 @@ final class JPEGDecoder: FormatDecoder {
         // Coefficients are two bytes for each of up to four components, and a little more at the edges.
         let (coefficients, overflow) = (width + 256).multipliedReportingOverflow(by: 16 * (height + 256))
         let status = codec_jpeg_start(
-            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session, overflow ? .max : coefficients)
+            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session,
+            overflow ? .max : coefficients)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
             let pixels = try options.makeCanvas(layout)
@@ -264,7 +267,8 @@ final class JPEGDecoder: FormatDecoder {
     private func image(on pixels: PixelBuffer, rows: Int, pass: Int32, isComplete: Bool) -> DecodedImage? {
         guard let header, let layout, rows > 0 else { return nil }
         var image = DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete, pass: Int(pass))
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: rows), isComplete: isComplete,
+            pass: Int(pass))
         if hasMultipleScans, rows >= layout.storedHeight, isGoodEnough(scan: Int(pass)) { image.isGoodEnough = true }
         return image
     }
@@ -279,7 +283,9 @@ final class JPEGDecoder: FormatDecoder {
         guard let layout else { return }
         guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
         let pixels = try passCanvas(layout)
-        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else { throw truncated() }
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else {
+            throw truncated()
+        }
         canvas = pixels
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
@@ -300,7 +306,9 @@ final class JPEGDecoder: FormatDecoder {
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
         let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
-        guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else { return nil }
+        guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else {
+            return nil
+        }
         shownRows = finishedRows
         return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
     }
@@ -337,7 +345,9 @@ final class JPEGDecoder: FormatDecoder {
 
     /// Once, ahead of all that is the picture itself.
     private func thumbnail() -> DecodedImage? {
-        guard options.showsThumbnailFirst, !hasShownThumbnail, stage != .header, let header, let layout else { return nil }
+        guard options.showsThumbnailFirst, !hasShownThumbnail, stage != .header, let header, let layout else {
+            return nil
+        }
         hasShownThumbnail = true
         guard stage != .trailer, stage != .complete, shownRows == 0 else { return nil }
         var size = 0
@@ -345,7 +355,8 @@ final class JPEGDecoder: FormatDecoder {
         let block = UnsafeRawBufferPointer(start: exif, count: size)
         guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
         return DecodedImage(
-            header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight), isComplete: false,
+            header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight),
+            isComplete: false,
             pass: 0)
     }
 }

@@ -61,7 +61,9 @@ struct JPEGScanWalker {
                 let passed = min(remaining, bytes.count - position)
                 position += passed
                 let rest = remaining - passed
-                state = rest > 0 ? .segment(remaining: rest, isScanHeader: isScanHeader)
+                state =
+                    rest > 0
+                    ? .segment(remaining: rest, isScanHeader: isScanHeader)
                     : isScanHeader ? .scan : .betweenSegments
             }
         }

@@ -27,7 +27,8 @@ extension DecodedImage {
         for frame in isComplete ? frames : [] {
             let isPicture = frame.pixels === pixels
             let turned =
-                isPicture ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion, isDeep: isDeep).pixels
+                isPicture
+                ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion, isDeep: isDeep).pixels
             turnedFrames.append(AnimationFrame(pixels: turned, milliseconds: frame.milliseconds))
         }
         return DecodedImage(

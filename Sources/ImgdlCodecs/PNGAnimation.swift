@@ -203,7 +203,8 @@ final class PNGAnimation {
         try attempt { (frame) throws(Failure) in try frame.finish() }
         guard let frame, let layout, var canvas else { return }
         self.frame = nil
-        let isFinal = !layout.isScaled(width: width, height: height) && layout.orientation == .upright
+        let isFinal =
+            !layout.isScaled(width: width, height: height) && layout.orientation == .upright
             && options.isFinal(canvas.format, conversion)
         let pixels = try canvas.next(isFinal ? options.allocator : nil)
         frame.pixels.draw(on: pixels, ended)

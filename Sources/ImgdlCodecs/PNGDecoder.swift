@@ -172,7 +172,9 @@ final class PNGDecoder: FormatDecoder {
 
     /// libpng is content with image data that ends early or was never verified; a caller must not be.
     private func end() throws(Failure) {
-        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else { throw brokenPNG() }
+        guard layout != nil, codec_png_is_whole(session) != 0, codec_png_is_damaged(session) == 0 else {
+            throw brokenPNG()
+        }
         header?.frameCount = animation.frameCount
         isComplete = true
     }
@@ -199,7 +201,8 @@ final class PNGDecoder: FormatDecoder {
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
         return DecodedImage(
-            header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete, pass: pass + 1,
+            header: header, pixels: pixels, ready: layout.rectangle(ofRows: ready), isComplete: isComplete,
+            pass: pass + 1,
             frames: frames(behind: pixels, isWhole: isComplete), loopCount: animation.loopCount)
     }
 

@@ -11,7 +11,8 @@ extension DecodeOptions {
         let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
         guard !overflow, pixels <= maximumPixels else {
             throw Failure(
-                .pixelLimit, "the picture is \(width) × \(height) pixels, more than the limit of \(maximumPixels) pixels")
+                .pixelLimit,
+                "the picture is \(width) × \(height) pixels, more than the limit of \(maximumPixels) pixels")
         }
     }
     /// Judges a frame more before it has a canvas: all frames that are decoded lie in memory together.
@@ -25,7 +26,8 @@ extension DecodeOptions {
         guard !overflow, pixels <= most else {
             throw Failure(
                 .animationLimit,
-                "\(number) frames of \(width) × \(height) pixels are more than the limit of \(most) pixels for all frames")
+                "\(number) frames of \(width) × \(height) pixels are more than the limit of \(most) pixels for all frames"
+            )
         }
     }
 

@@ -10,7 +10,8 @@ final class RowScaler {
     /// `layout` is that of the result; `width` and `height`, those of the rows that come, must not be smaller. `from` and
     /// `format` say what their alpha is and what it becomes. `hasWords`: rows and canvas are of 16 bits a channel.
     init(
-        width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat, hasWords: Bool = false
+        width: Int, height: Int, to layout: CanvasLayout, from: codec_alpha, _ format: PixelFormat,
+        hasWords: Bool = false
     ) throws(Failure) {
         let scaling = codec_scaling(
             in_width: width, in_height: height, out_width: layout.storedWidth, out_height: layout.storedHeight,

@@ -157,7 +157,8 @@ final class CurlTransfer {
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !isEnded, !parser.isComplete, ownFailure == nil, let handle else { return false }
         // Sending or receiving: curl says what it met last.
-        let isUnseen = [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
+        let isUnseen =
+            [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
             && handle.errorMessage.contains("before giving up")
         switch connection {
         case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh

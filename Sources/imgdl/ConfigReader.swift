@@ -25,7 +25,9 @@ struct ConfigReader {
         guard config.decode_threads <= 256 else { throw Failure(.invalidArgument, "decode_threads is above 256") }
         configuration.decodeThreads = Int(config.decode_threads)
         if config.user_agent != nil {
-            guard let agent = string(config.user_agent) else { throw Failure(.invalidHeader, "user_agent is not UTF-8") }
+            guard let agent = string(config.user_agent) else {
+                throw Failure(.invalidHeader, "user_agent is not UTF-8")
+            }
             try HeaderRules.check(HeaderField("User-Agent", agent))
             configuration.userAgent = agent
         }
@@ -51,7 +53,8 @@ struct ConfigReader {
     }
 
     private mutating func readTransport(_ config: imgdl_config) throws(Failure) {
-        let known = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
+        let known =
+            UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
             | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) | UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE)
         guard config.flags & ~known == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.flags has a bit that this version does not know")
@@ -99,7 +102,9 @@ struct ConfigReader {
     }
 
     static func order(_ value: UInt32) throws(Failure) -> ExecutionOrder {
-        guard let order = ExecutionOrder(rawValue: value) else { throw Failure(.invalidArgument, "\(value) is no order") }
+        guard let order = ExecutionOrder(rawValue: value) else {
+            throw Failure(.invalidArgument, "\(value) is no order")
+        }
         return order
     }
 }

@@ -67,7 +67,8 @@ private struct RequestArray {
     func read(_ index: Int) throws(Failure) -> imgdl_request {
         let request = pointer(index)
         guard let request, Int(request.pointee.struct_size) == stride else {
-            throw Failure(.unsupportedOption, "its struct_size is not that of the first: call imgdl_request_init for each")
+            throw Failure(
+                .unsupportedOption, "its struct_size is not that of the first: call imgdl_request_init for each")
         }
         return try SizedStruct.read(request, version1: requestSize1)
     }

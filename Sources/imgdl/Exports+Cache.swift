@@ -28,7 +28,8 @@ private final class CallbackCacheEvents: @unchecked Sendable {
         guard let callback else { return }
         event.message.withCString { message in
             let told = imgdl_cache_event(
-                struct_size: UInt32(MemoryLayout<imgdl_cache_event>.stride), kind: event.kind.rawValue, message: message)
+                struct_size: UInt32(MemoryLayout<imgdl_cache_event>.stride), kind: event.kind.rawValue, message: message
+            )
             withUnsafePointer(to: told) { pointer in Thread.resting { callback(pointer, userData) } }
         }
     }

@@ -168,7 +168,9 @@ public func imgdl_decoder_feed(_ decoder: OpaquePointer?, _ bytes: UnsafeRawPoin
 }
 
 @_cdecl("imgdl_decoder_info") @implementation
-public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutablePointer<imgdl_image_info>?) -> imgdl_status {
+public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutablePointer<imgdl_image_info>?)
+    -> imgdl_status
+{
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
         guard let header = decoder.decoder.header else { throw Failure(.notReady, "the header is not complete yet") }
@@ -177,7 +179,9 @@ public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutableP
 }
 
 @_cdecl("imgdl_decoder_partial") @implementation
-public func imgdl_decoder_partial(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?) -> imgdl_status {
+public func imgdl_decoder_partial(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?)
+    -> imgdl_status
+{
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
         guard let image else { throw Failure(.invalidArgument, "image is NULL") }
@@ -189,7 +193,9 @@ public func imgdl_decoder_partial(_ decoder: OpaquePointer?, _ image: UnsafeMuta
 }
 
 @_cdecl("imgdl_decoder_finish") @implementation
-public func imgdl_decoder_finish(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?) -> imgdl_status {
+public func imgdl_decoder_finish(_ decoder: OpaquePointer?, _ image: UnsafeMutablePointer<OpaquePointer?>?)
+    -> imgdl_status
+{
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
         guard let image else { throw Failure(.invalidArgument, "image is NULL") }

@@ -61,10 +61,13 @@ public func imgdl_downloader_shutdown(
 ) -> imgdl_status {
     call { () throws(Failure) in
         let downloader = try downloader(handle)
-        guard mode <= UInt32(IMGDL_SHUTDOWN_CANCEL) else { throw Failure(.invalidArgument, "\(mode) is no shutdown mode") }
+        guard mode <= UInt32(IMGDL_SHUTDOWN_CANCEL) else {
+            throw Failure(.invalidArgument, "\(mode) is no shutdown mode")
+        }
         try refuseShared(handle)
         downloader.shutDown(
-            cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL), completion: done.map { done in { Thread.resting { done(userData) } } })
+            cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL),
+            completion: done.map { done in { Thread.resting { done(userData) } } })
     }
 }
 

@@ -18,8 +18,9 @@ public func imgdl_hooks_create(
         guard let hooks else { throw Failure(.invalidArgument, "hooks is NULL") }
         let table = try SizedStruct.read(table, version1: hooksTableSize1)
         guard table.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_hooks_table.reserved is not 0") }
-        guard table.modify_request != nil || table.modify_response != nil || table.transform_body != nil
-            || table.redirect != nil || table.authenticate != nil
+        guard
+            table.modify_request != nil || table.modify_response != nil || table.transform_body != nil
+                || table.redirect != nil || table.authenticate != nil
         else { throw Failure(.invalidArgument, "the table has no function") }
         hooks.pointee = HandleTable.shared.insert(CHooks(table), .hooks)
     }
@@ -57,29 +58,39 @@ public func imgdl_continue_unchanged(_ next: OpaquePointer?) -> imgdl_status {
 public func imgdl_continue_refused(
     _ next: OpaquePointer?, _ code: imgdl_status, _ message: UnsafePointer<CChar>?
 ) -> imgdl_status {
-    answer(next, { (_) throws(Failure) in
-        guard let code = ErrorCode(rawValue: code) else { throw Failure(.invalidArgument, "\(code) is no error code") }
-        guard message == nil || string(message) != nil else { throw Failure(.invalidArgument, "message is not UTF-8") }
-        return code
-    }) { continuation, code in continuation.answerRefused(code == .ok ? nil : code, string(message)) }
+    answer(
+        next,
+        { (_) throws(Failure) in
+            guard let code = ErrorCode(rawValue: code) else {
+                throw Failure(.invalidArgument, "\(code) is no error code")
+            }
+            guard message == nil || string(message) != nil else {
+                throw Failure(.invalidArgument, "message is not UTF-8")
+            }
+            return code
+        }
+    ) { continuation, code in continuation.answerRefused(code == .ok ? nil : code, string(message)) }
 }
 
 @_cdecl("imgdl_continue_with_request") @implementation
 public func imgdl_continue_with_request(
     _ next: OpaquePointer?, _ replacement: UnsafePointer<imgdl_outgoing>?
 ) -> imgdl_status {
-    answer(next, { (question) throws(Failure) -> (() -> Void)? in
-        let read = try SizedStruct.read(replacement, version1: outgoingSize1)
-        switch question {
-        case .request(let original, let answer):
-            let request = try outgoing(read, original)
-            return { answer(.replaced(request)) }
-        case .redirect(let answer):
-            guard let url = string(read.url) else { throw Failure(.invalidURL, "the URL is NULL or not UTF-8") }
-            return { answer(.replaced(url)) }
-        case .response, .body, .challenge: return nil
+    answer(
+        next,
+        { (question) throws(Failure) -> (() -> Void)? in
+            let read = try SizedStruct.read(replacement, version1: outgoingSize1)
+            switch question {
+            case .request(let original, let answer):
+                let request = try outgoing(read, original)
+                return { answer(.replaced(request)) }
+            case .redirect(let answer):
+                guard let url = string(read.url) else { throw Failure(.invalidURL, "the URL is NULL or not UTF-8") }
+                return { answer(.replaced(url)) }
+            case .response, .body, .challenge: return nil
+            }
         }
-    }) { _, give in give() }
+    ) { _, give in give() }
 }
 
 /// NULL url, method, headers or body: as it was.
@@ -108,32 +119,42 @@ private func outgoing(_ read: imgdl_outgoing, _ original: OutgoingRequest) throw
 public func imgdl_continue_with_response(
     _ next: OpaquePointer?, _ status: Int32, _ headers: UnsafePointer<imgdl_header>?, _ count: Int
 ) -> imgdl_status {
-    answer(next, { (question) throws(Failure) -> (() -> Void)? in
-        guard case .response(let answer) = question else { return nil }
-        guard (100...999).contains(status) else { throw Failure(.invalidArgument, "\(status) is no HTTP status") }
-        let fields = try headerFields(headers, count).map { HeaderField($0.name, $0.value ?? "") }
-        return { answer(.replaced(ModifiedResponse(status: status, fields: fields))) }
-    }) { _, give in give() }
+    answer(
+        next,
+        { (question) throws(Failure) -> (() -> Void)? in
+            guard case .response(let answer) = question else { return nil }
+            guard (100...999).contains(status) else { throw Failure(.invalidArgument, "\(status) is no HTTP status") }
+            let fields = try headerFields(headers, count).map { HeaderField($0.name, $0.value ?? "") }
+            return { answer(.replaced(ModifiedResponse(status: status, fields: fields))) }
+        }
+    ) { _, give in give() }
 }
 
 @_cdecl("imgdl_continue_with_data") @implementation
-public func imgdl_continue_with_data(_ next: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> imgdl_status {
-    answer(next, { (question) throws(Failure) -> (() -> Void)? in
-        guard case .body(let answer) = question else { return nil }
-        let body = Array(try checkedCount(length, bytes, "bytes"))
-        return { answer(.replaced(body)) }
-    }) { _, give in give() }
+public func imgdl_continue_with_data(_ next: OpaquePointer?, _ bytes: UnsafeRawPointer?, _ length: Int) -> imgdl_status
+{
+    answer(
+        next,
+        { (question) throws(Failure) -> (() -> Void)? in
+            guard case .body(let answer) = question else { return nil }
+            let body = Array(try checkedCount(length, bytes, "bytes"))
+            return { answer(.replaced(body)) }
+        }
+    ) { _, give in give() }
 }
 
 @_cdecl("imgdl_continue_with_credentials") @implementation
 public func imgdl_continue_with_credentials(
     _ next: OpaquePointer?, _ user: UnsafePointer<CChar>?, _ password: UnsafePointer<CChar>?
 ) -> imgdl_status {
-    answer(next, { (question) throws(Failure) -> (() -> Void)? in
-        guard case .challenge(let answer) = question else { return nil }
-        guard let credential = try credential(user, password) else {
-            throw Failure(.invalidArgument, "user and password are NULL")
+    answer(
+        next,
+        { (question) throws(Failure) -> (() -> Void)? in
+            guard case .challenge(let answer) = question else { return nil }
+            guard let credential = try credential(user, password) else {
+                throw Failure(.invalidArgument, "user and password are NULL")
+            }
+            return { answer(.replaced(credential)) }
         }
-        return { answer(.replaced(credential)) }
-    }) { _, give in give() }
+    ) { _, give in give() }
 }

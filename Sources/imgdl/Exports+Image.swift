@@ -106,7 +106,8 @@ public func imgdl_image_colour_notes(_ handle: OpaquePointer?) -> imgdl_colour_n
 }
 
 @_cdecl("imgdl_image_icc_profile") @implementation
-public func imgdl_image_icc_profile(_ handle: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafeRawPointer? {
+public func imgdl_image_icc_profile(_ handle: OpaquePointer?, _ length: UnsafeMutablePointer<Int>?) -> UnsafeRawPointer?
+{
     let profile = image(handle)?.colour.profile
     length?.pointee = profile?.bytes.count ?? 0
     return profile?.bytes.baseAddress

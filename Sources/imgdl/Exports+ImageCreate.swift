@@ -15,7 +15,8 @@ public func imgdl_image_create(
         guard let format = format == 0 ? .rgba8 : PixelFormat(rawValue: format) else {
             throw Failure(.invalidArgument, "\(format) is no pixel format")
         }
-        guard stride >= format.bytesPerPixel * Int(width), !stride.multipliedReportingOverflow(by: Int(height)).overflow else {
+        guard stride >= format.bytesPerPixel * Int(width), !stride.multipliedReportingOverflow(by: Int(height)).overflow
+        else {
             throw Failure(.invalidArgument, "a stride of \(stride) bytes for \(width) pixels")
         }
         let canvas = try PixelBuffer(width: Int(width), height: Int(height), format: format, isCleared: false)

@@ -29,7 +29,9 @@ public func imgdl_metrics_init(_ metrics: UnsafeMutablePointer<imgdl_metrics>?, 
 }
 
 @_cdecl("imgdl_token_metrics") @implementation
-public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutablePointer<imgdl_metrics>?) -> imgdl_status {
+public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutablePointer<imgdl_metrics>?)
+    -> imgdl_status
+{
     call { () throws(Failure) in
         let token: Subscription = try object(handle, .token)
         guard metrics != nil else { throw Failure(.invalidArgument, "metrics is NULL") }
@@ -98,7 +100,9 @@ public func imgdl_stats_init(_ stats: UnsafeMutablePointer<imgdl_stats>?, _ size
 }
 
 @_cdecl("imgdl_downloader_stats") @implementation
-public func imgdl_downloader_stats(_ handle: OpaquePointer?, _ stats: UnsafeMutablePointer<imgdl_stats>?) -> imgdl_status {
+public func imgdl_downloader_stats(_ handle: OpaquePointer?, _ stats: UnsafeMutablePointer<imgdl_stats>?)
+    -> imgdl_status
+{
     call { () throws(Failure) in
         let downloader = try object(handle, .downloader, as: Downloader.self)
         let load = downloader.statistics.load

@@ -126,7 +126,8 @@ public func imgdl_result_init(_ result: UnsafeMutablePointer<imgdl_result>?, _ s
 }
 
 @_cdecl("imgdl_token_result") @implementation
-public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutablePointer<imgdl_result>?) -> imgdl_status {
+public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutablePointer<imgdl_result>?) -> imgdl_status
+{
     call { () throws(Failure) in
         let token = try token(handle)
         guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }

@@ -67,7 +67,8 @@ final class Adam7Tests: XCTestCase {
     /// The picture's pixels, in blocks, in each format that goes another way, with two canvases in turn.
     func testPartialImagesShowTheBlocks() throws {
         for (width, height, isDeep) in [(3, 40, false), (37, 29, false), (37, 29, true)] {
-            let bytes = isDeep
+            let bytes =
+                isDeep
                 ? DeepPicture(width: width, height: height).encoded(isInterlaced: true)
                 : Picture("a", PICTURE_PNG_ADAM7, width: Int32(width), height: Int32(height)).encoded()
             for format in [PixelFormat.rgba8, .bgra8, .rgb8, .rgba16] {

@@ -57,7 +57,9 @@ final class ColourTests: XCTestCase {
             XCTAssert(converted.bytes == expected, picture.name)
             XCTAssertEqual(converted.colour.notes, [.profile, .converted], picture.name)
             XCTAssertEqual(profile(converted), Self.rgb.bytes, picture.name)
-            for size in [1, 1000] { XCTAssert(try image(file, converting(), pieces: size).bytes == expected, picture.name) }
+            for size in [1, 1000] {
+                XCTAssert(try image(file, converting(), pieces: size).bytes == expected, picture.name)
+            }
             // Alpha goes in behind the colours.
             let multiplied = try image(file, converting(.bgra8Premultiplied)).bytes
             for at in stride(from: 0, to: expected.count, by: 4) {

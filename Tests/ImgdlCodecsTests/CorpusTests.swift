@@ -58,8 +58,10 @@ final class CorpusTests: XCTestCase {
             let whole = decode(file.bytes)
             for size in [1, 7, 1000, 16384] where Self.isLong || size > file.bytes.count / 40_000 {
                 let pieces = decode(file.bytes, pieces: size, partials: size == 1000)
-                XCTAssert(pieces == whole, "\(file.path) in pieces of \(size): \(String(describing: pieces.failure)), "
-                    + "not \(String(describing: whole.failure))")
+                XCTAssert(
+                    pieces == whole,
+                    "\(file.path) in pieces of \(size): \(String(describing: pieces.failure)), "
+                        + "not \(String(describing: whole.failure))")
             }
         }
     }
@@ -70,8 +72,10 @@ final class CorpusTests: XCTestCase {
             let whole = decode(file.bytes)
             var sizes = RandomSizes(seed: UInt64(number), most: max(2, file.bytes.count / 10))
             let pieces = decode(file.bytes, randomPieces: &sizes)
-            XCTAssert(pieces == whole, "\(file.path): \(String(describing: pieces.failure)), "
-                + "not \(String(describing: whole.failure))")
+            XCTAssert(
+                pieces == whole,
+                "\(file.path): \(String(describing: pieces.failure)), "
+                    + "not \(String(describing: whole.failure))")
         }
     }
 
@@ -82,7 +86,8 @@ final class CorpusTests: XCTestCase {
             var options = decodeOptions(turned: false)
             options.decodesAllFrames = true
             let verdict = decode(file.bytes, options)
-            XCTAssertEqual(verdict.frames.count, Int(file["frames"]), "\(file.path): \(String(describing: verdict.failure))")
+            XCTAssertEqual(
+                verdict.frames.count, Int(file["frames"]), "\(file.path): \(String(describing: verdict.failure))")
             if file["compare"] != "loose" {
                 var all = [UInt8]()
                 for frame in verdict.frames { all += file.format == "webp" ? frame : frame.withoutHiddenColors }
@@ -114,7 +119,8 @@ final class CorpusTests: XCTestCase {
             XCTAssertLessThanOrEqual(still.frames.count, 1, file.path)
             if let frame = still.frames.first { XCTAssert(frame == still.pixels, file.path) }
             for size in [1, 7, 1000, 16384] where Self.isLong || size > file.bytes.count / 40_000 {
-                XCTAssert(decode(file.bytes, options, pieces: size, partials: size == 1000) == all, "\(file.path), \(size)")
+                XCTAssert(
+                    decode(file.bytes, options, pieces: size, partials: size == 1000) == all, "\(file.path), \(size)")
             }
         }
     }

@@ -137,9 +137,10 @@ final class DeepAnimationTests: XCTestCase {
 
     /// As 8 bits they are still composed of frames of 8 bits.
     func testBytesOfDeepFramesStayAsTheyWere() throws {
-        let frames = Array(frames(width: 23, height: 17).prefix(1)) + [
-            Frame(picture: DeepPicture(width: 5, height: 4, isOpaque: true), x: 3, y: 2, disposal: 0, blend: 1)
-        ]
+        let frames =
+            Array(frames(width: 23, height: 17).prefix(1)) + [
+                Frame(picture: DeepPicture(width: 5, height: 4, isOpaque: true), x: 3, y: 2, disposal: 0, blend: 1)
+            ]
         var bytes = options()
         bytes.pixelFormat = .rgba8
         let got = decode(encoded(frames), bytes)

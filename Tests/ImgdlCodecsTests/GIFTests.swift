@@ -19,7 +19,8 @@ final class GIFTests: XCTestCase {
     private func decodeEveryWay(_ bytes: [UInt8], _ options: DecodeOptions, line: UInt = #line) -> Verdict {
         let whole = decode(bytes, options)
         for size in [1, 2, 7, 1000] {
-            XCTAssert(decode(bytes, options, pieces: size, partials: size == 7) == whole, "pieces of \(size)", line: line)
+            XCTAssert(
+                decode(bytes, options, pieces: size, partials: size == 7) == whole, "pieces of \(size)", line: line)
         }
         return whole
     }
@@ -68,7 +69,8 @@ final class GIFTests: XCTestCase {
         for code in [4, 1, 7] { codes.write(code, 3) }
         let impossible = codes.ended()
         for (data, words) in [
-            (early, "frame 1 of the GIF has too few pixels"), (impossible, "frame 1 of the GIF has an impossible LZW code"),
+            (early, "frame 1 of the GIF has too few pixels"),
+            (impossible, "frame 1 of the GIF has an impossible LZW code"),
             ([], "frame 1 of the GIF has too little data"),
         ] {
             var file = GIFFile(width: 2, height: 2)
@@ -80,7 +82,8 @@ final class GIFTests: XCTestCase {
     /// What stands behind the last pixel is not looked at.
     func testTooMuchDataIsNone() {
         var file = GIFFile(width: 2, height: 1)
-        file.addFrame(width: 2, height: 1, [], data: GIFFile.encoded([1, 2], codeSize: 2) + [UInt8](repeating: 0xFF, count: 999))
+        file.addFrame(
+            width: 2, height: 1, [], data: GIFFile.encoded([1, 2], codeSize: 2) + [UInt8](repeating: 0xFF, count: 999))
         XCTAssertEqual(decodeEveryWay(file.ended() + [1, 2, 3], DecodeOptions()).pixels, Self.red + Self.green)
     }
 

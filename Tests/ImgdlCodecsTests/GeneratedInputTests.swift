@@ -37,11 +37,17 @@ final class GeneratedInputTests: XCTestCase {
             change(&file)
             return verdict(file.bytes).header?.orientation
         }
-        XCTAssertEqual(orientation { $0.insert(0xE1, JPEGSegments.exif(6)); $0.insert(0xE1, xmp) }, 6, "XMP first")
+        XCTAssertEqual(
+            orientation {
+                $0.insert(0xE1, JPEGSegments.exif(6)); $0.insert(0xE1, xmp)
+            }, 6, "XMP first")
         XCTAssertEqual(orientation { $0.insert(0xE1, JPEGSegments.exif(6), at: 1) }, 6, "JFIF first")
         XCTAssertEqual(
-            orientation { $0.insert(0xE1, JPEGSegments.exif(3)); $0.insert(0xE1, JPEGSegments.exif(8)) }, 8, "two")
-        XCTAssertEqual(orientation { $0.insert(0xE1, JPEGSegments.exif(nil, thumbnail: 6)) }, 1, "the thumbnail's alone")
+            orientation {
+                $0.insert(0xE1, JPEGSegments.exif(3)); $0.insert(0xE1, JPEGSegments.exif(8))
+            }, 8, "two")
+        XCTAssertEqual(
+            orientation { $0.insert(0xE1, JPEGSegments.exif(nil, thumbnail: 6)) }, 1, "the thumbnail's alone")
         XCTAssertEqual(orientation { $0.insert(0xE1, JPEGSegments.exif(5, thumbnail: 6)) }, 5, "both")
         XCTAssertEqual(orientation { $0.insert(0xE1, Array("Exif\0".utf8)) }, 1, "a segment too short for a block")
         let far = Array(JPEGSegments.exif(6).prefix(10)) + [0xF0, 0xFF, 0, 0]
@@ -86,10 +92,13 @@ final class GeneratedInputTests: XCTestCase {
 
     /// A profile for other colours than the picture's changes nothing.
     func testProfilesForOtherColors() {
-        for (kind, space) in [(PICTURE_JPEG_CMYK, "RGB "), (PICTURE_JPEG_BASELINE, "CMYK"), (PICTURE_JPEG_GRAY, "Lab ")] {
+        for (kind, space) in [
+            (PICTURE_JPEG_CMYK, "RGB "), (PICTURE_JPEG_BASELINE, "CMYK"), (PICTURE_JPEG_GRAY, "Lab "),
+        ] {
             var file = JPEGSegments(jpeg(kind))
             let usual = decode(file.bytes)
-            let profile = [UInt8](repeating: 0, count: 16) + Array("\(space)Lab ".utf8) + [UInt8](repeating: 0, count: 104)
+            let profile =
+                [UInt8](repeating: 0, count: 16) + Array("\(space)Lab ".utf8) + [UInt8](repeating: 0, count: 104)
             file.insert(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile, at: 1)
             XCTAssertEqual(verdict(file.bytes).pixels, usual.pixels, space)
         }
@@ -134,7 +143,9 @@ final class GeneratedInputTests: XCTestCase {
     func testCutArithmeticFiles() {
         for kind in [PICTURE_JPEG_ARITHMETIC, PICTURE_JPEG_ARITHMETIC_PROGRESSIVE] {
             let bytes = jpeg(kind)
-            for part in 1...3 { XCTAssertEqual(verdict(Array(bytes[..<(bytes.count * part / 4)])).failure?.code, .truncated) }
+            for part in 1...3 {
+                XCTAssertEqual(verdict(Array(bytes[..<(bytes.count * part / 4)])).failure?.code, .truncated)
+            }
         }
     }
 
@@ -225,10 +236,11 @@ final class GeneratedInputTests: XCTestCase {
         var file = PNGFile(width: 200, height: 200)
         var state: UInt32 = 1
         let rows = (0..<200).flatMap { _ -> [UInt8] in
-            [0] + (0..<800).map { _ in
-                state = state &* 1_664_525 &+ 1_013_904_223
-                return UInt8(state >> 24)
-            }
+            [0]
+                + (0..<800).map { _ in
+                    state = state &* 1_664_525 &+ 1_013_904_223
+                    return UInt8(state >> 24)
+                }
         }
         let data = PNGFile.deflated(rows)
         XCTAssertGreaterThan(data.count, 100_000)
@@ -268,7 +280,9 @@ final class GeneratedInputTests: XCTestCase {
         return file
     }
 
-    private func picture(_ file: WebPFile, _ name: String) -> [UInt8] { WebPFile.Chunk(name: name, data: file[name]).bytes }
+    private func picture(_ file: WebPFile, _ name: String) -> [UInt8] {
+        WebPFile.Chunk(name: name, data: file[name]).bytes
+    }
 
     func testFramesAndTheCanvas() {
         let chunk = picture(still(PICTURE_WEBP_LOSSLESS), "VP8L")

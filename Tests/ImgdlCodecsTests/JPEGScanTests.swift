@@ -13,7 +13,8 @@ final class JPEGScanTests: XCTestCase {
     func testOneColourDifferenceWaitsForTheOther() {
         XCTAssert(scan(3, 2).isHalfOfColours(before: scan(4, 1)), "Cr, Cb, as libjpeg writes them")
         XCTAssert(scan(3, 1).isHalfOfColours(before: scan(4, 2)), "Cb, Cr")
-        XCTAssert(scan(2, 1, 0...63, 0, 0).isHalfOfColours(before: scan(3, 2, 0...63, 0, 0)), "a scan for each component")
+        XCTAssert(
+            scan(2, 1, 0...63, 0, 0).isHalfOfColours(before: scan(3, 2, 0...63, 0, 0)), "a scan for each component")
         XCTAssert(scan(8, 2, 1...63, 1, 0).isHalfOfColours(before: scan(9, 1, 1...63, 1, 0)), "a refinement")
     }
 

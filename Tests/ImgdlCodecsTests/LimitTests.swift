@@ -12,7 +12,9 @@ final class LimitTests: XCTestCase {
         for size in [1, 1000, .max / 2] {
             let failure = decode(file, options, pieces: size).failure
             XCTAssertEqual(failure?.code, code, line: line)
-            for number in numbers { XCTAssert(failure?.message.contains(number) == true, failure?.message ?? "", line: line) }
+            for number in numbers {
+                XCTAssert(failure?.message.contains(number) == true, failure?.message ?? "", line: line)
+            }
         }
     }
 
@@ -62,7 +64,8 @@ final class LimitTests: XCTestCase {
             Picture("a", PICTURE_PNG_RGB).encoded().withICCP(profile),
             Picture("a", PICTURE_WEBP_LOSSY).encoded().withICCPChunk(profile, width: 201, height: 150, alpha: false),
             Picture("a", PICTURE_WEBP_ANIMATED).encoded().withICCPChunk(profile, width: 201, height: 150, alpha: true),
-            Picture("a", PICTURE_JPEG_BASELINE, orientation: 6).encoded().withAPP2(Array(profile.prefix(profile.count - 10))),
+            Picture("a", PICTURE_JPEG_BASELINE, orientation: 6).encoded().withAPP2(
+                Array(profile.prefix(profile.count - 10))),
         ]
         for file in files {
             var options = DecodeOptions()

@@ -27,7 +27,8 @@ final class MetadataTests: XCTestCase {
             let plain = Picture("a", kind).encoded()
             let segments: [(String, UInt8, [UInt8])] = [
                 ("XMP", 0xE1, Array("http://ns.adobe.com/xap/1.0/\0".utf8) + content), ("EXIF", 0xE1, exif),
-                ("other APP2", 0xE2, Array("MPF\0".utf8) + content), ("APP0", 0xE0, content), ("comment", 0xFE, content),
+                ("other APP2", 0xE2, Array("MPF\0".utf8) + content), ("APP0", 0xE0, content),
+                ("comment", 0xFE, content),
                 ("Photoshop", 0xED, content),
                 ("a profile of too many parts", 0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + content),
             ]
@@ -45,7 +46,8 @@ final class MetadataTests: XCTestCase {
             let whole = plain.withChunk(name, Array("a\0\0".utf8) + content)
             let size = whole.count - plain.count
             return Stretched(
-                name: name, head: Array(plain[..<33]), repeated: Array(whole[33..<33 + size]), tail: Array(plain[33...]),
+                name: name, head: Array(plain[..<33]), repeated: Array(whole[33..<33 + size]),
+                tail: Array(plain[33...]),
                 plain: plain)
         }
     }
@@ -78,7 +80,8 @@ final class MetadataTests: XCTestCase {
         let plain = file.ended()
         let blocks = Array(repeating: [255] + [UInt8](repeating: 1, count: 255), count: 200).joined() + [0]
         let labels: [(String, [UInt8])] = [
-            ("comment", [0x21, 0xFE]), ("plain text", [0x21, 0x01]), ("XMP", [0x21, 0xFF, 11] + Array("XMP DataXMP".utf8)),
+            ("comment", [0x21, 0xFE]), ("plain text", [0x21, 0x01]),
+            ("XMP", [0x21, 0xFF, 11] + Array("XMP DataXMP".utf8)),
             ("loops", [0x21, 0xFF, 11] + Array("NETSCAPE2.0".utf8)), ("unknown", [0x21, 0x42]),
         ]
         return labels.map { name, label in

@@ -39,7 +39,8 @@ final class MutationTests: XCTestCase {
         for kind in [PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_ARITHMETIC_PROGRESSIVE, PICTURE_JPEG_BASELINE] {
             let bytes = Picture("a", kind).encoded()
             let scans = bytes.indices.filter { bytes[$0...].starts(with: [0xFF, 0xDA]) }
-            let frame: [UInt8] = [0xFF, 0xC2, 0x02, 0xFF, 8, 0xFF, 0, 0xFF, 0, 0xFA] + [UInt8](repeating: 1, count: 765)
+            let frame: [UInt8] =
+                [0xFF, 0xC2, 0x02, 0xFF, 8, 0xFF, 0, 0xFF, 0, 0xFA] + [UInt8](repeating: 1, count: 765)
             let at = try XCTUnwrap(scans.last)
             for length in [0, 4, 7, 9, 10, 20, frame.count] {
                 for rest in [bytes[at...], []] {

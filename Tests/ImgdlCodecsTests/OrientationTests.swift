@@ -23,7 +23,8 @@ final class OrientationTests: XCTestCase {
 
     func testEveryOrientationInEveryFormat() throws {
         let kinds = [
-            PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_CMYK, PICTURE_JPEG_ARITHMETIC, PICTURE_PNG_RGBA,
+            PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_JPEG_CMYK, PICTURE_JPEG_ARITHMETIC,
+            PICTURE_PNG_RGBA,
             PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY, PICTURE_WEBP_LOSSLESS_ALPHA, PICTURE_WEBP_ANIMATED,
         ]
         for kind in kinds {
@@ -66,7 +67,9 @@ final class OrientationTests: XCTestCase {
         let payload = Array("Exif\0\0".utf8) + block([entry(value: [3, 0, 0, 0])])
         let segment = [0xFF, 0xE1, 0, UInt8(payload.count + 2)] + payload
         XCTAssertEqual(decode(bytes[..<2] + segment + bytes[2...]).header?.orientation, 3)
-        guard let table = bytes.indices.first(where: { bytes[$0...].starts(with: [0xFF, 0xDB]) }) else { return XCTFail() }
+        guard let table = bytes.indices.first(where: { bytes[$0...].starts(with: [0xFF, 0xDB]) }) else {
+            return XCTFail()
+        }
         XCTAssertEqual(decode(bytes[..<table] + segment + bytes[table...]).header?.orientation, 6)
     }
 
@@ -109,7 +112,8 @@ final class OrientationTests: XCTestCase {
         XCTAssertEqual(orientation(block([entry(type: 4, value: [8, 0, 0, 0])])), 8, "LONG")
         XCTAssertEqual(orientation(block([entry(count: 2, value: [3, 0, 9, 0])])), 3, "two values: the first")
         XCTAssertEqual(orientation(block([entry(0x10, value: [5, 0, 0, 0]), entry(value: [7, 0, 0, 0])])), 7)
-        XCTAssertEqual(orientation(block([entry(value: [2, 0, 0, 0]), entry(value: [7, 0, 0, 0])])), 2, "the first entry")
+        XCTAssertEqual(
+            orientation(block([entry(value: [2, 0, 0, 0]), entry(value: [7, 0, 0, 0])])), 2, "the first entry")
         let bigEndian: [UInt8] = [0x4D, 0x4D, 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 5, 0, 0]
         XCTAssertEqual(orientation(bigEndian), 5)
     }

@@ -26,7 +26,8 @@ final class PartialImageTests: XCTestCase {
     func testFinishedRowsAreFinalAndShared() throws {
         let pictures = [
             Picture("baseline", PICTURE_JPEG_BASELINE), Picture("rgba", PICTURE_PNG_RGBA),
-            Picture("lossy", PICTURE_WEBP_LOSSY_ALPHA), Picture("lossless", PICTURE_WEBP_LOSSLESS, width: 401, height: 400),
+            Picture("lossy", PICTURE_WEBP_LOSSY_ALPHA),
+            Picture("lossless", PICTURE_WEBP_LOSSLESS, width: 401, height: 400),
         ]
         for picture in pictures {
             for format in [PixelFormat.rgba8, .bgra8Premultiplied] {
@@ -139,7 +140,8 @@ final class PartialImageTests: XCTestCase {
                 XCTAssertFalse(first.isComplete)
                 XCTAssertEqual(copies[0].count, final.bytes.count)
                 XCTAssert(stride(from: 3, to: copies[0].count, by: 4).allSatisfy { copies[0][$0] == 255 })
-                XCTAssert(decode(bytes, options, pieces: 500, partials: true) == decode(bytes), "the picture is its own")
+                XCTAssert(
+                    decode(bytes, options, pieces: 500, partials: true) == decode(bytes), "the picture is its own")
                 let plain = try self.partials(of: bytes, pieces: bytes.count / 2).partials
                 XCTAssertFalse(plain.contains { $0.pass == 0 }, "only when it was asked for")
             }

@@ -9,7 +9,8 @@ final class PixelFormatTests: XCTestCase {
             let rgba = try XCTUnwrap(decode(picture.encoded()).pixels, picture.name)
             for format in [PixelFormat.rgba8Premultiplied, .bgra8, .bgra8Premultiplied] {
                 let expected = converted(rgba, to: format)
-                XCTAssert(decode(picture.encoded(), decodeOptions(format)).pixels == expected, "\(picture.name) as \(format)")
+                XCTAssert(
+                    decode(picture.encoded(), decodeOptions(format)).pixels == expected, "\(picture.name) as \(format)")
             }
         }
     }
@@ -19,7 +20,8 @@ final class PixelFormatTests: XCTestCase {
             let verdict = decode(picture.encoded())
             let pixels = try XCTUnwrap(verdict.pixels)
             let isOpaque = stride(from: 3, to: pixels.count, by: 4).allSatisfy { pixels[$0] == 255 }
-            let hasAlpha = picture.name.contains("rgba") || picture.name.contains("alpha") || picture.name == "animated.webp"
+            let hasAlpha =
+                picture.name.contains("rgba") || picture.name.contains("alpha") || picture.name == "animated.webp"
             if hasAlpha { XCTAssertFalse(isOpaque, picture.name) }
             if verdict.header?.hasAlpha == false { XCTAssert(isOpaque, picture.name) }
             if hasAlpha { XCTAssertEqual(verdict.header?.hasAlpha, true, picture.name) }
@@ -40,7 +42,9 @@ final class PixelFormatTests: XCTestCase {
                 let gray = (77 * Int(drawn[at]) + 151 * Int(drawn[at + 1]) + 28 * Int(drawn[at + 2])) >> 8
                 for c in 0..<3 { error += abs((isGray ? gray : Int(drawn[at + c])) - Int(pixels[at + c])) }
             }
-            let isLossless = picture.name.hasSuffix("png") && !["palette.png"].contains(picture.name) || picture.name == "lossless.webp"
+            let isLossless =
+                picture.name.hasSuffix("png") && !["palette.png"].contains(picture.name)
+                || picture.name == "lossless.webp"
             XCTAssertLessThanOrEqual(error / (drawn.count / 4 * 3), isLossless ? 0 : 15, picture.name)
         }
     }

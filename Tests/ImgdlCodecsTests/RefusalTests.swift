@@ -27,7 +27,9 @@ final class RefusalTests: XCTestCase {
     }
 
     func testBeginningOfASignatureIsTruncated() {
-        let beginnings: [[UInt8]] = [[0xFF], [0xFF, 0xD8], [0x89, 0x50], Array("RIFFabcdWEB".utf8), Array("GIF8".utf8)]
+        let beginnings: [[UInt8]] = [
+            [0xFF], [0xFF, 0xD8], [0x89, 0x50], Array("RIFFabcdWEB".utf8), Array("GIF8".utf8),
+        ]
         for bytes in beginnings { XCTAssertEqual(decode(bytes).failure?.code, .truncated, "\(bytes)") }
         XCTAssertEqual(decode(Array("RIFFabcdWAVE".utf8)).failure?.code, .badImageData)
     }
@@ -118,7 +120,11 @@ final class RefusalTests: XCTestCase {
 
     private func checkScanLimit(_ bytes: [UInt8], _ options: DecodeOptions, _ limit: Int, pieces: Int) {
         let decoder = BuiltInCodec().makeDecoder(options)
-        XCTAssertThrowsError(try { try feed(decoder, bytes, pieces: pieces); _ = try decoder.finish() }()) { error in
+        XCTAssertThrowsError(
+            try {
+                try feed(decoder, bytes, pieces: pieces); _ = try decoder.finish()
+            }()
+        ) { error in
             XCTAssertEqual(error as? Failure, Failure(.scanLimit, "the JPEG has more than \(limit) scans"))
         }
         let salvaged = decoder.salvagedImage()

@@ -35,7 +35,9 @@ final class RowScalerTests: XCTestCase {
     private func average(_ source: PixelBuffer, _ x: Int, _ y: Int, _ width: Int, _ height: Int) -> [Double] {
         let bytes = source.bytes.assumingMemoryBound(to: UInt8.self)
         func parts(_ at: Int, of count: Int, among total: Int) -> [(Int, Double)] {
-            let (from, to) = (Double(at) * Double(total) / Double(count), Double(at + 1) * Double(total) / Double(count))
+            let (from, to) = (
+                Double(at) * Double(total) / Double(count), Double(at + 1) * Double(total) / Double(count)
+            )
             return (Int(from)..<min(total, Int(to.rounded(.up)))).map {
                 ($0, (min(to, Double($0 + 1)) - max(from, Double($0))) / (to - from))
             }
@@ -52,7 +54,9 @@ final class RowScalerTests: XCTestCase {
         return sums
     }
 
-    private func check(_ source: PixelBuffer, _ width: Int, _ height: Int, isOpaque: Bool, to format: PixelFormat) throws {
+    private func check(_ source: PixelBuffer, _ width: Int, _ height: Int, isOpaque: Bool, to format: PixelFormat)
+        throws
+    {
         let layout = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let canvas = try PixelBuffer(width: width, height: height, format: format)
         let scaler = try RowScaler(
@@ -74,7 +78,8 @@ final class RowScalerTests: XCTestCase {
                         tolerance = max(1, 16 / wanted[3])
                     }
                     let difference = abs(Double(got[4 * (y * width + x) + channel]) - value)
-                    let name = "\(source.width) x \(source.height) to \(width) x \(height), \(source.format) to \(format)"
+                    let name =
+                        "\(source.width) x \(source.height) to \(width) x \(height), \(source.format) to \(format)"
                     if difference > tolerance { return XCTFail("\(name): \(x), \(y): \(difference)") }
                 }
             }
@@ -104,7 +109,9 @@ final class RowScalerTests: XCTestCase {
             for (width, height) in [(31, 17), (100_000, 2), (2, 100_000), (70_000, 1)] {
                 let source = try PixelBuffer(width: width, height: height, format: .rgba8)
                 let pixel = [UInt8(250), 128, 3, UInt8(alpha)]
-                for at in 0..<source.byteCount { source.bytes.storeBytes(of: pixel[at % 4], toByteOffset: at, as: UInt8.self) }
+                for at in 0..<source.byteCount {
+                    source.bytes.storeBytes(of: pixel[at % 4], toByteOffset: at, as: UInt8.self)
+                }
                 let layout = CanvasLayout(
                     storedWidth: width == 31 ? 11 : 1, storedHeight: 1, orientation: .upright)
                 let scaled = try source.scaled(to: layout, isOpaque: alpha == 255)

@@ -61,7 +61,8 @@ final class ScaledDecodingTests: XCTestCase {
                     let size = OutputSize(width: shown.0, height: shown.1, options)
                     XCTAssertEqual([header.width, header.height], [size.width, size.height], name)
                     XCTAssertEqual(pixels.count, 4 * size.width * size.height, name)
-                    let isExact = picture.name.hasSuffix(".png") || picture.name == "animated.webp"
+                    let isExact =
+                        picture.name.hasSuffix(".png") || picture.name == "animated.webp"
                         || picture.name == "lossy-alpha.webp"
                     let (most, mean) = difference(pixels, try reference(bytes, options))
                     if isExact { XCTAssertLessThanOrEqual(most, 1, name) } else { XCTAssertLessThan(mean, 4, name) }
@@ -92,16 +93,18 @@ final class ScaledDecodingTests: XCTestCase {
                     for size in [1, 7, 1000] {
                         XCTAssert(decode(bytes, options, pieces: size) == whole, "\(picture.name) in pieces of \(size)")
                     }
-                    XCTAssert(decode(bytes, options, pieces: 300, partials: true) == whole, "\(picture.name) with partials")
+                    XCTAssert(
+                        decode(bytes, options, pieces: 300, partials: true) == whole, "\(picture.name) with partials")
                 }
             }
         }
     }
 
     func testOnePixelSides() {
-        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGBA, PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY,
-            PICTURE_WEBP_LOSSLESS_ALPHA]
-        {
+        for kind in [
+            PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGBA, PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY,
+            PICTURE_WEBP_LOSSLESS_ALPHA,
+        ] {
             for (width, height) in [(1, 1), (1, 300), (300, 1), (2, 3)] {
                 let bytes = Picture("thin", kind, width: Int32(width), height: Int32(height)).encoded()
                 for options in [boxed(1, 1), boxed(7, 7), boxed(0, 10)] {
@@ -147,7 +150,8 @@ final class ScaledDecodingTests: XCTestCase {
             let ready = image.ready
             for y in 0..<final.pixels.height {
                 for x in 0..<final.pixels.width {
-                    let isReady = x >= ready.x && x < ready.x + ready.width && y >= ready.y && y < ready.y + ready.height
+                    let isReady =
+                        x >= ready.x && x < ready.x + ready.width && y >= ready.y && y < ready.y + ready.height
                     let at = 4 * (y * final.pixels.width + x)
                     let wanted = isReady ? final.pixel(x, y) : [0, 0, 0, 0]
                     if Array(copy[at..<at + 4]) != wanted, isReady || image.header.format != .webp {
@@ -179,9 +183,13 @@ final class ScaledDecodingTests: XCTestCase {
             let cut = Array(bytes[..<(bytes.count * 3 / 4)])
             let decoder = BuiltInCodec().makeDecoder(boxed(50, 50))
             XCTAssertThrowsError(
-                try { try feed(decoder, cut, pieces: 700); _ = try decoder.finish() }(), picture.name
+                try {
+                    try feed(decoder, cut, pieces: 700); _ = try decoder.finish()
+                }(), picture.name
             ) { XCTAssertEqual(($0 as? Failure)?.code, decode(cut).failure?.code, picture.name) }
-            guard picture.name != "lossless.webp", picture.name != "lossless-alpha.webp", picture.name != "animated.webp" else {
+            guard picture.name != "lossless.webp", picture.name != "lossless-alpha.webp",
+                picture.name != "animated.webp"
+            else {
                 continue
             }
             let salvaged = try XCTUnwrap(decoder.salvagedImage(), picture.name)
@@ -196,9 +204,10 @@ final class ScaledDecodingTests: XCTestCase {
 
     /// SDWebImage's own test: at 1 MB, the last rows of a square are really painted.
     func testX9_LastRowsArePainted() throws {
-        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY,
-            PICTURE_WEBP_LOSSLESS]
-        {
+        for kind in [
+            PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_PNG_ADAM7, PICTURE_WEBP_LOSSY,
+            PICTURE_WEBP_LOSSLESS,
+        ] {
             var options = DecodeOptions()
             options.maximumOutputBytes = 1 << 20
             let bytes = Picture("square", kind, width: 1029, height: 1029).encoded()

@@ -36,7 +36,9 @@ final class ScanWalkerTests: XCTestCase {
             guard marker == 0xDA else { continue }
             while at + 1 < bytes.count {
                 let next = bytes[at + 1]
-                if bytes[at] == 0xFF, next != 0, !(0xD0...0xD7).contains(next), next != 0xFF || !isData(bytes, at) { break }
+                if bytes[at] == 0xFF, next != 0, !(0xD0...0xD7).contains(next), next != 0xFF || !isData(bytes, at) {
+                    break
+                }
                 at += 1
             }
             if at + 1 < bytes.count { scans.ends.append(at) }
@@ -96,7 +98,8 @@ final class ScanWalkerTests: XCTestCase {
 
     func testFillBytesBelongToTheMarker() {
         let scan: [UInt8] = [0xFF, 0xDA, 0, 2, 1, 0xFF, 0, 2, 0xFF, 0xFF, 0xD3, 3]
-        let bytes: [UInt8] = [0xFF, 0xD8, 7, 0xFF, 0xFF] + scan + [0xFF, 0xFF, 0xFF] + scan + [0xFF, 0xD9, 0xFF, 0xDA, 0, 2]
+        let bytes: [UInt8] =
+            [0xFF, 0xD8, 7, 0xFF, 0xFF] + scan + [0xFF, 0xFF, 0xFF] + scan + [0xFF, 0xD9, 0xFF, 0xDA, 0, 2]
         XCTAssertEqual(walked(bytes, pieces: 1), Scans(starts: [3, 17], ends: [17, 32], isAtEnd: true))
     }
 

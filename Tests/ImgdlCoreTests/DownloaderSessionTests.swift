@@ -153,7 +153,11 @@ final class StillTransportFactory: @unchecked Sendable {
 
     func make(_ configuration: TransportConfiguration, _ events: any TransportEvents) throws(Failure) -> any Transport {
         if refuses { throw Failure(.invalidOperation, "refused") }
-        return StillTransport(self, lock.withLock { record.made += 1; return record.made - 1 })
+        return StillTransport(
+            self,
+            lock.withLock {
+                record.made += 1; return record.made - 1
+            })
     }
 
     func close(_ number: Int) { lock.withLock { record.closed.append(number) } }

@@ -44,7 +44,8 @@ final class OutputSizeTests: XCTestCase {
                 for box in [(1, 1), (64, 64), (7, 100), (100, 7), (0, 33), (33, 0)] {
                     let got = size(width, height, in: box)
                     let scale = min(
-                        1, box.0 > 0 ? Double(box.0) / Double(width) : 1, box.1 > 0 ? Double(box.1) / Double(height) : 1)
+                        1, box.0 > 0 ? Double(box.0) / Double(width) : 1, box.1 > 0 ? Double(box.1) / Double(height) : 1
+                    )
                     let name = "\(width) x \(height) in \(box)"
                     XCTAssertEqual(Double(got[0]), max(1, Double(width) * scale), accuracy: 1, name)
                     XCTAssertEqual(Double(got[1]), max(1, Double(height) * scale), accuracy: 1, name)
@@ -87,7 +88,8 @@ final class OutputSizeTests: XCTestCase {
             ("https://a.example/photo.png", 1), ("https://a.example/photo@4x.png", 1),
             ("https://a.example/photo@2x", 1), ("https://a.example/photo.png?n=@2x.png", 1),
             ("https://a.example/photo.png#@2x.png", 1), ("https://a.example/icons@2x.d/photo.png", 1),
-            ("https://a@2x.example/", 1), ("https://a.example/", 1), ("", 1), ("@2x.", 1), ("https://a.example/@2x.", 2),
+            ("https://a@2x.example/", 1), ("https://a.example/", 1), ("", 1), ("@2x.", 1),
+            ("https://a.example/@2x.", 2),
         ] {
             XCTAssertEqual(scaleFactor(ofURL: url), factor, url)
         }

@@ -22,7 +22,9 @@ final class AnimationTests: DownloaderTestCase {
     func testT18_T19_AnimationsComeWithPartialImages() {
         for (name, _, bytes, format) in Self.files {
             let gate = origin.gate(name)
-            let download = start(picture(name, "hold_after=\(bytes.count / 4)&gate=\(name)")) { $0.partial_interval_ms = 1 }
+            let download = start(picture(name, "hold_after=\(bytes.count / 4)&gate=\(name)")) {
+                $0.partial_interval_ms = 1
+            }
             download.waitFor(IMGDL_EVENT_PARTIAL)
             gate.open()
             assertEnds(download, "IMGDL_OK")

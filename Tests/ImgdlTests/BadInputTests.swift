@@ -89,7 +89,8 @@ final class BadInputTests: DownloaderTestCase {
         assertEnds(announced, "IMGDL_ERROR_BODY_LIMIT")
         XCTAssertTrue(announced.record.message.contains("\(size - 1)"), announced.record.message)
         XCTAssertFalse(announced.kinds.contains(UInt32(IMGDL_EVENT_PROGRESS)))
-        assertEnds(start(picture("rgba.png", "chunked=1")) { $0.max_body_bytes = UInt64(size - 1) }, "IMGDL_ERROR_BODY_LIMIT")
+        assertEnds(
+            start(picture("rgba.png", "chunked=1")) { $0.max_body_bytes = UInt64(size - 1) }, "IMGDL_ERROR_BODY_LIMIT")
         let bomb = start(picture("rgba.png", "gzip_bomb=10000000")) {
             $0.max_body_bytes = 100_000
             $0.flags = UInt32(IMGDL_REQUEST_BODY)
@@ -100,7 +101,9 @@ final class BadInputTests: DownloaderTestCase {
 
     func testB10_AnAnnouncedLengthIsNotBelieved() {
         let before = residentBytes()
-        let download = start(picture("rgba.png", "length=\(UInt64(1) << 40)&close_after=10")) { $0.max_body_bytes = .max }
+        let download = start(picture("rgba.png", "length=\(UInt64(1) << 40)&close_after=10")) {
+            $0.max_body_bytes = .max
+        }
         assertEnds(download, "IMGDL_ERROR_TRUNCATED")
         // A sanitizer's own shadow memory grows too.
         let isSanitized = ProcessInfo.processInfo.environment["IMGDL_SANITIZER"] != nil

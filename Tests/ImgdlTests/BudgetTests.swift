@@ -35,7 +35,8 @@ final class BudgetTests: DownloaderTestCase {
             guard measures, !Memory.isSanitized else { continue }
             // Besides the canvases: each transfer's piece that was on its way, and a body that led.
             let most = Self.budget + Self.fixed + large.bytes.count + count * (64 << 10)
-            XCTAssertLessThanOrEqual(Memory.peak - before, most, "\(kind.rawValue): grown by \((Memory.peak - before) >> 20) MiB")
+            XCTAssertLessThanOrEqual(
+                Memory.peak - before, most, "\(kind.rawValue): grown by \((Memory.peak - before) >> 20) MiB")
             XCTAssertTrue(Memory.returns(to: before + Self.fixed), "\(Memory.excess(before)) stay")
         }
     }

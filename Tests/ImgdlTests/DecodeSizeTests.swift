@@ -24,7 +24,13 @@ final class DecodeSizeTests: DownloaderTestCase {
     /// Features X8, X9, O8: every field and flag that says something about the size.
     func testX8_TargetStretchAndBytes() {
         for name in ["baseline.jpg", "progressive.jpg", "rgba.png", "adam7.png", "lossy.webp", "lossless.webp"] {
-            XCTAssertEqual(decode(name, options { $0.target_width = 160; $0.target_height = 160 }).size, [160, 120], name)
+            XCTAssertEqual(
+                decode(
+                    name,
+                    options {
+                        $0.target_width = 160; $0.target_height = 160
+                    }
+                ).size, [160, 120], name)
             XCTAssertEqual(decode(name, options { $0.target_height = 60 }).size, [80, 60], name)
             XCTAssertEqual(decode(name, options { $0.target_width = 1 << 20 }).size, [320, 240], name)
             let stretched = options {

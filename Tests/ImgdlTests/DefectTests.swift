@@ -169,4 +169,3 @@ final class DefectTests: DownloaderTestCase {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 }
-

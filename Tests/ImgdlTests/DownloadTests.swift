@@ -32,7 +32,9 @@ final class DownloadTests: DownloaderTestCase {
         XCTAssertEqual(imgdl_downloader_set_header(downloader, "x-one", "b"), 0)
         XCTAssertEqual(imgdl_downloader_set_header(downloader, "X-Two", "c"), 0)
         XCTAssertEqual(imgdl_downloader_set_header(downloader, "X-Two", nil), 0)
-        assertEnds(start(picture("baseline.jpg"), headers: [("X-Own", "d"), ("Accept", "image/png"), ("User-Agent", nil)]), "IMGDL_OK")
+        assertEnds(
+            start(picture("baseline.jpg"), headers: [("X-Own", "d"), ("Accept", "image/png"), ("User-Agent", nil)]),
+            "IMGDL_OK")
         let headers = origin.log.requests[0].headers
         XCTAssertEqual(headers.all("X-One"), ["b"])
         XCTAssertNil(headers["X-Two"])
@@ -42,7 +44,9 @@ final class DownloadTests: DownloaderTestCase {
     }
 
     func testT04_T14_EachFormatGivesItsPixels() {
-        let formats = ["baseline.jpg": 1, "progressive.jpg": 1, "rgba.png": 2, "adam7.png": 2, "lossy.webp": 3, "lossless.webp": 3]
+        let formats = [
+            "baseline.jpg": 1, "progressive.jpg": 1, "rgba.png": 2, "adam7.png": 2, "lossy.webp": 3, "lossless.webp": 3,
+        ]
         for (name, format) in formats {
             let download = start(picture(name))
             assertEnds(download, "IMGDL_OK")
@@ -79,7 +83,8 @@ final class DownloadTests: DownloaderTestCase {
             ("", "IMGDL_ERROR_INVALID_URL"), ("not a url", "IMGDL_ERROR_INVALID_URL"),
             ("http://", "IMGDL_ERROR_INVALID_URL"), ("http://host:99999/", "IMGDL_ERROR_INVALID_URL"),
             ("http://a b/", "IMGDL_ERROR_INVALID_URL"), ("http://h/\r\nX: y", "IMGDL_ERROR_INVALID_URL"),
-            ("ftp://host/a.png", "IMGDL_ERROR_UNSUPPORTED_SCHEME"), ("file:///etc/passwd", "IMGDL_ERROR_UNSUPPORTED_SCHEME"),
+            ("ftp://host/a.png", "IMGDL_ERROR_UNSUPPORTED_SCHEME"),
+            ("file:///etc/passwd", "IMGDL_ERROR_UNSUPPORTED_SCHEME"),
             ("data:image/png;base64,AAAA", "IMGDL_ERROR_UNSUPPORTED_SCHEME"),
         ]
         for (url, name) in cases {
@@ -102,7 +107,9 @@ final class DownloadTests: DownloaderTestCase {
             gate.open()
             assertEnds(download, "IMGDL_OK")
             let partials = download.record.seen.filter { $0.kind == UInt32(IMGDL_EVENT_PARTIAL) }
-            XCTAssertTrue(partials.allSatisfy { $0.width == UInt32(Pictures.width) && $0.height == UInt32(Pictures.height) }, name)
+            XCTAssertTrue(
+                partials.allSatisfy { $0.width == UInt32(Pictures.width) && $0.height == UInt32(Pictures.height) }, name
+            )
             XCTAssertEqual(download.record.pixels, decoded(name), name)
         }
     }
@@ -168,7 +175,9 @@ final class DownloadTests: DownloaderTestCase {
 
     func testT17_FinalProgressIsAlwaysSeen() {
         let size = Int64(Pictures.bytes("baseline.jpg").count)
-        let download = start(picture("baseline.jpg", "chunk=1000"), events: Int(IMGDL_EVENT_STARTED | IMGDL_EVENT_RESPONSE | IMGDL_EVENT_PROGRESS))
+        let download = start(
+            picture("baseline.jpg", "chunk=1000"),
+            events: Int(IMGDL_EVENT_STARTED | IMGDL_EVENT_RESPONSE | IMGDL_EVENT_PROGRESS))
         assertEnds(download, "IMGDL_OK")
         let seen = download.record.seen
         XCTAssertEqual(seen[0], .init(kind: UInt32(IMGDL_EVENT_STARTED), received: 0, expected: -1))
@@ -342,7 +351,9 @@ final class DownloadTests: DownloaderTestCase {
         downloads[0].waitFor(IMGDL_EVENT_RESPONSE)
         // Whatever the engine sees first, nothing starts before it has seen all.
         XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
-        for (n, priority) in [IMGDL_PRIORITY_LOW, IMGDL_PRIORITY_NORMAL, IMGDL_PRIORITY_HIGH, IMGDL_PRIORITY_LOW].enumerated() {
+        for (n, priority) in [IMGDL_PRIORITY_LOW, IMGDL_PRIORITY_NORMAL, IMGDL_PRIORITY_HIGH, IMGDL_PRIORITY_LOW]
+            .enumerated()
+        {
             downloads.append(start(picture("rgba.png", "n=\(n)")) { $0.priority = Int32(priority) })
         }
         // One that joins a waiting transfer lifts it (I18).

@@ -200,7 +200,9 @@ final class FaultMatrixTests: XCTestCase {
         for (download, server) in zip(downloads, servers) {
             download.wait()
             // A refused connection cannot be held.
-            if server.cell.point == .connect, server.cell.fault == .reset, download.name == server.cell.code { continue }
+            if server.cell.point == .connect, server.cell.fault == .reset, download.name == server.cell.code {
+                continue
+            }
             XCTAssertEqual(download.name, "IMGDL_ERROR_CANCELLED", "\(server.cell)")
         }
         for server in servers {
@@ -269,7 +271,8 @@ final class FaultMatrixTests: XCTestCase {
             XCTAssertEqual(log.requests.count, isBeforeHTTP ? attempts - 1 : attempts, "\(cell): requests")
             if server.isKernels { continue }
             XCTAssertEqual(log.connections.count, attempts, "\(cell): connections")
-            XCTAssertEqual(log.connections.first?.closedByClient != nil, cell.closedBy == .client, "\(cell): who closed")
+            XCTAssertEqual(
+                log.connections.first?.closedByClient != nil, cell.closedBy == .client, "\(cell): who closed")
         }
     }
 }

@@ -10,7 +10,8 @@ final class HookTests: DownloaderTestCase {
     override func tearDown() async throws {
         hooks.release()
         try await super.tearDown()
-        XCTAssertNotNil(hooks.destroyed.wait(until: .patient) { $0 == 1 ? true : nil } as Bool?, "the table's destructor runs once")
+        XCTAssertNotNil(
+            hooks.destroyed.wait(until: .patient) { $0 == 1 ? true : nil } as Bool?, "the table's destructor runs once")
     }
 
     // MARK: The request
@@ -222,7 +223,8 @@ final class HookTests: DownloaderTestCase {
         assertEnds(replaced, "IMGDL_OK")
         XCTAssertEqual(replaced.record.responseURL, target)
         XCTAssertEqual(replaced.record.redirects, 1)
-        assertEnds(start(origin.url("/redirect?to=/pictures/baseline.jpg")) { $0.hooks = self.hooks.handle }, "IMGDL_OK")
+        assertEnds(
+            start(origin.url("/redirect?to=/pictures/baseline.jpg")) { $0.hooks = self.hooks.handle }, "IMGDL_OK")
     }
 
     // MARK: Credentials

@@ -24,15 +24,24 @@ final class NetworkOptionTests: DownloaderTestCase {
     func testT08_PasswordsBasicAndDigest() {
         for scheme in ["basic", "digest", "any"] {
             let url = origin.url("/auth/\(scheme)?user=me&password=x&picture=rgba.png")
-            assertEnds(start(url) { $0.user = self.text("me"); $0.password = self.text("x") }, "IMGDL_OK")
+            assertEnds(
+                start(url) {
+                    $0.user = self.text("me"); $0.password = self.text("x")
+                }, "IMGDL_OK")
             assertEnds(start(url.replacingOccurrences(of: "://", with: "://me:x@")), "IMGDL_OK")
-            for download in [start(url) { $0.user = self.text("me"); $0.password = self.text("wrong") }, start(url)] {
+            for download in [
+                start(url) {
+                    $0.user = self.text("me"); $0.password = self.text("wrong")
+                }, start(url),
+            ] {
                 assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
                 XCTAssertEqual(download.record.httpStatus, 401)
                 XCTAssertFalse(download.record.message.contains("wrong"))
             }
         }
-        replaceDownloader { $0.user = self.text("me"); $0.password = self.text("x") }
+        replaceDownloader {
+            $0.user = self.text("me"); $0.password = self.text("x")
+        }
         assertEnds(start(origin.url("/auth/digest?user=me&password=x&picture=rgba.png")), "IMGDL_OK")
     }
 
@@ -65,7 +74,10 @@ final class NetworkOptionTests: DownloaderTestCase {
             request.pinned_public_key = text(authority.pin)
         }
         assertEnds(start(url, whole), "IMGDL_OK")
-        assertEnds(start(url) { whole(&$0); $0.ca_file = nil }, "IMGDL_ERROR_TLS_CERTIFICATE")
+        assertEnds(
+            start(url) {
+                whole(&$0); $0.ca_file = nil
+            }, "IMGDL_ERROR_TLS_CERTIFICATE")
         let nobody = start(url) {
             whole(&$0)
             $0.client_certificate = nil
@@ -74,7 +86,10 @@ final class NetworkOptionTests: DownloaderTestCase {
         }
         assertEnds(nobody, "IMGDL_ERROR_TLS_FAILED")
         let other = "sha256//" + String(repeating: "A", count: 43) + "="
-        assertEnds(start(url) { whole(&$0); $0.pinned_public_key = self.text(other) }, "IMGDL_ERROR_TLS_PIN")
+        assertEnds(
+            start(url) {
+                whole(&$0); $0.pinned_public_key = self.text(other)
+            }, "IMGDL_ERROR_TLS_PIN")
         let careless = start(url) {
             whole(&$0)
             $0.ca_file = nil

@@ -9,7 +9,8 @@ final class ObservingTests: DownloaderTestCase {
     private static let stopped = 3
     private static let finished = 4
 
-    private func metrics(_ download: Download, _ file: StaticString = #filePath, _ line: UInt = #line) -> imgdl_metrics {
+    private func metrics(_ download: Download, _ file: StaticString = #filePath, _ line: UInt = #line) -> imgdl_metrics
+    {
         var metrics = imgdl_metrics()
         imgdl_metrics_init(&metrics, MemoryLayout<imgdl_metrics>.stride)
         XCTAssertEqual(imgdl_token_metrics(download.token, &metrics), 0, file: file, line: line)
@@ -70,7 +71,9 @@ final class ObservingTests: DownloaderTestCase {
     }
 
     func testK1_TheResultHasThemToo() {
-        let download = start(picture("baseline.jpg")) { $0.callback = nil; $0.event_mask = 0 }
+        let download = start(picture("baseline.jpg")) {
+            $0.callback = nil; $0.event_mask = 0
+        }
         XCTAssertEqual(imgdl_token_wait(download.token, -1), 0)
         var result = imgdl_result()
         imgdl_result_init(&result, MemoryLayout<imgdl_result>.stride)

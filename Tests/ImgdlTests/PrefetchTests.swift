@@ -107,10 +107,13 @@ final class PrefetchTests: DownloaderTestCase {
         let gate = origin.gate("go")
         let first = start(picture("progressive.jpg", "hold_after=10&gate=go"))
         XCTAssertTrue(gate.waitUntilReached())
-        let low = BatchRun().start(downloader, [picture("baseline.jpg", "n=low")]) { _ in } request: {
+        let low = BatchRun().start(downloader, [picture("baseline.jpg", "n=low")]) { _ in
+        } request: {
             $1.priority = Int32(IMGDL_PRIORITY_HIGH)
         }
-        let kept = BatchRun().start(downloader, [picture("baseline.jpg", "n=kept")]) { $0.keeps_priority = 1 } request: {
+        let kept = BatchRun().start(downloader, [picture("baseline.jpg", "n=kept")]) {
+            $0.keeps_priority = 1
+        } request: {
             $1.priority = Int32(IMGDL_PRIORITY_HIGH)
         }
         let normal = start(picture("baseline.jpg", "n=normal"))
@@ -171,7 +174,8 @@ final class PrefetchTests: DownloaderTestCase {
         let downloads = list.map { _ in Download() }
         let run = BatchRun().start(downloader, list, downloads: downloads)
         XCTAssertEqual(run.status, Int32(IMGDL_ERROR_INVALID_URL))
-        XCTAssertTrue(String(cString: imgdl_last_error()).hasPrefix("requests[2]: "), String(cString: imgdl_last_error()))
+        XCTAssertTrue(
+            String(cString: imgdl_last_error()).hasPrefix("requests[2]: "), String(cString: imgdl_last_error()))
         XCTAssertEqual(run.record.destructors, 1)
         XCTAssertEqual(run.record.steps, [])
         for download in downloads {
@@ -184,7 +188,8 @@ final class PrefetchTests: DownloaderTestCase {
     func testF1_StructsOfOtherSizesAreRefused() {
         for (index, size) in [(0, 0), (0, 3), (1, 0), (1, 240)] {
             let downloads = (0..<3).map { _ in Download() }
-            let run = BatchRun().start(downloader, urls(3), downloads: downloads) { _ in } request: {
+            let run = BatchRun().start(downloader, urls(3), downloads: downloads) { _ in
+            } request: {
                 if $0 == index { $1.struct_size = UInt32(size) }
             }
             XCTAssertEqual(run.status, Int32(IMGDL_ERROR_UNSUPPORTED_OPTION), "\(index): \(size)")
@@ -337,7 +342,9 @@ final class PrefetchTests: DownloaderTestCase {
         replaceDownloader { $0.max_concurrent = 20 }
         let run = BatchRun()
         run.onProgress = { step in if step.finished == 700 { imgdl_batch_cancel(run.batch) } }
-        run.start(downloader, list, downloads: downloads) { $0.max_concurrent = 7 } request: {
+        run.start(downloader, list, downloads: downloads) {
+            $0.max_concurrent = 7
+        } request: {
             $1.event_mask = UInt32(IMGDL_EVENT_RESPONSE)
         }
         run.wait()

@@ -20,7 +20,8 @@ final class SessionTests: DownloaderTestCase {
         XCTAssertEqual(String(cString: buffer), "ima", "as far as the buffer reaches")
         XCTAssertEqual(imgdl_downloader_get_header(downloader, "Accept", nil, 0, &length), 0)
         XCTAssertEqual(imgdl_downloader_get_header(downloader, nil, nil, 0, nil), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
-        XCTAssertEqual(imgdl_downloader_get_header(downloader, "Accept", nil, 9, nil), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
+        XCTAssertEqual(
+            imgdl_downloader_get_header(downloader, "Accept", nil, 9, nil), Int32(IMGDL_ERROR_INVALID_ARGUMENT))
         XCTAssertEqual(imgdl_downloader_get_header(nil, "Accept", nil, 0, nil), Int32(IMGDL_ERROR_INVALID_HANDLE))
     }
 
@@ -253,4 +254,3 @@ final class SessionTests: DownloaderTestCase {
         XCTAssertEqual(imgdl_downloader_reconfigure(shared, nil), Int32(IMGDL_ERROR_INVALID_OPERATION))
     }
 }
-

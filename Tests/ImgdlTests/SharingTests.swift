@@ -128,7 +128,9 @@ final class SharingTests: DownloaderTestCase {
         defer { for text in names + [pin] { free(text) } }
         let kinds: [(inout imgdl_request) -> Void] = [
             { _ in }, { $0.user = UnsafePointer(names[0]) }, { $0.user = UnsafePointer(names[1]) },
-            { $0.user = UnsafePointer(names[0]); $0.password = UnsafePointer(names[0]) },
+            {
+                $0.user = UnsafePointer(names[0]); $0.password = UnsafePointer(names[0])
+            },
             { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) },
             { $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) },
             { $0.pinned_public_key = UnsafePointer(pin) }, { $0.hooks = hooks.handle },

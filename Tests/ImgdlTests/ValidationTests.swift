@@ -12,7 +12,8 @@ final class ValidationTests: DownloaderTestCase {
     }
 
     func testC9_StatusesOfTheCallersOwn() {
-        assertEnds(start(picture("baseline.jpg", "status=404")) { self.accept([(200, 299), (404, 404)], &$0) }, "IMGDL_OK")
+        assertEnds(
+            start(picture("baseline.jpg", "status=404")) { self.accept([(200, 299), (404, 404)], &$0) }, "IMGDL_OK")
     }
 
     func testT29_ATypeThatIsNotAccepted() {
@@ -93,7 +94,9 @@ final class ValidationTests: DownloaderTestCase {
             download.onEvent = { event in
                 guard event.kind == UInt32(IMGDL_EVENT_RESPONSE), let response = event.response?.pointee else { return }
                 let hops = (0..<Int(response.redirect_count)).map { response.hops[$0] }
-                seen.change { $0 = hops.map { "\($0.status) \(String(cString: $0.url))" } + [String(cString: response.url)] }
+                seen.change {
+                    $0 = hops.map { "\($0.status) \(String(cString: $0.url))" } + [String(cString: response.url)]
+                }
             }
             download.start(downloader, origin.url(target)) {
                 if showsAll { $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS) }

@@ -34,7 +34,8 @@ final class ProxyTests: XCTestCase {
         XCTAssertEqual(seen.headers["X-Me"], "you")
         XCTAssertEqual(seen.headers["Via"], "1.1 proxy")
         XCTAssertNil(seen.headers["Proxy-Connection"])
-        XCTAssertEqual(try curl("--proxy", proxy.base, "-d", "body", origin.url("/echo")).output.contains("\"body\""), true)
+        XCTAssertEqual(
+            try curl("--proxy", proxy.base, "-d", "body", origin.url("/echo")).output.contains("\"body\""), true)
         XCTAssertTrue(proxy.wait { $0.openConnections == 0 && $0.inFlight == 0 })
         XCTAssertTrue(origin.wait { $0.openConnections == 0 && $0.inFlight == 0 })
     }

@@ -31,7 +31,10 @@ final class SecureTests: XCTestCase {
         XCTAssertEqual(try get("--cacert", authority.file, origin.url("/pictures/a.png?close_after=9")).exitCode, 18)
         XCTAssertEqual(try get("--cacert", authority.file, origin.url("/pictures/a.png?reset_after=9")).exitCode, 56)
         let two = try startCurl(
-            trust + ["-o", "/dev/null", "-o", "/dev/null", origin.url("/pictures/a.png?n=1"), origin.url("/pictures/a.png?n=2")])
+            trust + [
+                "-o", "/dev/null", "-o", "/dev/null", origin.url("/pictures/a.png?n=1"),
+                origin.url("/pictures/a.png?n=2"),
+            ])
         XCTAssertEqual(two.result().exitCode, 0)
         let log = origin.log
         XCTAssertEqual(log.requests.map(\.connection), [1, 2, 3, 4, 4])
@@ -74,7 +77,8 @@ final class SecureTests: XCTestCase {
             let authority = try begin(TLS(client: .required, isAtMost12: isAtMost12))
             let trust = ["--cacert", authority.file, origin.url("/status/200")]
             func exitCode(_ identity: Authority.Identity, key: String? = nil, _ more: String...) throws -> Int32 {
-                try startCurl(trust + ["--cert", identity.certificate, "--key", key ?? identity.key] + more).result().exitCode
+                try startCurl(trust + ["--cert", identity.certificate, "--key", key ?? identity.key] + more).result()
+                    .exitCode
             }
             let (client, stranger) = (authority.client, authority.stranger)
             XCTAssertEqual(try exitCode(client), 0)
@@ -115,7 +119,9 @@ final class SecureTests: XCTestCase {
             try stream.send(status: 200)
             try stream.reset()
         }
-        let identity = ["--cacert", authority.file, "--cert", authority.client.certificate, "--key", authority.client.key]
+        let identity = [
+            "--cacert", authority.file, "--cert", authority.client.certificate, "--key", authority.client.key,
+        ]
         for (flag, version) in [("--http2", "2"), ("--http1.1", "1.1"), ("--no-alpn", "1.1")] {
             let result = try startCurl(
                 identity + [flag, "-o", "/dev/null", "-w", "%{http_version} %{size_download}", either.url("/a")]

@@ -40,7 +40,9 @@ final class ServiceTests: XCTestCase {
         client.get(path, headers: "Authorization: Basic bWU6c2VjcmV0\r\n")
         XCTAssertEqual(client.readResponse().status, 401)
         XCTAssertEqual(try curlStatus(["-u", "me:s ecret", origin.url(path)]), "200")
-        for path in ["/auth/basic?user=me", "/auth/other?user=a&password=b", "/auth/digest?user=a&password=b&algorithm=x"] {
+        for path in [
+            "/auth/basic?user=me", "/auth/other?user=a&password=b", "/auth/digest?user=a&password=b&algorithm=x",
+        ] {
             XCTAssertEqual(try get(path).1.status, 400, path)
         }
     }

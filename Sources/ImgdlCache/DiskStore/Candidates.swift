@@ -43,13 +43,16 @@ struct Candidates {
     ) {
         for body in changes.bodies(key) {
             let entry = changes.latest(StoredEntry(id: body.id, response: body.response))
-            append(Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince)
+            append(
+                Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince
+            )
         }
         for row in changes.hidesIndex(key) ? [] : rows {
             guard let entry = changes.current(row.entry, key: key) else { continue }
             let place = Place.file(checksum: row.checksum)
             append(
-                Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses, usedSince)
+                Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses,
+                usedSince)
         }
         if list.count > 1 {
             list.sort {

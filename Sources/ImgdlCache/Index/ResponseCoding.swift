@@ -98,7 +98,8 @@ enum ResponseCoding {
     }
 
     private static func part(_ reader: inout ByteReader) -> StoredResponse.Extent? {
-        guard let start = reader.number(), let end = reader.number(), start >= 0, start < end, let total = reader.number()
+        guard let start = reader.number(), let end = reader.number(), start >= 0, start < end,
+            let total = reader.number()
         else { return nil }
         return .part(start..<end, total: total < 0 ? nil : total)
     }

@@ -87,7 +87,9 @@ package final class Batch: @unchecked Sendable {
 
     package func setPriority(_ priority: Priority) {
         lock.withLock {
-            for case let subscription? in subscriptions[..<rules.next] { downloader.setPriority(subscription, priority) }
+            for case let subscription? in subscriptions[..<rules.next] {
+                downloader.setPriority(subscription, priority)
+            }
             for case let subscription? in subscriptions[rules.next...] { subscription.options.priority = priority }
         }
     }
@@ -98,11 +100,13 @@ package final class Batch: @unchecked Sendable {
 
     /// One at a time does this: a request that is refused ends at once, and so begins the next.
     private func beginNext() {
-        guard lock.withLock({ () -> Bool in
-            if isBeginning { return false }
-            isBeginning = true
-            return true
-        }) else { return }
+        guard
+            lock.withLock({ () -> Bool in
+                if isBeginning { return false }
+                isBeginning = true
+                return true
+            })
+        else { return }
         while true {
             let refused = lock.withLock { () -> (Subscription, Failure)?? in
                 // Under the lock, so that a cancel or a priority comes after it in the mailbox.

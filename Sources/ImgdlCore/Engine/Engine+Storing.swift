@@ -93,8 +93,9 @@ extension Engine {
     /// A method that changes something at the server makes what is stored invalid (RFC 9111 section 4.4), whatever the
     /// request's mode.
     func invalidate(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) {
-        guard let store, let transport, let references = CacheRules.invalidates(
-            method: transfer.redirect?.method ?? transfer.outgoing?.method ?? transfer.request.method, head)
+        guard let store, let transport,
+            let references = CacheRules.invalidates(
+                method: transfer.redirect?.method ?? transfer.outgoing?.method ?? transfer.request.method, head)
         else { return }
         store.remove(key: transfer.url.cacheKey)
         for reference in references {
@@ -127,10 +128,10 @@ extension Engine {
     /// The picture may be handed out again.
     func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
         guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,
-            let entry = exchange.entry, entry.response.extent == .whole, let options = downloads.decodeOptions(id, variant: variant),
+            let entry = exchange.entry, entry.response.extent == .whole,
+            let options = downloads.decodeOptions(id, variant: variant),
             transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
         else { return }
         images.keep(image, options, of: entry, key: exchange.key)
     }
 }
-

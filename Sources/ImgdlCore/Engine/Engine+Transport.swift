@@ -130,7 +130,9 @@ extension Engine: TransportEvents {
     }
 
     private func failed(_ id: TransferID, _ failure: Failure) {
-        if let transfer = transfer(id), downloads.request(id) != nil { transfer.exchange?.end(isWhole: false, transfer) }
+        if let transfer = transfer(id), downloads.request(id) != nil {
+            transfer.exchange?.end(isWhole: false, transfer)
+        }
         downloads.failed(id, failure, clock.now())
         performActions()
     }

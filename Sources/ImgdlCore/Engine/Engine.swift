@@ -256,7 +256,7 @@ final class Engine {
             // One that never left the queue has none.
             if let transfer = transfer(id) {
                 transfer.exchange?.breakOff(transfer)
-                 active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
+                active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
             }
             let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
             if slot < measurements.count { measurements[slot] = nil }

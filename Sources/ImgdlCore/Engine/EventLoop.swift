@@ -28,7 +28,9 @@ final class EventLoop {
 
     init() throws(Failure) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
-        guard epoll >= 0 else { throw Failure(.outOfMemory, "no epoll descriptor: \(String(cString: strerror(errno)))") }
+        guard epoll >= 0 else {
+            throw Failure(.outOfMemory, "no epoll descriptor: \(String(cString: strerror(errno)))")
+        }
         wakeDescriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard wakeDescriptor >= 0 else {
             let reason = String(cString: strerror(errno))

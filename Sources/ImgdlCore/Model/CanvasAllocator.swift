@@ -1,8 +1,9 @@
 /// Where the host wants canvases: its own memory, so that no pixel is copied. Its functions may be called on any thread.
 package struct CanvasAllocator: Hashable, @unchecked Sendable {
-    package typealias Allocate = @convention(c) (
-        UInt32, UInt32, UInt32, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?
-    ) -> UnsafeMutableRawPointer?
+    package typealias Allocate =
+        @convention(c) (
+            UInt32, UInt32, UInt32, UnsafeMutablePointer<Int>?, UnsafeMutableRawPointer?
+        ) -> UnsafeMutableRawPointer?
     package typealias Deallocate = @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
 
     private let allocateFunction: Allocate

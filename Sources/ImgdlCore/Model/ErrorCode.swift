@@ -63,7 +63,8 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     /// Some of a picture may have been decoded before it happened.
     package var mayLeavePixels: Bool {
         switch self {
-        case .badImageData, .truncated, .pixelLimit, .frameLimit, .scanLimit, .sizeLimit, .animationLimit, .metadataLimit,
+        case .badImageData, .truncated, .pixelLimit, .frameLimit, .scanLimit, .sizeLimit, .animationLimit,
+            .metadataLimit,
             .memoryLimit, .decodeTimeout:
             true
         default: false

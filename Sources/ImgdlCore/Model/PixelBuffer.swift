@@ -73,7 +73,8 @@ package final class PixelBuffer: @unchecked Sendable {
         guard first < end, !rows.isEmpty else { return }
         let pixel = format.bytesPerPixel
         if first == 0, end == width, isPacked {
-            (bytes + rows.lowerBound * stride).initializeMemory(as: UInt8.self, repeating: 0, count: rows.count * stride)
+            (bytes + rows.lowerBound * stride).initializeMemory(
+                as: UInt8.self, repeating: 0, count: rows.count * stride)
             return
         }
         for row in rows {

@@ -107,7 +107,8 @@ extension Downloads {
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
         // Of a clock that has stood still since there is a later reminder.
-        guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now else {
+        guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now
+        else {
             return
         }
         let id = subscribers[subscriber].transfer

@@ -63,7 +63,8 @@ extension Downloads {
 
     /// Its wait is over: it goes before all others of its priority.
     mutating func wake(_ id: TransferID, _ now: Instant) {
-        guard transfers.contains(id), transfers[id].phase == .resting, let until = transfers[id].restsUntil, until <= now
+        guard transfers.contains(id), transfers[id].phase == .resting, let until = transfers[id].restsUntil,
+            until <= now
         else { return }
         transfers[id].restsUntil = nil
         restingCount -= 1

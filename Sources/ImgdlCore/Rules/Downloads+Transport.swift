@@ -222,9 +222,10 @@ extension Downloads {
         let id = subscribers[subscriber].transfer
         // Most take whatever is a success, which is seen without a copy of their options.
         let isTaken = subscribers[subscriber].takesAnySuccess && transfers[id].isPlainSuccess
-        if !isTaken, let refusal = ResponseRules.refusal(
-            status: transfers[id].status, mediaType: transfers[id].mediaType, coding: transfers[id].remainingCoding,
-            subscribers[subscriber].options, request: transfers[id].request)
+        if !isTaken,
+            let refusal = ResponseRules.refusal(
+                status: transfers[id].status, mediaType: transfers[id].mediaType, coding: transfers[id].remainingCoding,
+                subscribers[subscriber].options, request: transfers[id].request)
         {
             return refusal
         }

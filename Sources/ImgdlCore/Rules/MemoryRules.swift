@@ -66,7 +66,8 @@ package struct MemoryRules {
         }
         let isTurned = options.appliesOrientation ? [false, true] : [false]
         return isTurned.map { isTurned in
-            let (boxWidth, boxHeight) = isTurned
+            let (boxWidth, boxHeight) =
+                isTurned
                 ? (options.targetHeight, options.targetWidth) : (options.targetWidth, options.targetHeight)
             let horizontal = boxWidth > 0 ? Double(boxWidth) / Double(width) : .infinity
             let vertical = boxHeight > 0 ? Double(boxHeight) / Double(height) : .infinity

@@ -18,7 +18,9 @@ package struct OutputSize: Equatable, Sendable {
             self.width = min(width, options.targetWidth)
             self.height = min(height, options.targetHeight)
         } else {
-            fit(options.targetWidth > 0 ? options.targetWidth : .max, options.targetHeight > 0 ? options.targetHeight : .max)
+            fit(
+                options.targetWidth > 0 ? options.targetWidth : .max,
+                options.targetHeight > 0 ? options.targetHeight : .max)
         }
     }
 

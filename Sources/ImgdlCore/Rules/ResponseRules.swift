@@ -11,12 +11,16 @@ package enum ResponseRules {
         if !accepts(status, options, request: request) { return failure(status: status, request: request) }
         if let coding, options.decode != nil {
             let shown = String(coding.prefix(40))
-            return Failure(.contentEncoding, "the body has the coding “\(shown)”, which cannot be undone", status: status)
+            return Failure(
+                .contentEncoding, "the body has the coding “\(shown)”, which cannot be undone", status: status)
         }
-        guard let types = options.validation.contentTypes, !ContentTypeRules.accepts(mediaType, types) else { return nil }
+        guard let types = options.validation.contentTypes, !ContentTypeRules.accepts(mediaType, types) else {
+            return nil
+        }
         let shown = String(mediaType.prefix(80))
         return Failure(
-            .invalidContentType, "the server sent \(shown), accepted is \(types.joined(separator: ", "))", status: status)
+            .invalidContentType, "the server sent \(shown), accepted is \(types.joined(separator: ", "))",
+            status: status)
     }
 
     /// A 304 to a request that carried a validator is `notModified` (features B18, D8).

@@ -7,7 +7,9 @@ package func scaleFactor(ofURL url: String) -> Double {
     let name = Array(path[path.index(after: slash)...].utf8)
     for factor in [UInt8(2), 3] {
         let mark = [UInt8(ascii: "0") + factor, UInt8(ascii: "x"), UInt8(ascii: ".")]
-        if contains(name, [UInt8(ascii: "@")] + mark) || contains(name, Array("%40".utf8) + mark) { return Double(factor) }
+        if contains(name, [UInt8(ascii: "@")] + mark) || contains(name, Array("%40".utf8) + mark) {
+            return Double(factor)
+        }
     }
     return 1
 }

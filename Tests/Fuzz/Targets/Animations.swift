@@ -8,7 +8,8 @@ func fuzzGIF(_ bytes: UnsafeRawBufferPointer) throws {
     whole.feed(bytes)
     var pieces = GIFLog()
     bytes.forEachPiece(seed: bytes.seed) { pieces.feed($0) }
-    try require(whole.events == pieces.events, "\(pieces.events.count) events in pieces, \(whole.events.count) as a whole")
+    try require(
+        whole.events == pieces.events, "\(pieces.events.count) events in pieces, \(whole.events.count) as a whole")
 }
 
 private struct GIFLog {

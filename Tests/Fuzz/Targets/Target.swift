@@ -15,12 +15,14 @@ package struct Target {
         [
             Target(name: "decode", run: fuzzDecode), Target(name: "decoder", run: fuzzDecoder),
             Target(name: "gif", run: fuzzGIF), Target(name: "png", run: fuzzPNG), Target(name: "webp", run: fuzzWebP),
-            Target(name: "jpeg", run: fuzzJPEG), Target(name: "exif", run: fuzzEXIF), Target(name: "probe", run: fuzzProbe),
+            Target(name: "jpeg", run: fuzzJPEG), Target(name: "exif", run: fuzzEXIF),
+            Target(name: "probe", run: fuzzProbe),
             Target(name: "colour", run: fuzzColour),
             Target(name: "http-date", run: fuzzHTTPDate), Target(name: "retry-after", run: fuzzRetryAfter),
             Target(name: "content-type", run: fuzzContentType), Target(name: "response-head", run: fuzzResponseHead),
             Target(name: "cache-control", run: fuzzCacheControl), Target(name: "content-range", run: fuzzContentRange),
-            Target(name: "caching", run: fuzzCaching), Target(name: "url", run: fuzzURL), Target(name: "data-url", run: fuzzDataURL),
+            Target(name: "caching", run: fuzzCaching), Target(name: "url", run: fuzzURL),
+            Target(name: "data-url", run: fuzzDataURL),
         ]
     }
 

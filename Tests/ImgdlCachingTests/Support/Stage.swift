@@ -57,7 +57,8 @@ class CachingTestCase: XCTestCase {
     ) throws -> Heard {
         let request = TransferRequest(
             url: testURL("https://a.example" + path), method: method, fields: fields,
-            followsRedirects: followsRedirects, credential: credential, usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
+            followsRedirects: followsRedirects, credential: credential, usesCookies: usesCookies, cacheMode: mode,
+            hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true

@@ -100,7 +100,9 @@ struct RandomSizes {
 }
 
 /// In pieces of these sizes; after about every other one the picture so far is looked at.
-func decode(_ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), randomPieces sizes: inout RandomSizes) -> Verdict {
+func decode(_ bytes: [UInt8], _ options: DecodeOptions = DecodeOptions(), randomPieces sizes: inout RandomSizes)
+    -> Verdict
+{
     let decoder = BuiltInCodec().makeDecoder(options)
     do throws(Failure) {
         var start = 0

@@ -13,7 +13,8 @@ struct GIFFile {
     mutating func add(_ raw: [UInt8]) { bytes += raw }
 
     mutating func addControl(disposal: UInt8 = 0, delay: Int = 0, transparent: UInt8? = nil) {
-        bytes += [0x21, 0xF9, 4, disposal << 2 | (transparent == nil ? 0 : 1)] + Self.number(delay) + [transparent ?? 0, 0]
+        bytes +=
+            [0x21, 0xF9, 4, disposal << 2 | (transparent == nil ? 0 : 1)] + Self.number(delay) + [transparent ?? 0, 0]
     }
 
     mutating func addLoops(_ count: Int) {

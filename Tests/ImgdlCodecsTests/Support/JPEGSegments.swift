@@ -39,6 +39,7 @@ struct JPEGSegments {
             return [1, 0, tag, 1, 3, 0, 1, 0, 0, 0, value ?? 1, 0, 0, 0, next, 0, 0, 0]
         }
         let head = Array("Exif\0\0".utf8) + [0x49, 0x49, 42, 0, 8, 0, 0, 0]
-        return head + directory(first, next: thumbnail == nil ? 0 : 26) + (thumbnail.map { directory($0, next: 0) } ?? [])
+        return head + directory(first, next: thumbnail == nil ? 0 : 26)
+            + (thumbnail.map { directory($0, next: 0) } ?? [])
     }
 }

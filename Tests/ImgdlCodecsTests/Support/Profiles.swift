@@ -40,7 +40,8 @@ extension Array where Element == UInt8 {
         for number in order {
             let start = Swift.min((number - 1) * each, profile.count)
             let part = Array(profile[start..<Swift.min(start + each, profile.count)])
-            segments += [0xFF, 0xE2] + big(part.count + 16, 2) + Array("ICC_PROFILE\0".utf8)
+            segments +=
+                [0xFF, 0xE2] + big(part.count + 16, 2) + Array("ICC_PROFILE\0".utf8)
                 + [UInt8(number), UInt8(count)] + part
         }
         return Array(self[..<2]) + segments + Array(self[2...])
@@ -91,7 +92,8 @@ extension Array where Element == UInt8 {
             body = Array(self[12..<30]) + chunk + Array(self[30...])
             body[8] |= 0x20
         } else {
-            body = Array("VP8X".utf8) + little(10, 4) + [alpha ? 0x30 : 0x20, 0, 0, 0] + little(width - 1, 3)
+            body =
+                Array("VP8X".utf8) + little(10, 4) + [alpha ? 0x30 : 0x20, 0, 0, 0] + little(width - 1, 3)
                 + little(height - 1, 3) + chunk + Array(self[12...])
         }
         return Array("RIFF".utf8) + little(body.count + 4, 4) + Array("WEBP".utf8) + body

@@ -45,7 +45,9 @@ struct WebPFile {
     }
 
     /// `picture` is a frame's own chunks; x and y are even.
-    static func frame(x: Int = 0, y: Int = 0, width: Int, height: Int, _ picture: [UInt8], flags: UInt8 = 0) -> [UInt8] {
-        number(x / 2, 3) + number(y / 2, 3) + number(width - 1, 3) + number(height - 1, 3) + number(100, 3) + [flags] + picture
+    static func frame(x: Int = 0, y: Int = 0, width: Int, height: Int, _ picture: [UInt8], flags: UInt8 = 0) -> [UInt8]
+    {
+        number(x / 2, 3) + number(y / 2, 3) + number(width - 1, 3) + number(height - 1, 3) + number(100, 3) + [flags]
+            + picture
     }
 }

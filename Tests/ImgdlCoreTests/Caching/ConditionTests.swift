@@ -172,7 +172,8 @@ final class ConditionTests: CacheTestCase {
         XCTAssertTrue(decision(part("4-9/20", length: 6), with: []).asksServer, "it is not the whole")
         XCTAssertNil(part("4-9/20", length: 6, asked: "bytes=0-1,4-9"), "several parts are not kept")
         XCTAssertNil(part("*/20", length: 6))
-        XCTAssertNotEqual(part("4-9/20", length: 6)?.varying, part("4-8/20", length: 5)?.varying, "kept beside each other")
+        XCTAssertNotEqual(
+            part("4-9/20", length: 6)?.varying, part("4-8/20", length: 5)?.varying, "kept beside each other")
         let held = part("4-9/20", length: 6)
         XCTAssertEqual(decision(held, with: [("Range", "bytes=4-5"), ("If-Range", "\"a\"")]).range, 0..<2)
         XCTAssertTrue(decision(held, with: [("Range", "bytes=4-5"), ("If-Range", "\"b\"")]).asksServer)

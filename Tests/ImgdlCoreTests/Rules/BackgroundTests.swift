@@ -242,12 +242,14 @@ final class BackgroundTests: XCTestCase {
     /// One moment ends the transfer and the grace: it is not sent anew to be stopped at once.
     func testNothingStartsBetweenWhatIsDueAtOnce() {
         var play = Play { $0.connectTimeout = 100 }
-        let a = play.submit("a", .with {
-            $0.decode = nil
-            $0.continuesInBackground = true
-            $0.retry.count = 1
-            $0.retry.base = 0
-        })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil
+                $0.continuesInBackground = true
+                $0.retry.count = 1
+                $0.retry.base = 0
+            })
         play.downloads.enterBackground(grace: 100, play.now)
         play.skip()
         play.pass(100)
@@ -260,7 +262,11 @@ final class BackgroundTests: XCTestCase {
         let a = play.submit("a")
         play.receive(a.transfer, 1)
         play.pass(95)
-        let joiner = play.submit("a", .with { $0.decode = nil; $0.idleTimeout = 100 })
+        let joiner = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.idleTimeout = 100
+            })
         play.pass(1)
         play.downloads.enterBackground(grace: nil, play.now)
         play.pass(1_000)

@@ -100,9 +100,10 @@ final class CancelTests: XCTestCase {
         play.finished(a.transfer)
         play.skip()
         play.cancel(a)
-        play.expect([
-            .end(a.subscriber, .failure(Failure(.cancelled, "cancelled", status: 200))), .forget(a.transfer),
-        ], "the transport has ended already")
+        play.expect(
+            [
+                .end(a.subscriber, .failure(Failure(.cancelled, "cancelled", status: 200))), .forget(a.transfer),
+            ], "the transport has ended already")
         play.stepped(a.transfer, .finished)
         play.expect([])
         play.expectEmpty()

@@ -54,11 +54,12 @@ final class HookTests: XCTestCase {
         play.head(a.transfer, 307, location: .success(testURL("https://b.example/c")))
         play.skip()
         play.finished(a.transfer)
-        play.expect([
-            .follow(
-                a.transfer,
-                Redirect(url: testURL("https://b.example/c"), method: "POST", sendsBody: true, leavesOrigin: false)),
-        ], "the hook is not asked about hops")
+        play.expect(
+            [
+                .follow(
+                    a.transfer,
+                    Redirect(url: testURL("https://b.example/c"), method: "POST", sendsBody: true, leavesOrigin: false))
+            ], "the hook is not asked about hops")
         play.connected(a.transfer)
         play.head(a.transfer, 307, location: .success(testURL("https://b.example/b")))
         XCTAssertEqual(play.downloads.transfers[a.transfer].doom?.code, .tooManyRedirects)
@@ -66,7 +67,11 @@ final class HookTests: XCTestCase {
 
     func testItIsAskedAgainBeforeEachRetry() {
         var play = Play()
-        let a = play.submit(request(.modifyRequest), .with { $0.decode = nil; $0.retry.count = 1; $0.retry.base = 0 })
+        let a = play.submit(
+            request(.modifyRequest),
+            .with {
+                $0.decode = nil; $0.retry.count = 1; $0.retry.base = 0
+            })
         let other = OutgoingRequest(url: testURL("https://b.example/b"), method: "GET", fields: [], body: nil)
         play.answer(a.transfer, 1, .request(other))
         play.skip()
@@ -104,7 +109,10 @@ final class HookTests: XCTestCase {
         ] as [(Int32, String, ErrorCode)] {
             var play = Play()
             let a = play.submit(
-                request(.modifyResponse), .with { $0.decode = nil; $0.validation.contentTypes = ["image/*"] })
+                request(.modifyResponse),
+                .with {
+                    $0.decode = nil; $0.validation.contentTypes = ["image/*"]
+                })
             play.connected(a.transfer)
             play.head(a.transfer, 200, type: "image/png")
             play.answer(a.transfer, 1, .response(head(status, type: type), retryAfter: nil))
@@ -224,7 +232,11 @@ final class HookTests: XCTestCase {
 
     func testAChallengeWithoutAnswerIsAResponse() {
         var play = Play()
-        let a = play.submit(request([.authenticate, .modifyResponse]), .with { $0.decode = nil; $0.acceptsAnyStatus = true })
+        let a = play.submit(
+            request([.authenticate, .modifyResponse]),
+            .with {
+                $0.decode = nil; $0.acceptsAnyStatus = true
+            })
         play.connected(a.transfer)
         play.head(a.transfer, 401)
         play.skip()
@@ -245,10 +257,11 @@ final class HookTests: XCTestCase {
         let next = play.submit("next")
         play.receive(a.transfer, 10)
         play.finished(a.transfer)
-        play.expect([
-            .start(a.transfer), .emit(a.subscriber, .progress(received: 10, expected: -1)),
-            .emit(a.subscriber, .progress(received: 10, expected: 10)), ask(a, .body, 1), .start(next.transfer),
-        ], "nothing is decoded early, and the place is free")
+        play.expect(
+            [
+                .start(a.transfer), .emit(a.subscriber, .progress(received: 10, expected: -1)),
+                .emit(a.subscriber, .progress(received: 10, expected: 10)), ask(a, .body, 1), .start(next.transfer),
+            ], "nothing is decoded early, and the place is free")
         play.answer(a.transfer, 1, .body)
         play.expect([.decode(a.transfer, variant: 0, .finish)])
         play.stepped(a.transfer, .finished, header: true)
@@ -276,8 +289,14 @@ final class HookTests: XCTestCase {
 
     func testClocksStandStillWhileItIsAskedButNotTheTotalOne() {
         for kinds in [HookKinds.modifyRequest, .modifyResponse] {
-            var play = Play { $0.connectTimeout = 100; $0.idleTimeout = 100 }
-            let a = play.submit(request(kinds), .with { $0.decode = nil; $0.totalTimeout = 5_000 })
+            var play = Play {
+                $0.connectTimeout = 100; $0.idleTimeout = 100
+            }
+            let a = play.submit(
+                request(kinds),
+                .with {
+                    $0.decode = nil; $0.totalTimeout = 5_000
+                })
             if kinds == .modifyResponse {
                 play.connected(a.transfer)
                 play.head(a.transfer)
@@ -300,7 +319,11 @@ final class HookTests: XCTestCase {
         for kinds in [HookKinds.modifyRequest, .modifyResponse, .transformBody] {
             for isCancelled in [false, true] {
                 var play = Play()
-                let a = play.submit(request(kinds), .with { $0.decode = nil; $0.totalTimeout = 500 })
+                let a = play.submit(
+                    request(kinds),
+                    .with {
+                        $0.decode = nil; $0.totalTimeout = 500
+                    })
                 play.receive(a.transfer, 1)
                 play.finished(a.transfer)
                 play.skip()
@@ -335,7 +358,11 @@ final class HookTests: XCTestCase {
     func testTheyMeetTheirLimitWithTheAnswer() {
         for isFinished in [false, true] {
             var play = Play()
-            let a = play.submit(request(.modifyResponse), .with { $0.decode = nil; $0.maximumBodyBytes = 10 })
+            let a = play.submit(
+                request(.modifyResponse),
+                .with {
+                    $0.decode = nil; $0.maximumBodyBytes = 10
+                })
             play.connected(a.transfer)
             play.head(a.transfer)
             play.body(a.transfer, 11)

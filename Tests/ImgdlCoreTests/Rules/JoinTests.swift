@@ -93,9 +93,10 @@ final class JoinTests: XCTestCase {
         play.stepped(a.transfer, .fed, header: true, partial: true)
         play.skip()
         let b = play.submit("a", .with([.started, .header, .partial]) { $0.decode = .number(1) })
-        play.expect([
-            .emit(b.subscriber, .started), .decode(a.transfer, variant: 1, .feed(showing: true)),
-        ], "the new decoder gets at once what the first has had")
+        play.expect(
+            [
+                .emit(b.subscriber, .started), .decode(a.transfer, variant: 1, .feed(showing: true)),
+            ], "the new decoder gets at once what the first has had")
     }
 
     func testOnlyWhatTheMaskAsksFor() {

@@ -304,7 +304,11 @@ final class MemoryTests: XCTestCase {
     /// A new attempt has its canvas counted anew; the old one's counts until its worker is done.
     func testARetryGivesBackWhatItHeld() {
         var play = Play { $0.memoryBudget = 3 * 96_000_000 }
-        let a = play.submit("a", .with(.partial) { $0.retry.count = 1; $0.retry.base = 0 })
+        let a = play.submit(
+            "a",
+            .with(.partial) {
+                $0.retry.count = 1; $0.retry.base = 0
+            })
         for attempt in 1...2 {
             play.connected(a.transfer)
             play.head(a.transfer)

@@ -77,7 +77,9 @@ final class MetricsTests: XCTestCase {
     // MARK: Histograms
 
     func testI40_EachDurationIsInItsBucket() {
-        for (microseconds, bucket) in [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (1023, 10), (1024, 11)] as [(UInt64, Int)] {
+        for (microseconds, bucket) in [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (1023, 10), (1024, 11)]
+            as [(UInt64, Int)]
+        {
             XCTAssertEqual(Histogram.bucket(microseconds), bucket, "\(microseconds)")
             XCTAssertLessThan(Double(microseconds), Double(UInt64(1) << UInt64(bucket)))
         }
@@ -96,7 +98,8 @@ final class MetricsTests: XCTestCase {
             var histogram = Histogram()
             var exact: [Int64] = []
             for _ in 0..<count {
-                let microseconds = Int64(1) << Int64.random(in: 0...20, using: &random) + Int64.random(in: 0...50, using: &random)
+                let microseconds =
+                    Int64(1) << Int64.random(in: 0...20, using: &random) + Int64.random(in: 0...50, using: &random)
                 exact.append(microseconds)
                 histogram.add(nanoseconds: microseconds * 1_000)
             }
@@ -139,7 +142,8 @@ final class MetricsTests: XCTestCase {
         statistics.end(.cancelled, Metrics(), hasStarted: false)
         statistics.end(.truncated, Metrics(), hasStarted: true)
         XCTAssertEqual(statistics.succeeded + statistics.failed + statistics.cancelled, statistics.submitted)
-        XCTAssertEqual([statistics.shared, statistics.transfers, statistics.retries, statistics.redirects], [1, 1, 1, 1])
+        XCTAssertEqual(
+            [statistics.shared, statistics.transfers, statistics.retries, statistics.redirects], [1, 1, 1, 1])
         XCTAssertEqual(statistics.connections, 1)
         XCTAssertEqual([statistics.bytesReceived, statistics.bytesSent, statistics.pixels], [100, 20, 12])
         XCTAssertEqual(statistics.connect.count, 1, "what was not there is not counted as quick")

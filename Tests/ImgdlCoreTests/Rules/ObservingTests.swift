@@ -77,7 +77,9 @@ final class ObservingTests: XCTestCase {
         play.skip()
         play.pass(50)
         let seen = play.downloads.takeActions()
-        let stop = seen.firstIndex { if case .observe(_, .stopped(let code), _) = $0 { code == .connectTimeout } else { false } }
+        let stop = seen.firstIndex {
+            if case .observe(_, .stopped(let code), _) = $0 { code == .connectTimeout } else { false }
+        }
         let end = seen.firstIndex { if case .end(entry.subscriber, _) = $0 { true } else { false } }
         XCTAssertNotNil(stop)
         XCTAssertLessThan(stop!, end!)

@@ -515,7 +515,8 @@ struct RandomPlay: ~Copyable {
         let length = random.oneIn(3) ? Int64.random(in: 0...300, using: &random) : nil
         let head = ResponseHead(
             status: status, httpVersion: random.oneIn(4) ? 20 : 11,
-            fields: type.isEmpty ? [] : [HeaderField("Content-Type", type)], contentLength: length, isEncoded: random.oneIn(9))
+            fields: type.isEmpty ? [] : [HeaderField("Content-Type", type)], contentLength: length,
+            isEncoded: random.oneIn(9))
         let after: Int64? = random.oneIn(2) ? [0, 30, 500].randomElement(using: &random) : nil
         return (head, RetryRules.isTransient(status: status) ? after : nil)
     }

@@ -68,8 +68,9 @@ final class RedirectRulesTests: XCTestCase {
             return XCTFail("http to https is followed")
         }
         XCTAssertTrue(upgrade.leavesOrigin, "another scheme is another origin")
-        guard case .follow(let back) = decide(
-            302, to: .success(testURL("https://a.example/3")), hops: [first, testURL("https://b.example/2")])
+        guard
+            case .follow(let back) = decide(
+                302, to: .success(testURL("https://a.example/3")), hops: [first, testURL("https://b.example/2")])
         else { return XCTFail("back to the first origin is followed") }
         XCTAssertFalse(back.leavesOrigin, "what was meant for the first origin is for it again")
     }

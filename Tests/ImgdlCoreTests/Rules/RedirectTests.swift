@@ -26,10 +26,11 @@ final class RedirectTests: XCTestCase {
         play.expect([.follow(a.transfer, redirect("b"))])
         play.receive(a.transfer, 3, of: 3)
         play.finished(a.transfer)
-        play.expect([
-            .emit(a.subscriber, .response), .emit(a.subscriber, .progress(received: 3, expected: 3)),
-            .end(a.subscriber, .success(variant: nil)), .forget(a.transfer),
-        ], "started once; no word of the redirect's own body")
+        play.expect(
+            [
+                .emit(a.subscriber, .response), .emit(a.subscriber, .progress(received: 3, expected: 3)),
+                .end(a.subscriber, .success(variant: nil)), .forget(a.transfer),
+            ], "started once; no word of the redirect's own body")
     }
 
     func testADrainThatFailsOrTakesTooLongIsFollowedAllTheSame() {

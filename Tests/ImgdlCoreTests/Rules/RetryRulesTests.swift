@@ -12,8 +12,10 @@ final class RetryRulesTests: XCTestCase {
             XCTAssertEqual(RetryRules.isTransient(Failure(code, "")), isTransient, "\(code)")
         }
         for status: Int32 in 100...999 {
-            let isTransient = [408, 429].contains(status) || ((500...599).contains(status) && ![501, 505].contains(status))
-            XCTAssertEqual(RetryRules.isTransient(Failure(.invalidStatus, "", status: status)), isTransient, "\(status)")
+            let isTransient =
+                [408, 429].contains(status) || ((500...599).contains(status) && ![501, 505].contains(status))
+            XCTAssertEqual(
+                RetryRules.isTransient(Failure(.invalidStatus, "", status: status)), isTransient, "\(status)")
         }
         XCTAssertFalse(RetryRules.isTransient(Failure(.invalidContentType, "", status: 503)))
     }
@@ -39,7 +41,8 @@ final class RetryRulesTests: XCTestCase {
     func testRetryAfter() {
         func after(_ value: String?, status: Int32 = 503, wallTime: Int64 = 784_111_770) -> Int64? {
             let fields = value.map { [HeaderField("retry-after", $0)] } ?? []
-            let head = ResponseHead(status: status, httpVersion: 11, fields: fields, contentLength: nil, isEncoded: false)
+            let head = ResponseHead(
+                status: status, httpVersion: 11, fields: fields, contentLength: nil, isEncoded: false)
             return RetryRules.retryAfter(head, wallTime: wallTime)
         }
         XCTAssertEqual(after("2"), 2_000)

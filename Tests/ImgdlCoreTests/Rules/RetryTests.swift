@@ -113,7 +113,8 @@ final class RetryTests: XCTestCase {
         let lost = Failure.lost.with(status: 503)
         play.expect([.end(b.subscriber, .failure(lost)), .restart(b.transfer), .start(b.transfer)])
         play.failed(b.transfer, .lost)
-        play.expect([.end(c.subscriber, .failure(lost)), .forget(b.transfer)], "a joiner's attempts count from its own")
+        play.expect(
+            [.end(c.subscriber, .failure(lost)), .forget(b.transfer)], "a joiner's attempts count from its own")
     }
 
     func testRetryAfterIsObeyedUpToEachMaximum() {
@@ -187,16 +188,21 @@ final class RetryTests: XCTestCase {
         play.connected(a.transfer)
         play.head(a.transfer, 503, retryAfter: 100)
         play.finished(a.transfer)
-        let joiner = play.submit("a", .with(.started) { $0.decode = nil; $0.totalTimeout = 1_000 })
+        let joiner = play.submit(
+            "a",
+            .with(.started) {
+                $0.decode = nil; $0.totalTimeout = 1_000
+            })
         XCTAssertEqual(joiner.transfer, a.transfer)
         play.skip()
         play.pass(100)
         play.expect([], "there is no place")
         play.failed(running.transfer, .lost)
-        play.expect([
-            .end(running.subscriber, .lost), .forget(running.transfer), .start(a.transfer),
-            .emit(joiner.subscriber, .started),
-        ], "before what has waited all the time")
+        play.expect(
+            [
+                .end(running.subscriber, .lost), .forget(running.transfer), .start(a.transfer),
+                .emit(joiner.subscriber, .started),
+            ], "before what has waited all the time")
     }
 
     /// Numbers never go back, nothing is told twice, and no decoder sees bytes of two attempts.
@@ -252,7 +258,11 @@ final class RetryTests: XCTestCase {
     /// R02: the priority goes to the transport only while there is something of it there.
     func testWhoLeavesBeforeARetryChangesNothingAtTheTransport() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.priority = .low; $0.retry.count = 1; $0.retry.base = 0 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.priority = .low; $0.retry.count = 1; $0.retry.base = 0
+            })
         let b = play.submit("a", .priority(.high))
         play.connected(a.transfer)
         play.skip()

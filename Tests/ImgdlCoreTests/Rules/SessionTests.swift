@@ -50,7 +50,11 @@ final class SessionTests: XCTestCase {
     /// It has begun: its next attempt belongs to it.
     func testInvalidatingLetsWhatIsTriedAgainFinish() {
         var play = Play(width: 1)
-        let a = play.submit("a", .with { $0.decode = nil; $0.retry.count = 2 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.retry.count = 2
+            })
         let b = play.submit("b")
         play.failed(a.transfer, .lost)
         play.skip()
@@ -67,7 +71,11 @@ final class SessionTests: XCTestCase {
 
     func testAnewWhileSomethingRests() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.retry.count = 2 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.retry.count = 2
+            })
         play.failed(a.transfer, .lost)
         play.skip()
         play.downloads.reconfigure(Limits(), play.now)

@@ -95,7 +95,11 @@ final class TimeoutTests: XCTestCase {
     /// A server that drips never is idle.
     func testADripHitsTotalNotIdle() {
         var play = Play { $0.idleTimeout = 1_500 }
-        let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 5_000 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.totalTimeout = 5_000
+            })
         play.connected(a.transfer)
         play.head(a.transfer)
         play.skip()
@@ -114,11 +118,19 @@ final class TimeoutTests: XCTestCase {
 
     func testTotalIsEachSubscribersOwn() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.totalTimeout = 100
+            })
         let b = play.submit("a")
         play.skip()
         play.pass(60)
-        let c = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
+        let c = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.totalTimeout = 100
+            })
         play.pass(40)
         let total = timeout(.totalTimeout, "not complete within its total timeout of 100 ms")
         play.expect([.end(a.subscriber, total)])
@@ -143,7 +155,11 @@ final class TimeoutTests: XCTestCase {
 
     func testAnErrorThatIsKnownIsToldInstead() {
         var play = Play { $0.drainTimeout = 1_000 }
-        let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.totalTimeout = 100
+            })
         play.connected(a.transfer)
         play.head(a.transfer, 404)
         play.skip()
@@ -156,7 +172,11 @@ final class TimeoutTests: XCTestCase {
 
     func testWhatIsSalvagedTooSlowlyFailsAsItsTransferDid() {
         var play = Play()
-        let a = play.submit("a", .with { $0.salvages = true; $0.totalTimeout = 100 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.salvages = true; $0.totalTimeout = 100
+            })
         play.receive(a.transfer, 5)
         play.failed(a.transfer, .lost)
         play.skip()
@@ -166,7 +186,11 @@ final class TimeoutTests: XCTestCase {
 
     func testWhatHasEndedIsNotTimedOut() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.totalTimeout = 100 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.totalTimeout = 100
+            })
         play.finished(a.transfer)
         let b = play.submit("b")
         XCTAssertEqual(SlotTable<Int>.slot(a.subscriber), SlotTable<Int>.slot(b.subscriber))
@@ -181,7 +205,13 @@ final class TimeoutTests: XCTestCase {
             $0.connectTimeout = 1_000
             $0.idleTimeout = 1_000
         }
-        let entries = (0..<600).map { play.submit("\($0)", .with { $0.decode = nil; $0.totalTimeout = 1_500 }) }
+        let entries = (0..<600).map {
+            play.submit(
+                "\($0)",
+                .with {
+                    $0.decode = nil; $0.totalTimeout = 1_500
+                })
+        }
         var running = play.takeStarts()
         var done = 0
         while !running.isEmpty {

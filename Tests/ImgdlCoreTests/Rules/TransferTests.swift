@@ -16,11 +16,12 @@ final class TransferTests: XCTestCase {
         play.receive(a.transfer, 4, of: 10)
         play.body(a.transfer, 6)
         play.finished(a.transfer)
-        play.expect([
-            .start(a.transfer), .emit(a.subscriber, .progress(received: 4, expected: 10)),
-            .emit(a.subscriber, .progress(received: 10, expected: 10)), .end(a.subscriber, .success(variant: nil)),
-            .forget(a.transfer),
-        ], "the last progress is the final one: it comes once")
+        play.expect(
+            [
+                .start(a.transfer), .emit(a.subscriber, .progress(received: 4, expected: 10)),
+                .emit(a.subscriber, .progress(received: 10, expected: 10)), .end(a.subscriber, .success(variant: nil)),
+                .forget(a.transfer),
+            ], "the last progress is the final one: it comes once")
     }
 
     func testProgressWithAnUnknownLengthEndsWithIt() {
@@ -94,7 +95,11 @@ final class TransferTests: XCTestCase {
 
     func testWhoAcceptsAnyStatusGetsTheBody() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.acceptsAnyStatus = true })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.acceptsAnyStatus = true
+            })
         let b = play.submit("a", .image)
         play.connected(a.transfer)
         play.skip()
@@ -127,14 +132,26 @@ final class TransferTests: XCTestCase {
 
     func testAnAnnouncedLengthAboveTheLimitEndsOnlyWhoSetIt() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.maximumBodyBytes = 9 })
-        let b = play.submit("a", .with { $0.decode = nil; $0.maximumBodyBytes = 10 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.maximumBodyBytes = 9
+            })
+        let b = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.maximumBodyBytes = 10
+            })
         play.connected(a.transfer)
         play.skip()
         XCTAssertEqual(play.head(a.transfer, length: 10), .receive)
         let refusal = failure(.bodyLimit, "the server announces 10 bytes, the limit is 9 bytes", 200)
         play.expect([.end(a.subscriber, refusal)])
-        let c = play.submit("a", .with { $0.decode = nil; $0.maximumBodyBytes = 9 })
+        let c = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.maximumBodyBytes = 9
+            })
         play.expect([.end(c.subscriber, refusal)])
         play.body(b.transfer, 10)
         play.finished(b.transfer)
@@ -158,8 +175,16 @@ final class TransferTests: XCTestCase {
 
     func testBytesAboveTheLimitEndOnlyWhoSetIt() {
         var play = Play()
-        let a = play.submit("a", .with(.progress) { $0.decode = nil; $0.maximumBodyBytes = 9 })
-        let b = play.submit("a", .with { $0.decode = nil; $0.maximumBodyBytes = 12 })
+        let a = play.submit(
+            "a",
+            .with(.progress) {
+                $0.decode = nil; $0.maximumBodyBytes = 9
+            })
+        let b = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.maximumBodyBytes = 12
+            })
         play.receive(a.transfer, 9)
         play.skip()
         play.body(a.transfer, 1)
@@ -178,7 +203,9 @@ final class TransferTests: XCTestCase {
         var play = Play()
         let a = play.submit(
             TransferRequest(url: testURL("https://a.example/a"), method: "HEAD"),
-            .with { $0.decode = nil; $0.maximumBodyBytes = 1 })
+            .with {
+                $0.decode = nil; $0.maximumBodyBytes = 1
+            })
         play.connected(a.transfer)
         XCTAssertEqual(play.head(a.transfer, length: 1000), .receive)
         play.skip()
@@ -205,8 +232,16 @@ final class TransferTests: XCTestCase {
         var play = Play()
         let a = play.submit("a", .with { $0.salvages = true })
         let b = play.submit("a", .image)
-        let c = play.submit("a", .with { $0.salvages = true; $0.decode = .number(1) })
-        let d = play.submit("a", .with { $0.salvages = true; $0.decode = nil })
+        let c = play.submit(
+            "a",
+            .with {
+                $0.salvages = true; $0.decode = .number(1)
+            })
+        let d = play.submit(
+            "a",
+            .with {
+                $0.salvages = true; $0.decode = nil
+            })
         play.receive(a.transfer, 4, of: 9)
         play.skip()
         play.failed(a.transfer, .lost)

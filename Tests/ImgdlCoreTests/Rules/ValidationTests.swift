@@ -104,16 +104,28 @@ final class ValidationTests: XCTestCase {
         play.receive(a.transfer, 5, of: 10)
         play.skip()
         play.failed(a.transfer, Failure(.truncated, "5 of 10 bytes"))
-        play.expect([.end(a.subscriber, .failure(Failure(.truncated, "5 of 10 bytes", status: 200))), .forget(a.transfer)])
+        play.expect([
+            .end(a.subscriber, .failure(Failure(.truncated, "5 of 10 bytes", status: 200))), .forget(a.transfer),
+        ])
     }
 
     // MARK: Timeouts
 
     func testConnectAndIdleAreEachSubscribersOwn() {
         for isConnected in [false, true] {
-            var play = Play(width: 1) { $0.connectTimeout = 500; $0.idleTimeout = 500 }
-            let a = play.submit("a", .with { $0.connectTimeout = 100; $0.idleTimeout = 100 })
-            let b = play.submit("a", .with { $0.connectTimeout = 900; $0.idleTimeout = 900 })
+            var play = Play(width: 1) {
+                $0.connectTimeout = 500; $0.idleTimeout = 500
+            }
+            let a = play.submit(
+                "a",
+                .with {
+                    $0.connectTimeout = 100; $0.idleTimeout = 100
+                })
+            let b = play.submit(
+                "a",
+                .with {
+                    $0.connectTimeout = 900; $0.idleTimeout = 900
+                })
             let c = play.submit("a")
             if isConnected { play.connected(a.transfer) }
             play.skip()
@@ -123,7 +135,11 @@ final class ValidationTests: XCTestCase {
                     : .failure(Failure(.connectTimeout, "no connection within \(milliseconds) ms"))
             }
             play.pass(50)
-            let d = play.submit("a", .with { $0.connectTimeout = 100; $0.idleTimeout = 100 })
+            let d = play.submit(
+                "a",
+                .with {
+                    $0.connectTimeout = 100; $0.idleTimeout = 100
+                })
             play.pass(49)
             play.expect([])
             play.pass(1)
@@ -142,7 +158,11 @@ final class ValidationTests: XCTestCase {
 
     func testAByteIsOneForAll() {
         var play = Play()
-        let a = play.submit("a", .with { $0.decode = nil; $0.idleTimeout = 100 })
+        let a = play.submit(
+            "a",
+            .with {
+                $0.decode = nil; $0.idleTimeout = 100
+            })
         play.connected(a.transfer)
         play.head(a.transfer)
         play.skip()

@@ -162,8 +162,9 @@ final class WaitingQueueTests: XCTestCase {
                     age += 1
                     hostOf[step] = name
                     list.append(
-                        Waiting(slot: step, host: name, priority: priority, rank: rank(order), since: time,
-                                continues: continues, age: age))
+                        Waiting(
+                            slot: step, host: name, priority: priority, rank: rank(order), since: time,
+                            continues: continues, age: age))
                     insert(&queue, step, priority, order, host: name, continues: continues, at: instant)
                 case 4:
                     guard let index = list.indices.randomElement(using: &random) else { continue }

@@ -395,9 +395,10 @@ struct Witness {
 
     func placedNow(_ downloads: borrowing Downloads) -> Set<TransferID> {
         Set(
-            downloads.running + downloads.parked.filter {
-                downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
-            })
+            downloads.running
+                + downloads.parked.filter {
+                    downloads.request($0) != nil && downloads.transfers[$0].pauses.contains(.background)
+                })
     }
 
     func hasStore(_ id: TransferID) -> Bool {
@@ -499,7 +500,8 @@ struct Witness {
         case .success(let variant):
             try require(transfer.finished && !transfer.failed && !transfer.isDraining, "success of a failure")
             let refusal = ResponseRules.refusal(
-                status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options, request: transfer.request)
+                status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options,
+                request: transfer.request)
             try require(refusal == nil, "success of a response it does not take")
             try require((variant == nil) == (subscriber.options.decode == nil), "the wrong kind of success")
             let isKnown = transfer.outcome.isCached || transfer.isUnchanged

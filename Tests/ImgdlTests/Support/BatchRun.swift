@@ -71,7 +71,8 @@ final class BatchRun: @unchecked Sendable {
         guard status == 0 else { return self }
         let total = record.steps.last?.total ?? -1
         let finished = record.steps.map(\.finished)
-        XCTAssertEqual(finished, total == 0 ? [0] : Array(1...max(total, 1)), "one for each (F1)", file: file, line: line)
+        XCTAssertEqual(
+            finished, total == 0 ? [0] : Array(1...max(total, 1)), "one for each (F1)", file: file, line: line)
         XCTAssertEqual(record.steps.map(\.isFinished).filter { $0 }.count, 1, file: file, line: line)
         XCTAssertEqual(record.steps.last?.isFinished, true, file: file, line: line)
         return self

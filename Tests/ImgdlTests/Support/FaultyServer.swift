@@ -178,7 +178,9 @@ private struct FaultyAnswer {
         case .statusLine:
             (beginning, garbage) = (Array("HTTP/1.1 2".utf8), Array("\u{1}\u{2} no status\r\n\r\n".utf8))
         case .headers:
-            (beginning, garbage) = (Array((status + "Content-Len").utf8), Array("\u{0}\u{1}\u{2} no header\r\n\r\n".utf8))
+            (beginning, garbage) = (
+                Array((status + "Content-Len").utf8), Array("\u{0}\u{1}\u{2} no header\r\n\r\n".utf8)
+            )
         case .firstBodyByte:
             (beginning, garbage, isComplete) = (head, noise(body.count), true)
         case .midBody:

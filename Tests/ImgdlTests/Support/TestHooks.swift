@@ -38,7 +38,9 @@ final class TestHooks: @unchecked Sendable {
             table.modify_request = { request, next, data in Context.at(data)?.modifyRequest?(request!.pointee, next!) }
         }
         if modifyResponse != nil {
-            table.modify_response = { response, next, data in Context.at(data)?.modifyResponse?(response!.pointee, next!) }
+            table.modify_response = { response, next, data in
+                Context.at(data)?.modifyResponse?(response!.pointee, next!)
+            }
         }
         if transformBody != nil {
             table.transform_body = { body, next, data in

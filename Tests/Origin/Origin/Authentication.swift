@@ -13,7 +13,9 @@ final class Authentication: Sendable {
         for value in request.headers.all("Authorization") {
             let parts = value.split(separator: " ", maxSplits: 1).map(String.init)
             guard parts.count == 2 else { continue }
-            if schemes.contains(.basic), parts[0].equalsIgnoringCase("Basic"), parts[1].trimmed == login.basic { return nil }
+            if schemes.contains(.basic), parts[0].equalsIgnoringCase("Basic"), parts[1].trimmed == login.basic {
+                return nil
+            }
             if schemes.contains(.digest), parts[0].equalsIgnoringCase("Digest") {
                 switch check(DigestFields(parts[1]), request, algorithm, login) {
                 case .right: return nil

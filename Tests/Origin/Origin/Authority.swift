@@ -102,7 +102,9 @@ package final class Authority: @unchecked Sendable {
 
     /// The server's certificate and key, for a server that is another program.
     package func writeServer(certificate: String, key: String) throws {
-        guard corigin_tls_write_files(tls, certificate, key) == 1 else { throw SystemError(call: "certificate", code: EIO) }
+        guard corigin_tls_write_files(tls, certificate, key) == 1 else {
+            throw SystemError(call: "certificate", code: EIO)
+        }
     }
 
     package func removeFiles() {

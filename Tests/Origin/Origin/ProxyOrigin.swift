@@ -75,9 +75,12 @@ package final class ProxyOrigin: @unchecked Sendable {
     private static func head(of request: Request, for target: Target) -> [UInt8] {
         var headers = Headers()
         let ours = [
-            "connection", "keep-alive", "proxy-connection", "proxy-authorization", "transfer-encoding", "content-length",
+            "connection", "keep-alive", "proxy-connection", "proxy-authorization", "transfer-encoding",
+            "content-length",
         ]
-        for field in request.headers where !ours.contains(field.name.lowercased()) { headers.add(field.name, field.value) }
+        for field in request.headers where !ours.contains(field.name.lowercased()) {
+            headers.add(field.name, field.value)
+        }
         if !request.body.isEmpty { headers.add("Content-Length", String(request.body.count)) }
         headers.add("Via", "1.1 proxy")
         headers.add("Connection", "close")
