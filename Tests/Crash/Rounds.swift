@@ -98,7 +98,9 @@ struct Rounds {
     /// Of folders: how many, and of what is in them.
     private func count(_ path: String, _ inner: (Int) -> Int) -> Int {
         var total = 0
-        for name in names(in: path) { total += max(inner(names(in: "\(path)/\(name)").count), inner(1) == 0 ? 1 : 0) }
+        for name in Folder.names(in: path) {
+            total += max(inner(Folder.names(in: "\(path)/\(name)").count), inner(1) == 0 ? 1 : 0)
+        }
         return total
     }
 }

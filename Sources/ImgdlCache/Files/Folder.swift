@@ -7,7 +7,7 @@ import ImgdlCore
 ///     lock                   see `PublishLock`
 ///     bodies/3f/0…           one file for each body, in 256 folders; all names are numbers of the library's own
 ///     writers/…/0…           bodies being written: a folder for each writer, which it holds locked while it lives
-struct Folder: Sendable {
+package struct Folder: Sendable {
     let path: String
 
     var index: String { "\(path)/index.sqlite" }
@@ -65,7 +65,7 @@ struct Folder: Sendable {
     }
 
     /// The names in a folder; none when it is not there.
-    static func names(in path: String) -> [String] {
+    package static func names(in path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
         var names: [String] = []
