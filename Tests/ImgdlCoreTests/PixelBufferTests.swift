@@ -29,7 +29,7 @@ final class PixelBufferTests: XCTestCase {
     /// R27: an early picture is transparent where its pixels have not come, also in memory that held another picture.
     func testWhatIsNotReadyIsTransparentInUsedMemory() throws {
         let ready = PixelRectangle(x: 100, y: 200, width: 300, height: 400)
-        for height in [32, 1024] {
+        for height in [32, 256, 1024] {
             let canvas = try usedCanvas(1024, height)
             let ready = height == 1024 ? ready : PixelRectangle(x: 7, y: 3, width: 1000, height: 20)
             _ = show(canvas, ready)
@@ -54,7 +54,7 @@ final class PixelBufferTests: XCTestCase {
 
     /// A canvas that is drawn on is transparent from the beginning.
     func testClearedCanvasInUsedMemory() throws {
-        for height in [16, 1024] {
+        for height in [16, 256, 1024] {
             _ = try usedCanvas(1024, height)
             let canvas = try PixelBuffer(width: 1024, height: height, format: .rgba8)
             let bytes = UnsafeRawBufferPointer(start: canvas.bytes, count: canvas.byteCount)

@@ -1,4 +1,4 @@
-import Glibc
+import CSystem
 import Synchronization
 
 /// Memory that bodies have left, for those that come next: what comes fresh from the system costs a fault for each
@@ -8,14 +8,15 @@ package final class BodyMemory: @unchecked Sendable {
         let bytes: UnsafeMutableRawPointer
         let capacity: Int
 
-        /// A new one; nil when there is no memory.
+        /// With room for so many bytes at least; nil when there is no memory.
         init?(_ capacity: Int) {
-            guard let bytes = malloc(capacity) else { return nil }
+            var found = 0
+            guard let bytes = system_block_allocate(capacity, &found) else { return nil }
             self.bytes = bytes
-            self.capacity = capacity
+            self.capacity = found
         }
 
-        func free() { Glibc.free(bytes) }
+        func free() { system_block_free(bytes, capacity) }
     }
 
     /// Smaller ones cost malloc little.

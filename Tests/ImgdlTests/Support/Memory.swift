@@ -40,10 +40,11 @@ enum Memory {
 
     /// When more is asked for than is kept, that goes; and so much is not kept itself.
     private static func giveBackPixels() {
+        let most = 64 << 20
         var capacity = 0
         var isZero: Int32 = 0
-        guard let memory = system_pixels_allocate(64 << 20, &capacity, &isZero) else { return }
-        system_pixels_free(memory, capacity)
+        if let pixels = system_pixels_allocate(most, &capacity, &isZero) { system_pixels_free(pixels, capacity) }
+        if let block = system_block_allocate(most, &capacity) { system_block_free(block, capacity) }
     }
 
     static func excess(_ before: Int) -> String { "\((resident - before) >> 10) KiB" }

@@ -8,10 +8,16 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+/* Memory for bodies. From 256 KiB on it is a mapping of its own, so that after a peak it goes back to the system, but for
+ * 8 MiB that are kept for what is asked for next: malloc keeps what it once had wherever something small lies behind it.
+ * *capacity is what system_block_free needs. */
+void *system_block_allocate(size_t size, size_t *capacity);
+void system_block_free(void *memory, size_t capacity);
+
 /* Memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to
- * half of the cost of decoding into fresh 4 KiB pages. Such memory is kept when it is freed, up to 48 MiB, for what is asked
- * for next, since the system clears each page that it gives. *capacity is what system_pixels_free needs; *is_zero: it holds
- * zeros, otherwise what was there before. */
+ * half of the cost of decoding into fresh 4 KiB pages. Up to 48 MiB of such memory are kept when it is freed, and the system
+ * may take their pages. *capacity is what system_pixels_free needs; *is_zero: it holds zeros, otherwise what was there
+ * before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
 
@@ -32,6 +38,9 @@ void system_fork_child(void);
 
 /* In the child of a fork, before any other use of Swift. */
 void system_forget_thread_number(void);
+
+/* Sleeps until the descriptor is readable, for less than a second: ppoll is a GNU extension, too. */
+void system_nap(int descriptor, long nanoseconds);
 
 /* Whether the calling thread is one of the library's: waiting there could wait for itself. */
 void system_thread_mark_as_library(void);

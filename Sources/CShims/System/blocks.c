@@ -1,0 +1,38 @@
+#define _GNU_SOURCE
+#include "csystem.h"
+#include "shelf.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { SMALLEST_MAPPED = 256 * 1024, STEP = 64 * 1024 };
+
+static struct shelf shelf = {
+    .most = MOST_ON_A_SHELF, .most_bytes = 8 << 20, .most_quarters = 6, .is_taken = ATOMIC_FLAG_INIT};
+
+void *system_block_allocate(size_t size, size_t *capacity)
+{
+    *capacity = size;
+    if (size < SMALLEST_MAPPED)
+        return malloc(size ? size : 1);
+    size_t rounded = (size + STEP - 1) / STEP * STEP;
+    if (rounded < size)
+        return NULL;
+    struct mapping mapping = shelf_take(&shelf, rounded);
+    if (!mapping.memory) {
+        mapping.memory = mmap(NULL, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapping.memory == MAP_FAILED)
+            return NULL;
+        mapping.size = rounded;
+    }
+    *capacity = mapping.size;
+    return mapping.memory;
+}
+
+void system_block_free(void *memory, size_t capacity)
+{
+    if (capacity < SMALLEST_MAPPED)
+        free(memory);
+    else
+        shelf_give(&shelf, (struct mapping){memory, capacity}, 0);
+}

@@ -1,0 +1,36 @@
+/* Mappings that were freed and are kept for what is asked for next, since the system clears each page that it gives. */
+#ifndef SHELF_H
+#define SHELF_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+enum { MOST_ON_A_SHELF = 32 };
+
+struct mapping {
+    void *memory;
+    size_t size;
+};
+
+/* Statically allocated: its limits, the rest zero. */
+struct shelf {
+    const int most;
+    const size_t most_bytes;
+    /* How many quarters of what is asked for one that is taken may have. */
+    const size_t most_quarters;
+    /* The oldest first. */
+    struct mapping kept[MOST_ON_A_SHELF];
+    int count;
+    size_t bytes;
+    /* Whoever finds it taken does without, rather than wait: a lock would be copied by fork() as it is. */
+    atomic_flag is_taken;
+};
+
+/* The one that fits best; NULL memory when there is none. Then so much is given back to the system as is about to be asked
+ * of it: what is kept adds nothing to the most that was ever in use. */
+struct mapping shelf_take(struct shelf *shelf, size_t size);
+/* What it has no room for goes back to the system, the oldest first. `is_lazy`: the system may take the pages of what is
+ * kept, when it is short of memory. */
+void shelf_give(struct shelf *shelf, struct mapping mapping, int is_lazy);
+
+#endif
