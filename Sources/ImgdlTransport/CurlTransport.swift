@@ -245,8 +245,8 @@ package final class CurlTransport: Transport {
             deferred.append(.nudge(transfer))
             return
         }
-        guard !transfer.isEnded, let lane = transfer.lane else { return }
-        drive(lane.multi) { transfer.flush() }
+        guard !transfer.isEnded else { return }
+        drive { transfer.flush() }
     }
 
     // MARK: Driving
@@ -254,17 +254,32 @@ package final class CurlTransport: Transport {
     package var deadline: Instant? { lanes?.deadline }
 
     package func deadlineReached(_ now: Instant) {
-        lanes?.forEachDue(now) { lane in drive(lane.multi) { lane.multi.timeReached() } }
+        lanes?.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
         guard let multi = lanes?.owner(of: descriptor).multi else { return }
-        drive(multi) { multi.descriptorReady(descriptor, readable: readable, writable: writable) }
+        drive { multi.descriptorReady(descriptor, readable: readable, writable: writable) }
     }
 
-    private func drive(_ multi: CurlMulti, _ step: () -> Void) {
+    /// What ends meanwhile is told by `reportEnds`.
+    private func drive(_ step: () -> Void) {
         isReporting = true
         step()
+        isReporting = false
+        performDeferred()
+    }
+
+    /// What begins inside a report waits for the end of them all.
+    package func reportEnds() {
+        guard let lanes else { return }
+        isReporting = true
+        lanes.forEach { reportEnds(of: $0.multi) }
+        isReporting = false
+        performDeferred()
+    }
+
+    private func reportEnds(of multi: CurlMulti) {
         while let (handle, code) = multi.nextDone() {
             guard let transfer = handle.transfer?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {
@@ -285,8 +300,6 @@ package final class CurlTransport: Transport {
                 events.transferFinished(transfer.id, times)
             }
         }
-        isReporting = false
-        performDeferred()
     }
 
     private func performDeferred() {

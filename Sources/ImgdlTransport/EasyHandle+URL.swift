@@ -8,8 +8,7 @@ extension EasyHandle {
     /// A text is parsed by curl for each transfer, and its normal form is printed byte by byte. Parts are taken as they
     /// are: for a small body that is a fifth of all that curl does.
     func setNextURL(_ url: ParsedURL) {
-        var text = url.canonical
-        let isSet = text.withUTF8 { setParts($0) }
+        let isSet = url.withUTF8 { setParts($0) }
         if !isSet {
             if usesParts { note(ccurl_set_parts(easy, nil)) }
             set(CURLOPT_URL, url.canonical)

@@ -56,6 +56,11 @@ final class Lanes {
         for lane in special where lane.isDue(now) { body(lane) }
     }
 
+    func forEach(_ body: (Lane) -> Void) {
+        body(common)
+        for lane in special { body(lane) }
+    }
+
     func close() {
         for lane in special { lane.close() }
         special = []

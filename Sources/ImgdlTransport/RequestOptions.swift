@@ -26,7 +26,7 @@ final class RequestOptions {
             // Passwords and large bodies are let go with their request.
             if request.credential == nil, request.body == nil { checked = request.manner }
         }
-        guard !URLText.hasControlCharacter(request.url.canonical) else {
+        guard !request.url.withUTF8(URLText.hasControlCharacter) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
         if request.url.isSecure { try TLSFiles.check(request.tls) }

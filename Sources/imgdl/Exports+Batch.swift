@@ -135,10 +135,8 @@ private func batchRequest(
     _ request: imgdl_request, _ downloader: Downloader, keepsPriority: Bool
 ) throws(Failure) -> BatchRequest {
     let read = try RequestReader(request, downloader)
-    var options = read.options
-    if !keepsPriority { options.priority = .low }
     return BatchRequest(
-        transfer: read.transfer, options: options, recipient: read.recipient, pumped: read.pumped,
+        url: read.url, keepsPriority ? read.template : read.template.with(.low), pumped: read.pumped,
         userData: request.user_data)
 }
 

@@ -34,7 +34,7 @@ private func accept(
     let hasCallback = request.callback != nil
     var handle: OpaquePointer?
     try downloader.download(
-        read.transfer, read.$options, to: read.recipient, on: read.pumped, userData: request.user_data
+        read.url, read.template, on: read.pumped, userData: request.user_data
     ) { subscription in
         guard hasCallback || token != nil else { return }
         // One reference is the caller's, one the library's for as long as there are events.

@@ -15,8 +15,8 @@ private final class Lent {
 
     /// Under the lock.
     static func lent(by subscription: Subscription) -> Lent {
-        let lent = subscription.lent as? Lent ?? Lent()
-        subscription.lent = lent
+        let lent = subscription.extras.lent as? Lent ?? Lent()
+        subscription.extras.lent = lent
         return lent
     }
 }
@@ -37,7 +37,7 @@ extension Subscription {
     fileprivate func borrowedResult() -> imgdl_result? {
         guard let result = recipient.downloader.result(of: self) else { return nil }
         let lock = HandleTable.shared.lock
-        if let known = lock.withLock({ (lent as? Lent)?.result }) { return known.result }
+        if let known = lock.withLock({ (extras.lent as? Lent)?.result }) { return known.result }
         // It makes handles: not under the lock. Another thread may be quicker.
         let made = BorrowedResult(result, options)
         return lock.withLock {

@@ -1,27 +1,35 @@
 import CImgdl
+import Glibc
 import ImgdlCore
 
 let requestSize1 = 120
 
 /// imgdl_request, read and checked. Throws what imgdl_download returns.
 struct RequestReader {
-    let transfer: TransferRequest
-    @Boxed var options: SubscriberOptions
-    let recipient: Recipient
+    let url: ParsedURL
+    let template: RequestTemplate
     /// Where its callbacks run; nil: as the recipient's.
     let pumped: PumpedExecutor?
 
     init(_ request: imgdl_request, _ downloader: Downloader) throws(Failure) {
         pumped = Self.hasOwnExecutor(request) ? try object(request.executor, .executor) : nil
         if Self.isPlain(request) {
-            (transfer, _options, recipient) = try Self.readPlain(request, downloader)
+            (url, template) = try Self.readPlain(request, downloader)
         } else {
-            let defaults = downloader.defaults
-            _options = Boxed(wrappedValue: try Self.subscriberOptions(request, defaults))
-            let url = try Self.url(request, downloader, downloader.desk(for: nil))
-            transfer = TransferRequest(url: url, try Self.profile(request, url, downloader, defaults))
-            recipient = Self.recipient(request, downloader, _options.wrappedValue)
+            (url, template) = try Self.readWhole(request, downloader, downloader.desk(for: nil))
         }
+    }
+
+    private static func readWhole(
+        _ request: imgdl_request, _ downloader: Downloader, _ desk: Downloader.Desk
+    ) throws(Failure) -> (ParsedURL, RequestTemplate) {
+        let defaults = downloader.defaults
+        let options = Boxed(wrappedValue: try subscriberOptions(request, defaults))
+        let url = try url(request, downloader, desk)
+        let template = RequestTemplate(
+            options: options, profile: try profile(request, url, downloader, defaults),
+            recipient: recipient(request, downloader, options.wrappedValue))
+        return (url, template)
     }
 
     // MARK: Whom it speaks to
@@ -53,7 +61,7 @@ struct RequestReader {
 
     private static func readPlain(
         _ request: imgdl_request, _ downloader: Downloader
-    ) throws(Failure) -> (TransferRequest, Boxed<SubscriberOptions>, Recipient) {
+    ) throws(Failure) -> (ParsedURL, RequestTemplate) {
         var given = request
         given.url = nil
         given.user_data = nil
@@ -62,18 +70,11 @@ struct RequestReader {
         let desk = withUnsafeBytes(of: &given) { downloader.desk(for: $0) }
         if let known = desk.template {
             let url = try url(request, downloader, desk)
-            if !url.hasCredential { return (TransferRequest(url: url, known.profile), known.options, known.recipient) }
+            if !url.hasCredential { return (url, known) }
         }
-        let defaults = downloader.defaults
-        let options = Boxed(wrappedValue: try subscriberOptions(request, defaults))
-        let url = try url(request, downloader, desk)
-        let profile = try profile(request, url, downloader, defaults)
-        let recipient = recipient(request, downloader, options.wrappedValue)
-        if !url.hasCredential {
-            let template = RequestTemplate(options: options, profile: profile, recipient: recipient)
-            withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, desk.epoch) }
-        }
-        return (TransferRequest(url: url, profile), options, recipient)
+        let (url, template) = try readWhole(request, downloader, desk)
+        if !url.hasCredential { withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, desk.epoch) } }
+        return (url, template)
     }
 
     // MARK: About the subscriber
@@ -135,9 +136,11 @@ struct RequestReader {
     private static func url(
         _ request: imgdl_request, _ downloader: Downloader, _ desk: Downloader.Desk
     ) throws(Failure) -> ParsedURL {
-        guard request.url != nil else { throw Failure(.invalidURL, "the URL is NULL") }
-        guard let text = string(request.url) else { throw Failure(.invalidURL, "the URL is not UTF-8") }
-        return try downloader.parse(text, desk)
+        guard let start = request.url else { throw Failure(.invalidURL, "the URL is NULL") }
+        let count = strlen(start)
+        return try start.withMemoryRebound(to: UInt8.self, capacity: count) { (start) throws(Failure) in
+            try downloader.parse(UnsafeBufferPointer(start: start, count: count), desk)
+        }
     }
 
     private static func profile(

@@ -21,10 +21,13 @@ final class DownloaderSessionTests: XCTestCase {
 
     private func download(_ path: String) throws(Failure) -> Subscription {
         var accepted: Subscription?
-        let request = TransferRequest(url: try downloader.parse("https://a.example/\(path)", downloader.desk(for: nil)))
-        try downloader.download(
-            request, Boxed(wrappedValue: .quiet), to: Recipient(downloader, executor: nil, sink: nil)
-        ) { accepted = $0 }
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: .quiet), profile: TransferRequest.Profile(),
+            recipient: Recipient(downloader, executor: nil, sink: nil))
+        let url = try Array("https://a.example/\(path)".utf8).withUnsafeBufferPointer { (text) throws(Failure) in
+            try downloader.parse(text, downloader.desk(for: nil))
+        }
+        try downloader.download(url, template) { accepted = $0 }
         return accepted!
     }
 

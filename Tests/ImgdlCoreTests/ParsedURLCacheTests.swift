@@ -14,6 +14,23 @@ final class ParsedURLCacheTests: XCTestCase {
         XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:x")
     }
 
+    func testTheLastOneIsKnownByItsBytesUntilItIsForgotten() throws {
+        let cache = ParsedURLCache()
+        func last(_ text: String) -> String? {
+            Array(text.utf8).withUnsafeBufferPointer { cache.lastURL($0)?.canonical }
+        }
+        XCTAssertNil(last("app:x"))
+        _ = try cache.url("app:x") { url($0) }
+        _ = try cache.url("app:y") { url($0) }
+        XCTAssertNil(last("app:x"))
+        XCTAssertNil(last(""))
+        XCTAssertEqual(last("app:y"), "app:y")
+        _ = try cache.url("app:x") { url($0) }
+        XCTAssertEqual(last("app:x"), "app:x")
+        cache.forgetAll()
+        XCTAssertNil(last("app:x"))
+    }
+
     func testWhatIsForgottenIsParsedAgain() throws {
         let cache = ParsedURLCache()
         _ = try cache.url("app:x") { url($0) }

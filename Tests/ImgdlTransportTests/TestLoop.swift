@@ -56,6 +56,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
             let now = clock.now()
             guard now < end else { return XCTFail("did not come about", file: file, line: line) }
             if let deadline = transport.deadline, deadline <= now { transport.deadlineReached(now) }
+            transport.reportEnds()
             if isDone() { return }
             let next = min(end, transport.deadline ?? end)
             step(transport, milliseconds: max(0, (next.nanoseconds - clock.now().nanoseconds + 999_999) / 1_000_000))
@@ -91,5 +92,6 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
                 event.data.fd, readable: event.events & EPOLLIN.rawValue != 0 || failed,
                 writable: event.events & EPOLLOUT.rawValue != 0 || failed)
         }
+        transport.reportEnds()
     }
 }

@@ -2,7 +2,9 @@
 #define SUITE "waiting"
 #include "support.h"
 
+#include <malloc.h>
 #include <poll.h>
+#include <sched.h>
 
 static imgdl_request plain_request(const char *url)
 {
@@ -248,4 +250,70 @@ TEST("everything else may be called inside a callback, a new download too")
     CHECK_CODE(imgdl_downloader_wait_idle(inside.downloader, PATIENCE_MS), IMGDL_OK);
     imgdl_token_release(inside.other);
     REQUIRE_OK(imgdl_downloader_destroy(inside.downloader));
+}
+
+enum { CROWD = UNDER_SANITIZER ? 2000 : 50000 };
+
+static void count_end(const imgdl_event *event, void *user_data)
+{
+    int *ends = user_data;
+    if (event->kind == IMGDL_EVENT_TERMINAL && event->code == IMGDL_ERROR_CANCELLED)
+        ++*ends;
+}
+
+static void await_crowd(imgdl_downloader *downloader, uint64_t waiting)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    do {
+        sched_yield();
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    } while (stats.waiting != waiting);
+}
+
+static size_t allocated(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+TEST("each of many requests that wait takes 500 bytes at most, token included, and one call ends each once")
+{
+    static int ends[CROWD + 1];
+    imgdl_token **tokens = calloc(CROWD + 1, sizeof *tokens);
+    imgdl_downloader *downloader = new_downloader();
+    REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
+    size_t before = 0;
+    for (int i = 0; i <= CROWD; i++) {
+        char url[81];
+        int length = snprintf(url, sizeof url, "http://images.example.com/%d/", i);
+        memset(url + length, 'p', sizeof url - 1 - (size_t)length);
+        url[80] = 0;
+        imgdl_request request = plain_request(url);
+        request.executor = IMGDL_EXECUTOR_INLINE;
+        request.callback = count_end;
+        request.user_data = &ends[i];
+        REQUIRE_OK(imgdl_download(downloader, &request, &tokens[i]));
+        /* What is made once is there with the first. */
+        if (i == 0) {
+            await_crowd(downloader, 1);
+            before = allocated();
+        }
+    }
+    await_crowd(downloader, CROWD + 1);
+    if (!UNDER_SANITIZER) {
+        size_t each = (allocated() - before) / CROWD;
+        if (each > 500)
+            FAIL("each takes %zu bytes", each);
+    }
+    REQUIRE_OK(imgdl_downloader_cancel_all(downloader));
+    REQUIRE_OK(imgdl_downloader_wait_idle(downloader, PATIENCE_MS));
+    int wrong = 0;
+    for (int i = 0; i <= CROWD; i++) {
+        wrong += ends[i] != 1;
+        imgdl_token_release(tokens[i]);
+    }
+    CHECK_NUMBER(wrong, 0);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    free(tokens);
 }

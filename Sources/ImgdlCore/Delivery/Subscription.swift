@@ -12,13 +12,13 @@ package protocol EventSink: AnyObject, Sendable {
 ///
 /// Cancelling is a flag besides a command to the engine: an event that has not been taken for delivery when the flag is
 /// set is never delivered, and the terminal turns into `cancelled` (features D14, I4).
+///
+/// One block of 128 bytes: a million of them may wait.
 package final class Subscription: @unchecked Sendable {
     package let id: UInt64
-    /// Not changed once it is accepted.
-    @Boxed package internal(set) var options: SubscriberOptions
     /// The engine may put the transfer's in place of an equal one.
-    package private(set) var request: TransferRequest
-    package let recipient: Recipient
+    package private(set) var url: ParsedURL
+    private var template: RequestTemplate
     /// Where its callbacks run; nil: on the recipient's executor.
     private let ownExecutor: PumpedExecutor?
     /// When it was asked for.
@@ -26,49 +26,57 @@ package final class Subscription: @unchecked Sendable {
     /// The sink's alone: what its host calls it by, and has given for its events. Set before it is accepted.
     package let userData: UnsafeMutableRawPointer?
     package var handle: OpaquePointer?
-    /// What the host has borrowed of it; guarded by the face that lends it.
-    package var lent: AnyObject?
     private let conclusion = OnceReference<DownloadResult>()
     private let measuring = OnceReference<TransferMeasurement>()
-
-    /// The engine's thread alone.
-    var subscriberID: SubscriberID = 0
-    var transferID = TransferID(rawValue: 0)
+    private let rarities = OnceReference<SubscriptionExtras>()
     /// Guarded by the executor's queue.
     var pending = PendingEvents.nothing
+
+    /// The engine's thread alone: in the rules' tables, once they have it.
+    var slot = noSlot
+    var transferSlot = noSlot
+    /// Guarded by the executor's queue.
     var isScheduled = false
     /// `Mark`s; here it takes no room of its own.
     private let state = Atomic<UInt8>(0)
     /// Changed by whoever accepts it, before the engine has it.
     var isAccepted = false
     var isHeld = false
-    /// Called when its callback has returned; set before it is accepted.
-    var whenComplete: ((ErrorCode) -> Void)?
+
+    static let noSlot = UInt32.max
 
     package init(
-        id: UInt64, request: TransferRequest, options: Boxed<SubscriberOptions>, to recipient: Recipient,
-        on pumped: PumpedExecutor?, userData: UnsafeMutableRawPointer?, submitted: Instant
+        id: UInt64, url: ParsedURL, _ template: RequestTemplate, on pumped: PumpedExecutor?,
+        userData: UnsafeMutableRawPointer?, submitted: Instant
     ) {
         self.id = id
-        self.request = request
-        _options = options
-        self.recipient = recipient
+        self.url = url
+        self.template = template
         ownExecutor = pumped
         self.userData = userData
         self.submitted = submitted
     }
 
     /// For events that are about no request: it only brings them to an executor.
-    init(announcingTo recipient: Recipient) {
-        id = 0
-        _options = Boxed(wrappedValue: SubscriberOptions())
+    convenience init(announcingTo recipient: Recipient) {
         let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
-        request = TransferRequest(url: nowhere)
-        submitted = Instant(nanoseconds: 0)
-        self.recipient = recipient
-        ownExecutor = nil
-        userData = nil
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(), recipient: recipient)
+        self.init(
+            id: 0, url: nowhere, template, on: nil, userData: nil, submitted: Instant(nanoseconds: 0))
     }
+
+    package var request: TransferRequest { TransferRequest(url: url, template.profile) }
+    /// Not changed once it is accepted.
+    package var options: SubscriberOptions { template.options.wrappedValue }
+    var sharedOptions: Boxed<SubscriberOptions> { template.options }
+    package var recipient: Recipient { template.recipient }
+
+    /// Of one that is not accepted yet.
+    func setPriority(_ priority: Priority) { template = template.with(priority) }
+
+    /// Made for who asks.
+    package var extras: SubscriptionExtras { rarities.object { SubscriptionExtras() } }
 
     /// Whether callbacks run at all; without, the terminal is complete as soon as it is known.
     package var hasSink: Bool { recipient.sink != nil }
@@ -119,10 +127,10 @@ package final class Subscription: @unchecked Sendable {
 
     /// The request's own, or what its URL says (features X10).
     var scaleFactor: Double {
-        options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: request.url.canonical)
+        options.scaleFactor > 0 ? options.scaleFactor : ImgdlCore.scaleFactor(ofURL: url.canonical)
     }
 
-    func share(_ equal: TransferRequest) { request = equal }
+    func share(_ equal: ParsedURL) { url = equal }
 
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
@@ -137,7 +145,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// One that the engine never had.
     func end(_ failure: Failure?) {
-        let message = failure?.message(about: request.url) ?? ""
+        let message = failure?.message(about: url) ?? ""
         post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
@@ -164,7 +172,7 @@ package final class Subscription: @unchecked Sendable {
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
         let failure = Failure(.cancelled, "cancelled", status: result.status)
         return DownloadResult(
-            failure: failure, message: failure.message(about: request.url), progress: result.progress,
+            failure: failure, message: failure.message(about: url), progress: result.progress,
             metrics: result.metrics)
     }
 
@@ -177,6 +185,14 @@ package final class Subscription: @unchecked Sendable {
             result.letGoOfCharges()
         }
         outstanding.complete(self)
-        whenComplete?(result.code)
+        rarities.object?.whenComplete?(result.code)
     }
+}
+
+/// What few subscriptions have.
+package final class SubscriptionExtras {
+    /// Called when its callback has returned; set before it is accepted.
+    var whenComplete: ((ErrorCode) -> Void)?
+    /// What the host has borrowed of it; guarded by the face that lends it.
+    package var lent: AnyObject?
 }

@@ -1,18 +1,15 @@
 /// One request of a batch, read and checked.
 package struct BatchRequest {
-    package var transfer: TransferRequest
-    @Boxed package var options: SubscriberOptions
-    package var recipient: Recipient
+    package var url: ParsedURL
+    package var template: RequestTemplate
     package var pumped: PumpedExecutor?
     package var userData: UnsafeMutableRawPointer?
 
     package init(
-        transfer: TransferRequest, options: SubscriberOptions, recipient: Recipient, pumped: PumpedExecutor?,
-        userData: UnsafeMutableRawPointer?
+        url: ParsedURL, _ template: RequestTemplate, pumped: PumpedExecutor?, userData: UnsafeMutableRawPointer?
     ) {
-        self.transfer = transfer
-        self.options = options
-        self.recipient = recipient
+        self.url = url
+        self.template = template
         self.pumped = pumped
         self.userData = userData
     }
@@ -53,7 +50,7 @@ package final class Batch: @unchecked Sendable {
                 downloader, executor: executor is InlineExecutor ? SerialExecutor() : executor, sink: announcer))
         downloader.outstanding.hold(announcement)
         for (index, subscription) in subscriptions.enumerated() {
-            subscription.whenComplete = { [unowned self] code in ended(index, code) }
+            subscription.extras.whenComplete = { [unowned self] code in ended(index, code) }
             downloader.outstanding.hold(subscription)
         }
     }
@@ -90,7 +87,7 @@ package final class Batch: @unchecked Sendable {
             for case let subscription? in subscriptions[..<rules.next] {
                 downloader.setPriority(subscription, priority)
             }
-            for case let subscription? in subscriptions[rules.next...] { subscription.options.priority = priority }
+            for case let subscription? in subscriptions[rules.next...] { subscription.setPriority(priority) }
         }
     }
 

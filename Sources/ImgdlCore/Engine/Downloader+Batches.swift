@@ -9,9 +9,8 @@ extension Downloader {
         let now = clock.now()
         let subscriptions = requests.map { request in
             Subscription(
-                id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request.transfer,
-                options: request.$options, to: request.recipient, on: request.pumped, userData: request.userData,
-                submitted: now)
+                id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, url: request.url, request.template,
+                on: request.pumped, userData: request.userData, submitted: now)
         }
         let batch = lock.withLock { () -> Batch? in
             guard acceptsBatches else { return nil }

@@ -136,8 +136,8 @@ package final class Downloader: @unchecked Sendable {
     }
 
     /// Throws `invalidURL`, `unsupportedScheme`.
-    package func parse(_ text: String, _ desk: Desk) throws(Failure) -> ParsedURL {
-        let url = try desk.session.parse(text, lastOrigin: desk.lastOrigin)
+    package func parse(_ url: UnsafeBufferPointer<UInt8>, _ desk: Desk) throws(Failure) -> ParsedURL {
+        let url = try desk.session.parse(url, lastOrigin: desk.lastOrigin)
         if url.origin !== desk.lastOrigin { lock.withLock { lastOrigin = url.origin } }
         return url
     }
@@ -157,12 +157,12 @@ package final class Downloader: @unchecked Sendable {
     /// Accepts a download; `willAccept` gets the subscription before any event of it. Throws `shutDown`, and
     /// `invalidOperation` after `invalidate`.
     package func download(
-        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, to recipient: Recipient,
-        on pumped: PumpedExecutor? = nil, userData: UnsafeMutableRawPointer? = nil, willAccept: (Subscription) -> Void
+        _ url: ParsedURL, _ template: RequestTemplate, on pumped: PumpedExecutor? = nil,
+        userData: UnsafeMutableRawPointer? = nil, willAccept: (Subscription) -> Void
     ) throws(Failure) {
         let subscription = Subscription(
-            id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, request: request, options: options,
-            to: recipient, on: pumped, userData: userData, submitted: clock.now())
+            id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, url: url, template, on: pumped,
+            userData: userData, submitted: clock.now())
         try mailbox.submit(subscription) {
             outstanding.accept(subscription)
             engine.statistics.submit()

@@ -1,7 +1,7 @@
 /// What the rules want a subscriber told, with the values that it is told.
 extension Engine {
     func emit(_ subscriber: SubscriberID, _ notice: Notice) {
-        guard let subscription = subscription(subscriber), let transfer = transfer(subscription.transferID) else {
+        guard let subscription = subscription(subscriber), let transfer = transfer(of: subscription) else {
             return
         }
         switch notice {
@@ -25,10 +25,17 @@ extension Engine {
         return slot < subscriptions.count ? subscriptions[slot] : nil
     }
 
+    /// nil: it has ended, or never came.
+    func id(of subscription: Subscription) -> SubscriberID? {
+        let slot = Int(subscription.slot)
+        guard slot < subscriptions.count, subscriptions[slot] === subscription else { return nil }
+        return downloads.subscriber(at: slot)
+    }
+
     func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
         guard let subscription = subscription(subscriber) else { return }
         subscriptions[SlotTable<Subscription>.slot(subscriber)] = nil
-        let transfer = transfer(subscription.transferID)
+        let transfer = transfer(of: subscription)
         var failure: Failure?
         var content = DownloadResult.Content()
         switch outcome {
@@ -57,7 +64,7 @@ extension Engine {
         var preview: [UInt8] = []
         if let failure {
             if ResponseRules.showsBody(failure.code) { preview = transfer?.firstBytes() ?? [] }
-            message = failure.message(about: subscription.request.url)
+            message = failure.message(about: subscription.url)
         }
         let contentType = content.response?.head.mediaType ?? ""
         return DownloadResult(

@@ -2,14 +2,17 @@
 /// and stops and where a request ends, never for a chunk.
 extension Engine {
     func measurement(_ id: TransferID) -> TransferMeasurement? {
-        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
-        return slot < measurements.count ? measurements[slot] : nil
+        measurement(at: SlotTable<TransferMeasurement>.slot(id.rawValue))
+    }
+
+    private func measurement(at slot: Int) -> TransferMeasurement? {
+        slot < measurements.count ? measurements[slot] : nil
     }
 
     /// A request has come to a transfer that was there.
     func measureJoin(_ subscription: Subscription) {
         subscription.markShared()
-        if let measurement = measurement(subscription.transferID) { subscription.attach(measurement) }
+        if let measurement = measurement(at: Int(subscription.transferSlot)) { subscription.attach(measurement) }
         statistics.update { $0.join() }
     }
 

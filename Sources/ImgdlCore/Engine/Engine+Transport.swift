@@ -60,6 +60,45 @@ extension Engine: TransportEvents {
 
     // MARK: From the transport
 
+    /// All that has come is read, then all ends are told, then what waits is started: so the code of each step is still in
+    /// the processor's cache for the next transfer, and what callbacks say of these ends decides what starts.
+    func readTransport(_ read: () -> Void) {
+        downloads.holdStarts()
+        read()
+        // What callbacks ask for may end something, too, and all ends are told before the thread sleeps.
+        while reportEnds() { performCommands() }
+        downloads.releaseStarts(clock.now())
+        performActions()
+    }
+
+    /// Whether there were any.
+    private func reportEnds() -> Bool {
+        endings = .gathered
+        transport?.reportEnds()
+        let isAny = endings == .found
+        endings = .single
+        if isAny { performActions() }
+        return isAny
+    }
+
+    /// How ends are dealt with: each at once, or those that the transport reports in one go together.
+    enum Endings {
+        case single
+        case gathered
+        /// There are some.
+        case found
+    }
+
+    /// Commands come first (see `performCommands`), but none between gathered ends: a new request would be given the
+    /// place in a table of one whose end has not been told.
+    private func prepareEnd() {
+        if endings == .found { return }
+        performCommands()
+        if endings == .gathered { endings = .found }
+    }
+
+    private func performEnd() { if endings == .single { performActions() } }
+
     func transferConnected(_ id: TransferID) {
         downloads.connected(id, clock.now())
         performActions()
@@ -113,18 +152,18 @@ extension Engine: TransportEvents {
     }
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
-        performCommands()
+        prepareEnd()
         measureExchange(id, times)
         if let transfer = transfer(id), downloads.request(id) != nil {
             if let failure = resumedWrongly(transfer) { return failed(id, failure) }
             endBody(id, transfer)
         }
         downloads.finished(id, clock.now())
-        performActions()
+        performEnd()
     }
 
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes) {
-        performCommands()
+        prepareEnd()
         measureExchange(id, times)
         failed(id, failure)
     }
@@ -134,7 +173,7 @@ extension Engine: TransportEvents {
             transfer.exchange?.end(isWhole: false, transfer)
         }
         downloads.failed(id, failure, clock.now())
-        performActions()
+        performEnd()
     }
 
     func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {

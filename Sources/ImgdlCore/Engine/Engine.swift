@@ -4,6 +4,11 @@ import Synchronization
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine {
     private static let maximumSpare = 256
+    /// So many requests at once that lead to nothing are a burst, …
+    private static let burst = 8
+    /// … and the next ones may wait for so long, in nanoseconds: to be woken for each dozen takes more time than all
+    /// that is done for them.
+    private static let nap = 50_000
 
     let mailbox: Mailbox
     private let loop: EventLoop
@@ -32,6 +37,10 @@ final class Engine {
     var observer: (any TransferObserver)?
     private var isShuttingDown = false
     private var isPerformingCommands = false
+    var endings = Endings.single
+    /// In this turn.
+    private var commandCount = 0
+    private var ledToActions = false
     private let isStopped = Atomic<Bool>(false)
     private let endLock = Lock()
     private let ended: Condition
@@ -85,12 +94,14 @@ final class Engine {
     /// The thread's body: until shut down and empty.
     func run() {
         while !isStopped.load(ordering: .acquiring) {
+            commandCount = 0
+            ledToActions = false
             performCommands()
-            loop.forEachReady { [transport] descriptor, readable, writable in
-                transport?.descriptorReady(descriptor, readable: readable, writable: writable)
-            }
+            readTransport { readReady() }
             let now = clock.now()
-            if let deadline = transport?.deadline, deadline <= now { transport?.deadlineReached(now) }
+            if let deadline = transport?.deadline, deadline <= now {
+                readTransport { transport?.deadlineReached(now) }
+            }
             if let deadline = downloads.nextDeadline, deadline <= now {
                 downloads.deadlineReached(now)
                 performActions()
@@ -101,8 +112,9 @@ final class Engine {
                 performActions()
                 break
             }
-            let deadline = [downloads.nextDeadline, transport?.deadline].compactMap { $0 }.min()
-            loop.wait(until: mailbox.letSleep() ? deadline : now, now: now)
+            let rest = mailbox.letRest(naps: commandCount >= Self.burst && !ledToActions)
+            if rest == .naps { loop.nap(nanoseconds: Self.nap) }
+            loop.wait(until: rest == .sleeps ? nextDeadline : now, now: now)
         }
         settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()
@@ -110,6 +122,18 @@ final class Engine {
         endLock.withLock {
             hasEnded = true
             ended.broadcast()
+        }
+    }
+
+    private var nextDeadline: Instant? {
+        guard let own = downloads.nextDeadline else { return transport?.deadline }
+        guard let transports = transport?.deadline else { return own }
+        return min(own, transports)
+    }
+
+    private func readReady() {
+        loop.forEachReady { [transport] descriptor, readable, writable in
+            transport?.descriptorReady(descriptor, readable: readable, writable: writable)
         }
     }
 
@@ -121,6 +145,7 @@ final class Engine {
         var commands: [Command] = []
         swap(&commands, &spareCommands)
         commands = mailbox.takeAll(reusing: commands)
+        commandCount += commands.count
         for command in commands { perform(command) }
         // What only waits leads to no action.
         if !commands.isEmpty { noteLoad() }
@@ -133,21 +158,22 @@ final class Engine {
         let now = clock.now()
         switch command {
         case .submit(let subscription):
-            let admission = downloads.submit(subscription.request, subscription.$options, now)
-            subscription.subscriberID = admission.subscriber
-            subscription.transferID = admission.transfer
+            let admission = downloads.submit(subscription.request, subscription.sharedOptions, now)
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
+            subscription.slot = UInt32(slot)
+            subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))
             if slot >= subscriptions.capacity { subscriptions.reserveCapacity(slot + max(64, slot / 4)) }
             while subscriptions.count <= slot { subscriptions.append(nil) }
             subscriptions[slot] = subscription
             if admission.hasJoined {
                 // Of many that ask for the same, one text of the URL is enough.
-                if let request = downloads.request(admission.transfer) { subscription.share(request) }
+                if let request = downloads.request(admission.transfer) { subscription.share(request.url) }
                 measureJoin(subscription)
                 look(admission.transfer, now)
             }
-        case .cancel(let subscription): downloads.cancel(subscription.subscriberID, now)
-        case .setPriority(let subscription, let priority): downloads.setPriority(subscription.subscriberID, priority)
+        case .cancel(let subscription): if let id = id(of: subscription) { downloads.cancel(id, now) }
+        case .setPriority(let subscription, let priority):
+            if let id = id(of: subscription) { downloads.setPriority(id, priority) }
         case .end(let subscriptions, let failure): end(subscriptions, failure)
         case .cancelAll: downloads.cancelAll(now)
         case .setMaximumConcurrent(let maximum): downloads.setMaximumConcurrent(maximum, now)
@@ -209,6 +235,7 @@ final class Engine {
         // Before anybody is told of an end: whoever looks then sees it.
         ledger.note(inUse: downloads.memoryInUse, peak: downloads.memoryPeak)
         if downloads.hasActions {
+            ledToActions = true
             noteLoad()
             var actions: [Action] = []
             swap(&actions, &spareActions)
@@ -281,8 +308,9 @@ final class Engine {
         return opened
     }
 
-    func transfer(_ id: TransferID) -> ActiveTransfer? {
-        let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
-        return slot < active.count ? active[slot] : nil
-    }
+    func transfer(_ id: TransferID) -> ActiveTransfer? { transfer(at: SlotTable<ActiveTransfer>.slot(id.rawValue)) }
+
+    func transfer(of subscription: Subscription) -> ActiveTransfer? { transfer(at: Int(subscription.transferSlot)) }
+
+    private func transfer(at slot: Int) -> ActiveTransfer? { slot < active.count ? active[slot] : nil }
 }

@@ -7,23 +7,24 @@ import Glibc
 final class EventLoop {
     private let epoll: Int32
     private let wakeDescriptor: Int32
-    /// By descriptor: what epoll has been told.
+    /// By descriptor.
     private var interests: [Interest] = []
-    /// Those that `unwatchBeforeSleep` took out, and perhaps `watch` back in.
-    private var leaving: [Int32] = []
+    /// Descriptors whose interest epoll may have to be told before the thread sleeps.
+    private var changed: [Int32] = []
     private var readyCount = 0
     private var isClosed = false
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
 
-    private struct Interest: OptionSet {
-        let rawValue: UInt8
-
-        static let readable = Interest(rawValue: 1)
-        static let writable = Interest(rawValue: 2)
-        /// epoll has it.
-        static let isWatched = Interest(rawValue: 4)
-        /// But only until the thread sleeps.
-        static let isLeaving = Interest(rawValue: 8)
+    /// What epoll has been told, and what it is to be told: curl changes its mind several times in a turn.
+    private struct Interest {
+        /// Of `epoll_event`; 0: epoll does not have it.
+        var known: UInt32 = 0
+        var wanted: UInt32 = 0
+        /// It stands among `changed`.
+        var isListed = false
+        /// Wanted anew as it is known: a descriptor that was closed without `unwatch` has left epoll by itself, and its
+        /// number may be back.
+        var isRenewed = false
     }
 
     init() throws(Failure) {
@@ -60,50 +61,65 @@ final class EventLoop {
     }
 
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        while interests.count <= Int(descriptor) { interests.append(Interest()) }
+        want((readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0), descriptor)
+    }
+
+    func unwatch(_ descriptor: Int32) {
+        guard isKnown(descriptor) else { return }
+        interests[Int(descriptor)].wanted = 0
+        tell(descriptor)
+    }
+
+    func unwatchBeforeSleep(_ descriptor: Int32) {
+        if isKnown(descriptor) { want(0, descriptor) }
+    }
+
+    private func isKnown(_ descriptor: Int32) -> Bool {
+        descriptor < interests.count
+            && interests[Int(descriptor)].known | interests[Int(descriptor)].wanted != 0
+    }
+
+    private func want(_ events: UInt32, _ descriptor: Int32) {
         let number = Int(descriptor)
-        while interests.count <= number { interests.append([]) }
-        let before = interests[number]
-        var interest: Interest = .isWatched
-        if readable { interest.insert(.readable) }
-        if writable { interest.insert(.writable) }
-        interests[number] = interest
-        if before == interest.union(.isLeaving) { return }
+        if !interests[number].isListed {
+            interests[number].isListed = true
+            interests[number].isRenewed = events == interests[number].known
+            changed.append(descriptor)
+        }
+        interests[number].wanted = events
+    }
+
+    private func tellChanged() {
+        guard !changed.isEmpty else { return }
+        for descriptor in changed {
+            tell(descriptor)
+            interests[Int(descriptor)].isListed = false
+        }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    private func tell(_ descriptor: Int32) {
+        let interest = interests[Int(descriptor)]
+        guard interest.wanted != interest.known || interest.isRenewed else { return }
+        interests[Int(descriptor)].known = interest.wanted
+        interests[Int(descriptor)].isRenewed = false
         var event = epoll_event()
-        event.events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
+        event.events = interest.wanted
         event.data.fd = descriptor
-        let isNew = !before.contains(.isWatched)
+        guard interest.wanted != 0 else {
+            epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
+            return
+        }
+        let isNew = interest.known == 0
         if epoll_ctl(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) != 0 {
-            // A descriptor that was closed without `unwatch` has left epoll by itself, and its number may be back.
             epoll_ctl(epoll, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event)
         }
     }
 
-    func unwatch(_ descriptor: Int32) {
-        guard isWatched(descriptor) else { return }
-        interests[Int(descriptor)] = []
-        epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
-    }
-
-    /// A connection that has answered is given its next request in the same turn, mostly: that saves two system calls.
-    func unwatchBeforeSleep(_ descriptor: Int32) {
-        guard isWatched(descriptor) else { return }
-        interests[Int(descriptor)].insert(.isLeaving)
-        leaving.append(descriptor)
-    }
-
-    private func isWatched(_ descriptor: Int32) -> Bool {
-        descriptor < interests.count && interests[Int(descriptor)].contains(.isWatched)
-    }
-
-    private func unwatchLeaving() {
-        guard !leaving.isEmpty else { return }
-        for descriptor in leaving where interests[Int(descriptor)].contains(.isLeaving) { unwatch(descriptor) }
-        leaving.removeAll(keepingCapacity: true)
-    }
-
     /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached; then `forEachReady` tells.
     func wait(until deadline: Instant?, now: Instant) {
-        unwatchLeaving()
+        tellChanged()
         var timeout: Int32 = -1
         if let deadline {
             // Rounded up: waking too early would only mean to sleep again.
@@ -115,6 +131,12 @@ final class EventLoop {
             var value: UInt64 = 0
             _ = read(wakeDescriptor, &value, 8)
         }
+    }
+
+    /// Sleeps for so long at most; `wait` is to follow. epoll itself counts in milliseconds.
+    func nap(nanoseconds: Int) {
+        tellChanged()
+        Thread.resting { system_nap(epoll, nanoseconds) }
     }
 
     /// What the last `wait` found ready. A descriptor that was closed since then may be among them.

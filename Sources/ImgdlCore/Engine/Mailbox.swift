@@ -30,12 +30,24 @@ enum Command {
 /// Carries commands to the engine's thread: one wake-up for many of them.
 final class Mailbox: @unchecked Sendable {
     private let lock = Lock()
-    private let wake: () -> Void
     private var commands: [Command] = []
     private var intake = Intake.open
     private var isClosed = false
-    /// The engine has looked, and is not awake any more.
-    private var mustWake = false
+    private let wakeLock = Lock()
+    private let wake: () -> Void
+    /// Guarded by `wakeLock`: the engine's descriptors may be gone.
+    private var isEngineGone = false
+    private var rest = Rest.awake
+    /// There is something else than requests.
+    private var isUrgent = false
+
+    enum Rest {
+        case awake
+        /// The engine has looked, and new requests can wait a moment.
+        case naps
+        /// It has looked, and is not awake any more.
+        case sleeps
+    }
 
     private enum Intake {
         case open
@@ -48,41 +60,44 @@ final class Mailbox: @unchecked Sendable {
     /// After `close` commands are dropped, with false.
     @discardableResult
     func post(_ command: Command) -> Bool {
-        lock.withLock {
-            guard !isClosed else { return false }
-            append(command)
-            return true
+        let (isTaken, mustWake) = lock.withLock { () -> (Bool, Bool) in
+            isClosed ? (false, false) : (true, append(command))
         }
+        if mustWake { wakeEngine() }
+        return isTaken
     }
 
     /// `accepted` runs before the engine can see the command. Throws `shutDown`, `invalidOperation` once the downloader
     /// takes no more requests.
     func submit(_ subscription: Subscription, accepted: () -> Void) throws(Failure) {
-        try lock.withLock { () throws(Failure) in
+        let mustWake = try lock.withLock { () throws(Failure) in
             try checkIntake()
             if intake == .invalidated {
                 throw Failure(.invalidOperation, "the downloader's session is invalidated")
             }
             accepted()
-            append(.submit(subscription))
+            return append(.submit(subscription))
         }
+        if mustWake { wakeEngine() }
     }
 
     func invalidate(cancelling: Bool) {
-        lock.withLock {
-            guard intake != .shutDown, !isClosed else { return }
+        let mustWake = lock.withLock { () -> Bool in
+            guard intake != .shutDown, !isClosed else { return false }
             intake = .invalidated
-            append(.invalidate(cancelling: cancelling))
+            return append(.invalidate(cancelling: cancelling))
         }
+        if mustWake { wakeEngine() }
     }
 
     /// Takes requests again, which go to this transport. Throws `shutDown`.
     func reconfigure(_ transport: any Transport, _ limits: Limits, _ cache: CacheSettings) throws(Failure) {
-        try lock.withLock { () throws(Failure) in
+        let mustWake = try lock.withLock { () throws(Failure) in
             try checkIntake()
             intake = .open
-            append(.reconfigure(transport, limits, cache))
+            return append(.reconfigure(transport, limits, cache))
         }
+        if mustWake { wakeEngine() }
     }
 
     private func checkIntake() throws(Failure) {
@@ -94,18 +109,20 @@ final class Mailbox: @unchecked Sendable {
         post(.shutDown(cancelling: cancelling))
     }
 
-    /// False when there is something to take. After true the next command wakes.
-    func letSleep() -> Bool {
+    /// Awake when there is something to take. When it sleeps the next command wakes it, when it naps the next that is no
+    /// request.
+    func letRest(naps: Bool) -> Rest {
         lock.withLock {
-            mustWake = commands.isEmpty
-            return mustWake
+            rest = naps && !isUrgent ? .naps : commands.isEmpty ? .sleeps : .awake
+            return rest
         }
     }
 
     /// `spare`: an empty array whose memory the next ones get.
     func takeAll(reusing spare: consuming [Command]) -> [Command] {
         lock.withLock {
-            mustWake = false
+            rest = .awake
+            isUrgent = false
             swap(&commands, &spare)
         }
         return spare
@@ -113,19 +130,25 @@ final class Mailbox: @unchecked Sendable {
 
     /// What has not been taken, and will not be.
     func close() -> [Command] {
-        lock.withLock {
+        let left = lock.withLock {
             isClosed = true
             intake = .shutDown
             defer { commands = [] }
             return commands
         }
+        wakeLock.withLock { isEngineGone = true }
+        return left
     }
 
-    /// Wakes inside the lock: after `close` nobody is about to touch the engine's descriptors.
-    private func append(_ command: Command) {
+    /// Whether `wakeEngine` has to follow, outside the lock: the engine would wait for that as soon as it is awake.
+    private func append(_ command: Command) -> Bool {
         commands.append(command)
-        guard mustWake else { return }
-        mustWake = false
-        wake()
+        if case .submit = command {} else { isUrgent = true }
+        guard rest == .sleeps || rest == .naps && isUrgent else { return false }
+        rest = .awake
+        return true
     }
+
+    /// After `close` nobody is about to touch the engine's descriptors.
+    private func wakeEngine() { wakeLock.withLock { if !isEngineGone { wake() } } }
 }

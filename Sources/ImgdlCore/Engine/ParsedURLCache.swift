@@ -1,3 +1,5 @@
+import Glibc
+
 /// URLs parsed before, by their text: a repeated URL is parsed once. Bounded: when the newer half is full it becomes
 /// the older one, whose entries go unless they are asked for again.
 final class ParsedURLCache: @unchecked Sendable {
@@ -5,13 +7,30 @@ final class ParsedURLCache: @unchecked Sendable {
     private let lock = Lock()
     private var newer: [String: ParsedURL] = [:]
     private var older: [String: ParsedURL] = [:]
+    /// Asked for last: many may ask for the same in a row.
+    private var last: (text: String, url: ParsedURL)?
     /// How often all were forgotten.
     private var epoch = 0
+
+    /// The one that was asked for last, if that was this one.
+    func lastURL(_ text: UnsafeBufferPointer<UInt8>) -> ParsedURL? {
+        lock.withLock {
+            guard let last else { return nil }
+            let isSame = last.text.utf8.withContiguousStorageIfAvailable { known in
+                known.count == text.count && memcmp(known.baseAddress!, text.baseAddress!, known.count) == 0
+            }
+            return isSame == true ? last.url : nil
+        }
+    }
 
     func url(_ text: String, parse: (String) throws(Failure) -> ParsedURL) throws(Failure) -> ParsedURL {
         // One of a data: URL may be as large as a picture.
         guard text.utf8.count <= 4096 else { return try parse(text) }
-        let (known, before) = lock.withLock { (newer[text] ?? older[text], epoch) }
+        let (known, before) = lock.withLock { () -> (ParsedURL?, Int) in
+            let known = newer[text] ?? older[text]
+            if let known { last = (text, known) }
+            return (known, epoch)
+        }
         if let known { return known }
         let url = try parse(text)
         lock.withLock {
@@ -21,6 +40,7 @@ final class ParsedURLCache: @unchecked Sendable {
                 newer = [:]
             }
             newer[text] = url
+            last = (text, url)
         }
         return url
     }
@@ -31,6 +51,7 @@ final class ParsedURLCache: @unchecked Sendable {
             epoch += 1
             newer = [:]
             older = [:]
+            last = nil
         }
     }
 }

@@ -11,6 +11,13 @@ package final class RequestTemplate: Sendable {
         self.profile = profile
         self.recipient = recipient
     }
+
+    /// The same but for the priority.
+    package func with(_ priority: Priority) -> RequestTemplate {
+        var options = options
+        options.wrappedValue.priority = priority
+        return RequestTemplate(options: options, profile: profile, recipient: recipient)
+    }
 }
 
 /// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it.

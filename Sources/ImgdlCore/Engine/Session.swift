@@ -7,9 +7,13 @@ final class Session: @unchecked Sendable {
     init(_ transport: any Transport) { self.transport = transport }
 
     /// `lastOrigin`: used again where the URL has the same. Threads: any. Throws `invalidURL`, `unsupportedScheme`.
-    func parse(_ url: String, lastOrigin: ParsedURL.Origin?) throws(Failure) -> ParsedURL {
+    func parse(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) throws(Failure) -> ParsedURL {
         if let plain = transport.parsePlain(url, lastOrigin: lastOrigin) { return plain }
-        return try urls.url(url) { (text) throws(Failure) in try transport.parse(text) }
+        if let last = urls.lastURL(url) { return last }
+        guard let text = String(validating: url, as: UTF8.self) else {
+            throw Failure(.invalidURL, "the URL is not UTF-8")
+        }
+        return try urls.url(text) { (text) throws(Failure) in try transport.parse(text) }
     }
 
     /// Another scheme is known from now on.

@@ -14,13 +14,20 @@ package struct Failure: Error, Equatable, Sendable {
         self.status = status
     }
 
-    /// For people. Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes three
-    /// times as long.
+    /// For people. Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes
+    /// several times as long.
     package func message(about url: ParsedURL) -> String {
-        var text = url.redacted
-        text.reserveCapacity(text.utf8.count + 2 + message.utf8.count)
-        text += ": "
-        text += message
-        return text
+        var message = message
+        return url.withRedactedUTF8 { url in
+            message.withUTF8 { message in
+                String(unsafeUninitializedCapacity: url.count + 2 + message.count) { text in
+                    _ = text.initialize(fromContentsOf: url)
+                    text[url.count] = UInt8(ascii: ":")
+                    text[url.count + 1] = UInt8(ascii: " ")
+                    _ = text[(url.count + 2)...].initialize(fromContentsOf: message)
+                    return url.count + 2 + message.count
+                }
+            }
+        }
     }
 }

@@ -1,10 +1,20 @@
-/// A URL as the transport's parser understood it. An object, since each of its texts would be counted with every copy.
-package final class ParsedURL: Hashable, Sendable {
-    /// The canonical form, without user, password and fragment: what is requested and what requests are compared by.
-    package let canonical: String
-    package let origin: Origin
-    /// Few have any.
-    private let secrets: Secrets?
+import Glibc
+
+/// A URL as the transport's parser understood it: one reference to one piece of memory with its text in it, since there
+/// may be a million that wait.
+package struct ParsedURL: Hashable, @unchecked Sendable {
+    /// Its elements are the text; nothing of it is ever changed.
+    private final class Storage: ManagedBuffer<Parts, UInt8> {}
+
+    private struct Parts {
+        let origin: Origin
+        /// Few have any.
+        let secrets: Secrets?
+        let count: UInt32
+        let hash: UInt32
+    }
+
+    private let storage: Storage
 
     /// What many URLs have in common (RFC 6454 section 4).
     package final class Origin: Hashable, Sendable {
@@ -45,26 +55,66 @@ package final class ParsedURL: Hashable, Sendable {
         init(_ parts: SecretParts) { self.parts = parts }
     }
 
-    /// `redacted`: nil where there is nothing to leave out.
+    /// Bytes of text, at most.
+    package static let maximumLength = Int(UInt32.max)
+
+    /// `canonical`: UTF-8. `redacted`: nil where there is nothing to leave out.
     package init(
-        canonical: String, origin: Origin, user: String? = nil, password: String? = nil, redacted: String? = nil
+        canonical text: UnsafeBufferPointer<UInt8>, origin: Origin, user: String? = nil, password: String? = nil,
+        redacted: String? = nil
     ) {
-        self.canonical = canonical
-        self.origin = origin
-        let hasSecrets = user != nil || password != nil || redacted != nil && redacted != canonical
-        secrets =
-            hasSecrets
-            ? Secrets(SecretParts(user: user, password: password, redacted: redacted ?? canonical)) : nil
+        let parts = Parts(
+            origin: origin, secrets: Self.secrets(text, user, password, redacted), count: UInt32(text.count),
+            hash: UInt32(truncatingIfNeeded: TextHash.hash(UnsafeRawBufferPointer(text))))
+        let buffer = Storage.create(minimumCapacity: text.count) { _ in parts }
+        storage = unsafeDowncast(buffer, to: Storage.self)
+        storage.withUnsafeMutablePointerToElements { target in
+            if let start = text.baseAddress { target.initialize(from: start, count: text.count) }
+        }
     }
 
-    package convenience init(
+    package init(
         canonical: String, scheme: String, host: String, port: UInt16, user: String?, password: String?,
         redacted: String
     ) {
-        self.init(
-            canonical: canonical, origin: Origin(scheme: scheme, host: host, port: port), user: user,
-            password: password, redacted: redacted)
+        var text = canonical
+        let origin = Origin(scheme: scheme, host: host, port: port)
+        self = text.withUTF8 {
+            ParsedURL(canonical: $0, origin: origin, user: user, password: password, redacted: redacted)
+        }
     }
+
+    /// nil where there are none.
+    private static func secrets(
+        _ text: UnsafeBufferPointer<UInt8>, _ user: String?, _ password: String?, _ redacted: String?
+    ) -> Secrets? {
+        guard user != nil || password != nil || redacted != nil else { return nil }
+        let canonical = String(decoding: text, as: UTF8.self)
+        guard user != nil || password != nil || redacted != canonical else { return nil }
+        return Secrets(SecretParts(user: user, password: password, redacted: redacted ?? canonical))
+    }
+
+    private func part<Part>(_ path: (Parts) -> Part) -> Part {
+        storage.withUnsafeMutablePointerToHeader { path($0.pointee) }
+    }
+
+    /// The canonical form, without user, password and fragment: what is requested and what requests are compared by.
+    /// Made for who asks.
+    package var canonical: String { withUTF8 { String(decoding: $0, as: UTF8.self) } }
+
+    /// The bytes of `canonical`.
+    @inline(__always) package func withUTF8<Result, Problem: Error>(
+        _ body: (UnsafeBufferPointer<UInt8>) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        try storage.withUnsafeMutablePointers { (parts, text) throws(Problem) in
+            try body(UnsafeBufferPointer(start: text, count: Int(parts.pointee.count)))
+        }
+    }
+
+    package var origin: Origin { part { $0.origin } }
+    private var secrets: Secrets? { part { $0.secrets } }
+    /// Of the canonical form; each process has its own.
+    package var hash: Int { part { Int($0.hash) } }
 
     package var scheme: String { origin.scheme }
     /// Of https.
@@ -78,13 +128,27 @@ package final class ParsedURL: Hashable, Sendable {
     /// (`?token=…`): signed URLs stay secret (DESIGN section 2, promise 8).
     package var redacted: String { secrets?.parts.redacted ?? canonical }
 
-    package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
-        left === right
-            || left.canonical == right.canonical && left.origin == right.origin
-                && left.secrets?.parts == right.secrets?.parts
+    func withRedactedUTF8<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        guard var redacted = secrets?.parts.redacted else { return withUTF8(body) }
+        return redacted.withUTF8(body)
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(canonical) }
+    package static func == (left: ParsedURL, right: ParsedURL) -> Bool {
+        if left.storage === right.storage { return true }
+        return left.hash == right.hash && left.hasSameText(as: right) && left.origin == right.origin
+            && left.secrets?.parts == right.secrets?.parts
+    }
+
+    private func hasSameText(as other: ParsedURL) -> Bool {
+        withUTF8 { own in
+            other.withUTF8 { other in
+                own.count == other.count
+                    && (own.isEmpty || memcmp(own.baseAddress!, other.baseAddress!, own.count) == 0)
+            }
+        }
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     /// What responses are stored under.
     package var cacheKey: String { canonical }

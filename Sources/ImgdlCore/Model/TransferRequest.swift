@@ -1,8 +1,7 @@
 /// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21).
-package final class TransferRequest: Hashable, Sendable {
+package struct TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
     private let profile: Profile
-    package let hash: Int
 
     /// All but the URL: requests that ask in the same way have one in common.
     package final class Profile: Sendable {
@@ -37,11 +36,9 @@ package final class TransferRequest: Hashable, Sendable {
     package init(url: ParsedURL, _ profile: Profile) {
         self.url = url
         self.profile = profile
-        // The rest seldom differs: equality decides.
-        hash = TextHash.hash(url.canonical)
     }
 
-    package convenience init(
+    package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
         usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
@@ -82,10 +79,12 @@ package final class TransferRequest: Hashable, Sendable {
         }
     }
 
+    /// The rest seldom differs: equality decides.
+    var hash: Int { url.hash }
+
     package func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
     package static func == (left: TransferRequest, right: TransferRequest) -> Bool {
-        if left === right { return true }
-        return left.hash == right.hash && left.url == right.url && left.profile.isEqual(to: right.profile)
+        left.url == right.url && left.profile.isEqual(to: right.profile)
     }
 }

@@ -10,8 +10,9 @@ package struct TransferID: Hashable, Sendable {
 package protocol Transport: AnyObject {
     /// Threads: any. Throws `invalidURL` or `unsupportedScheme`.
     func parse(_ url: String) throws(Failure) -> ParsedURL
-    /// Quickly, as `parse` would; nil for what that is not possible for. `lastOrigin`: of the URL before. Threads: any.
-    func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL?
+    /// Quickly, as `parse` would; nil for what that is not possible for. `url`: any bytes. `lastOrigin`: of the URL
+    /// before. Threads: any.
+    func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL?
     /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
@@ -31,6 +32,9 @@ package protocol Transport: AnyObject {
     var deadline: Instant? { get }
     func deadlineReached(_ now: Instant)
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool)
+    /// Reports the ends of which the two above, and whatever else ran since, have left word. Called before the thread
+    /// sleeps.
+    func reportEnds()
 }
 
 /// What becomes of the body once the head is known.
@@ -76,5 +80,6 @@ extension TransportLoop {
 }
 
 extension Transport {
-    package func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
+    package func reportEnds() {}
+    package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
 }

@@ -1,6 +1,14 @@
 /// What the rules know of a transfer that has left the queue once; the same for all that have not.
 struct TransferCourse {
     var cache = CacheUse()
+    /// At its host and among the running; -1: none.
+    var place: WaitingQueue.Place = -1
+    var runningIndex: Int32 = 0
+    /// It has been started, and not told as stopped.
+    var isObserved = false
+    var lowest = LowestLimits()
+    /// Those are its subscribers'.
+    var knowsLowest = false
     /// Counts starts: the lower, the older.
     var startNumber: UInt32 = 0
     var pausedAt = Instant(nanoseconds: 0)
@@ -44,6 +52,28 @@ struct TransferCourse {
         received += bytes
         countedBytes += bytes
         lastActivity = now
+    }
+}
+
+/// The lowest limits of a transfer's subscribers, or lower ones: they are looked at anew when they are passed.
+struct LowestLimits {
+    var bodyBytes: Int64 = 0
+    /// Milliseconds.
+    var connectTimeout: Int64 = 0
+    var idleTimeout: Int64 = 0
+
+    static let none = LowestLimits(bodyBytes: .max, connectTimeout: .max, idleTimeout: .max)
+
+    func covers(_ options: Boxed<SubscriberOptions>, _ limits: Limits) -> Bool {
+        bodyBytes <= options.wrappedValue.maximumBodyBytes
+            && connectTimeout <= options.wrappedValue.connectTimeout(limits)
+            && idleTimeout <= options.wrappedValue.idleTimeout(limits)
+    }
+
+    mutating func include(_ options: Boxed<SubscriberOptions>, _ limits: Limits) {
+        bodyBytes = min(bodyBytes, options.wrappedValue.maximumBodyBytes)
+        connectTimeout = min(connectTimeout, options.wrappedValue.connectTimeout(limits))
+        idleTimeout = min(idleTimeout, options.wrappedValue.idleTimeout(limits))
     }
 }
 

@@ -173,7 +173,7 @@ extension Downloads {
         guard timeout > 0, subscribers[subscriber].clock == .off else { return }
         let end = now.advanced(byMilliseconds: timeout)
         subscribers[subscriber].clock = .stopped(left: end.nanoseconds - now.nanoseconds)
-        if !transfers[subscribers[subscriber].transfer].pauses.contains(.background) { continueClock(subscriber, now) }
+        if !transfers[transfer(of: subscriber)].pauses.contains(.background) { continueClock(subscriber, now) }
     }
 
     mutating func stopClock(_ subscriber: SubscriberID, _ now: Instant) {

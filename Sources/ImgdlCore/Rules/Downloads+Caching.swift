@@ -30,6 +30,7 @@ extension Downloads {
     }
 
     mutating func consult(_ id: TransferID, _ kind: Consultation.Kind) {
+        findLowestLimits(id)
         transfers[id].phase = .consulting
         transfers[id].cache.number &+= 1
         transfers[id].cache.fallbackUntil = nil
@@ -89,7 +90,7 @@ extension Downloads {
     package mutating func bodySkipped(_ id: TransferID, _ count: Int64, _ now: Instant) {
         guard transfers.contains(id), transfers[id].cache.isPlaying else { return }
         transfers[id].received = count
-        if count > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
+        if count > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
     }
 
     /// It has a place, or gave one up in the background.
@@ -212,20 +213,22 @@ extension Downloads {
             return nil
         }
         var wanted: Set<Int> = []
-        var next = transfers[id].firstSubscriber
-        while next != 0 {
-            guard let variant = subscribers[next].variant, !subscribers[next].options.wantsBody else { return nil }
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            guard let variant = subscribers[subscriber].variant, !subscribers[subscriber].options.wantsBody else {
+                return nil
+            }
             wanted.insert(variant)
-            next = subscribers[next].next
+            next = self.subscriber(after: subscriber)
         }
         return wanted.map { transfers[id].variants[$0].options }
     }
 
     private func contains(_ id: TransferID, _ isOne: (borrowing Subscriber) -> Bool) -> Bool {
-        var next = transfers[id].firstSubscriber
-        while next != 0 {
-            if isOne(subscribers[next]) { return true }
-            next = subscribers[next].next
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            if isOne(subscribers[subscriber]) { return true }
+            next = self.subscriber(after: subscriber)
         }
         return false
     }
@@ -247,7 +250,7 @@ extension Downloads {
     /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33).
     mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
         guard finishesNearlyDone, subscribers.contains(subscriber) else { return }
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         if transfers[id].cache.isStoring, transfers[id].isNearlyDone(now) { joinInternally(id) }
     }
 

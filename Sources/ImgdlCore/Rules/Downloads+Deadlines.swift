@@ -8,7 +8,7 @@ extension Downloads {
 
     /// Nothing is started for an end that has come before all others that are due have.
     package mutating func deadlineReached(_ now: Instant) {
-        isExpiring = true
+        holdStarts()
         while let owner = deadlines.popDue(now) {
             switch owner {
             case .transfer(let id): expireTransfer(id, now)
@@ -19,8 +19,7 @@ extension Downloads {
             case .rest(let id): wake(id, now)
             }
         }
-        isExpiring = false
-        startWaiting(now)
+        releaseStarts(now)
     }
 
     /// Something was heard of it: its time begins anew.
@@ -92,15 +91,15 @@ extension Downloads {
             }
         }
         guard let next else {
-            let failure = subscribers[transfers[id].firstSubscriber].doom
+            let failure = firstSubscriber(of: id).flatMap { subscribers[$0].doom }
             actions.append(.stop(id))
             return failed(id, failure ?? Failure(.idleTimeout, "the server sent nothing"), now)
         }
         forEachSubscriber(id) { downloads, subscriber in
             if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
         }
-        transfers[id].connectTimeout = connectTimeout
-        transfers[id].idleTimeout = idleTimeout
+        transfers[id].lowest.connectTimeout = connectTimeout
+        transfers[id].lowest.idleTimeout = idleTimeout
         transfers[id].reminder = next
         remind(next, .transfer(id))
     }
@@ -111,7 +110,7 @@ extension Downloads {
         else {
             return
         }
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         let timeout = subscribers[subscriber].options.totalTimeout
         let failure = Failure(.totalTimeout, "not complete within its total timeout of \(timeout) ms")
         // What it was to fail with anyway says more.

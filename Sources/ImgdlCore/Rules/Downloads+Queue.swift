@@ -25,7 +25,7 @@ extension Downloads {
 
     /// Has go on what may, after whatever happened: what the memory budget held back, what was paused, what waits.
     mutating func startWaiting(_ now: Instant) {
-        guard !isExpiring else { return }
+        guard !holdsStarts else { return }
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
         if !consultationLine.isEmpty { consultNext() }
@@ -33,13 +33,21 @@ extension Downloads {
             let (slot, place) = waiting.popFirst(
                 now, agingInterval: limits.agingInterval, inBackground: background != nil)
         {
-            let id = TransferID(rawValue: transfers.key(of: slot))
+            let id = transferID(at: slot)
             occupy(id, place)
             if !consults(id) { transfers[id].isObserved = true }
             begin(id, now)
             transfers[id].isUnderWay = true
             forEachSubscriber(id) { $0.start($1, now) }
         }
+    }
+
+    /// Until `releaseStarts` nothing that waits, is paused or is held back goes on, whatever is reported.
+    package mutating func holdStarts() { holdsStarts = true }
+
+    package mutating func releaseStarts(_ now: Instant) {
+        holdsStarts = false
+        startWaiting(now)
     }
 
     private var mayStart: Bool {
@@ -52,6 +60,7 @@ extension Downloads {
 
     mutating func occupy(_ id: TransferID, _ place: WaitingQueue.Place) {
         starts += 1
+        findLowestLimits(id)
         transfers[id].place = place
         transfers[id].startNumber = starts
         transfers[id].runningIndex = Int32(running.count)
@@ -94,7 +103,7 @@ extension Downloads {
         limits.maximumPerHost = maximum
         var queue = WaitingQueue()
         swap(&queue, &waiting)
-        let isRecounted = queue.setMaximumPerHost(maximum) { HostAndPort(transfers[transfers.key(of: $0)].request.url) }
+        let isRecounted = queue.setMaximumPerHost(maximum) { HostAndPort(transfers[transferID(at: $0)].request.url) }
         swap(&queue, &waiting)
         if isRecounted {
             for id in running {

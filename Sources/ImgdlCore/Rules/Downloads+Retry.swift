@@ -8,7 +8,7 @@ extension Downloads {
     func mayRetry(_ subscriber: SubscriberID, _ failure: Failure) -> Bool {
         let policy = subscribers[subscriber].options.retry
         guard subscribers[subscriber].retries < policy.count else { return false }
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         return !transfers[id].isRefused && !transfers[id].cache.isPlaying
             && RetryRules.isTransient(subscribers[subscriber].doom ?? failure)
             && RetryRules.isIdempotent(transfers[id].firstMethod)
@@ -17,10 +17,10 @@ extension Downloads {
 
     /// Whether any of its subscribers does.
     func mayRetry(_ id: TransferID, _ failure: Failure) -> Bool {
-        var next = transfers[id].firstSubscriber
-        while next != 0 {
-            if mayRetry(next, failure) { return true }
-            next = subscribers[next].next
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            if mayRetry(subscriber, failure) { return true }
+            next = self.subscriber(after: subscriber)
         }
         return false
     }

@@ -7,7 +7,7 @@ extension Downloads {
         let failure = Failure(.invalidOperation, "the downloader's session is invalidated")
         for subscriber in subscribers.keys {
             guard subscribers.contains(subscriber) else { continue }
-            let id = subscribers[subscriber].transfer
+            let id = transfer(of: subscriber)
             guard transfers[id].isWaiting, !transfers[id].hasStarted else { continue }
             end(subscriber, .failure(failure), now)
         }

@@ -3,15 +3,21 @@ extension Downloads {
     mutating func join(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> SubscriberID {
         let before = transfers[id].priority
         let last = transfers[id].lastSubscriber
-        let wasProbed = last == 0 || needsProbe(id)
-        let variant = last == 0 ? firstVariant(id, boxed) : boxed.wrappedValue.decode.map { transfers[id].variant($0) }
+        let isFirst = last == .none
+        let wasProbed = isFirst || needsProbe(id)
+        let variant = isFirst ? firstVariant(id, boxed) : boxed.wrappedValue.decode.map { transfers[id].variant($0) }
         if !wasProbed, variant != nil, transfers[id].received > 0 { transfers[id].awaitsLook = true }
         let new = subscribers.insert(
             Subscriber(options: boxed, transfer: id, variant: variant, previous: last, freshSubscriber))
-        if last == 0 { transfers[id].firstSubscriber = new } else { subscribers[last].next = new }
-        transfers[id].lastSubscriber = new
-        transfers[id].join(boxed.wrappedValue, limits)
-        if last != 0 {
+        let link = SubscriberLink(new)
+        if let slot = last.slot {
+            subscribers[subscribers.key(of: slot)].next = link
+        } else {
+            transfers[id].firstSubscriber = link
+        }
+        transfers[id].lastSubscriber = link
+        transfers[id].join(boxed, limits)
+        if !isFirst {
             if let variant { transfers[id].variants[variant].join(boxed.wrappedValue) }
             requeue(id, before)
         }
@@ -35,7 +41,7 @@ extension Downloads {
 
     /// One that joined a running transfer learns at once what it has missed (features K14, B15).
     mutating func catchUp(_ subscriber: SubscriberID, _ now: Instant) {
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         subscribers[subscriber].since = now
         start(subscriber, now)
         watch(id)
@@ -75,10 +81,10 @@ extension Downloads {
     /// In the order in which they came.
     func forEachSubscriber(of id: TransferID, _ body: (SubscriberID) -> Void) {
         guard transfers.contains(id) else { return }
-        var next = transfers[id].firstSubscriber
-        while next != 0 {
-            body(next)
-            next = subscribers[next].next
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            body(subscriber)
+            next = self.subscriber(after: subscriber)
         }
     }
 
@@ -86,9 +92,16 @@ extension Downloads {
 
     /// STARTED, RESPONSE and HEADER are told once, whatever is tried again.
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
-        guard subscribers[subscriber].options.events.contains(event), !subscribers[subscriber].told.contains(event)
-        else { return }
-        subscribers[subscriber].told.insert(event.intersection([.response, .header]))
+        guard subscribers[subscriber].options.events.contains(event) else { return }
+        switch event {
+        case .response:
+            if subscribers[subscriber].hasResponse { return }
+            subscribers[subscriber].hasResponse = true
+        case .header:
+            if subscribers[subscriber].hasHeader { return }
+            subscribers[subscriber].hasHeader = true
+        default: break
+        }
         actions.append(.emit(subscriber, notice))
     }
 
@@ -96,7 +109,7 @@ extension Downloads {
     /// decoder still reads what may be the header, but not for bytes that have not come.
     mutating func emitProgress(_ subscriber: SubscriberID) {
         guard subscribers[subscriber].options.events.contains(.progress) else { return }
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         if subscribers[subscriber].options.events.contains(.header), let variant = subscribers[subscriber].variant,
             transfers[id].variants[variant].owesHeader
         {
@@ -121,12 +134,33 @@ extension Downloads {
 
     /// In the order in which they came; `body` may end the one it is given.
     mutating func forEachSubscriber(_ id: TransferID, _ body: (inout Downloads, SubscriberID) -> Void) {
-        var next = transfers[id].firstSubscriber
-        while next != 0 {
-            let current = next
-            next = subscribers[current].next
-            body(&self, current)
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            next = self.subscriber(after: subscriber)
+            body(&self, subscriber)
         }
+    }
+
+    // MARK: Links
+
+    func transfer(of subscriber: SubscriberID) -> TransferID {
+        transferID(at: Int(subscribers[subscriber].transferSlot))
+    }
+
+    func transferID(at slot: Int) -> TransferID { TransferID(rawValue: transfers.key(of: slot)) }
+
+    func firstSubscriber(of id: TransferID) -> SubscriberID? { subscriber(transfers[id].firstSubscriber) }
+
+    func subscriber(after subscriber: SubscriberID) -> SubscriberID? { self.subscriber(subscribers[subscriber].next) }
+
+    private func subscriber(_ link: SubscriberLink) -> SubscriberID? { link.slot.map { subscribers.key(of: $0) } }
+
+    /// For as long as nothing has left the queue there are no limits to look at.
+    mutating func findLowestLimits(_ id: TransferID) {
+        var lowest = LowestLimits.none
+        forEachSubscriber(of: id) { lowest.include(subscribers[$0].$options, limits) }
+        transfers[id].lowest = lowest
+        transfers[id].knowsLowest = true
     }
 
     // MARK: Ending
@@ -134,31 +168,32 @@ extension Downloads {
     /// The one way a subscriber ends; does nothing for one that has. With the last one its transfer ends too.
     mutating func end(_ subscriber: SubscriberID, _ outcome: Outcome, _ now: Instant) {
         guard let ended = subscribers.remove(subscriber) else { return }
-        let id = ended.transfer
+        let id = transferID(at: Int(ended.transferSlot))
         if ended.isInternal { internalCount -= 1 }
         var outcome = outcome
-        if case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
-            failure.status = transfers[id].status
+        let status = transfers[id].status
+        if status != 0, case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
+            failure.status = status
             outcome = .failure(failure, salvaged: salvaged)
         }
         if case .failure(let failure, _) = outcome, transfers[id].subscriberCount == 1 { observeStop(id, failure) }
-        remember(id, ended.options, outcome, now)
+        remember(id, ended.$options, outcome, now)
         actions.append(.end(subscriber, outcome))
 
         let before = transfers[id].priority
-        if ended.previous == 0 {
+        if let previous = self.subscriber(ended.previous) {
+            subscribers[previous].next = ended.next
+        } else {
             transfers[id].firstSubscriber = ended.next
-        } else {
-            subscribers[ended.previous].next = ended.next
         }
-        if ended.next == 0 {
+        if let next = self.subscriber(ended.next) {
+            subscribers[next].previous = ended.previous
+        } else {
             transfers[id].lastSubscriber = ended.previous
-        } else {
-            subscribers[ended.next].previous = ended.previous
         }
-        transfers[id].leave(ended.options)
+        transfers[id].leave(ended.$options)
         hasRoom = true
-        guard transfers[id].firstSubscriber != 0 else { return endTransfer(id) }
+        guard transfers[id].firstSubscriber != .none else { return endTransfer(id) }
         if let variant = ended.variant { transfers[id].variants[variant].leave(ended.options) }
         requeue(id, before)
         if ended.options.continuesInBackground { reconsider(id, now) }
@@ -201,8 +236,8 @@ extension Downloads {
     }
 
     func joinable(_ request: TransferRequest) -> TransferID? {
-        let slot = shared.find(request.hash) { transfers[transfers.key(of: $0)].request == request }
-        return slot.map { TransferID(rawValue: transfers.key(of: $0)) }
+        let slot = shared.find(request.hash) { transfers[transferID(at: $0)].request == request }
+        return slot.map { transferID(at: $0) }
     }
 
     /// There must be none that can be joined yet.
@@ -214,7 +249,7 @@ extension Downloads {
     private mutating func growShared() {
         var all = SharedTransfers()
         swap(&all, &shared)
-        all.grow { transfers[transfers.key(of: $0)].request.hash }
+        all.grow { transfers[transferID(at: $0)].request.hash }
         swap(&all, &shared)
     }
 

@@ -69,7 +69,7 @@ extension Downloads {
 
     /// More of the body is there: who takes no more ends, the others hear of it, decoders get it.
     mutating func useBody(_ id: TransferID, _ now: Instant) {
-        if transfers[id].received > transfers[id].bodyLimit { enforceBodyLimits(id, now) }
+        if transfers[id].received > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
         guard transfers.contains(id), transfers[id].heldEnd == nil else { return }
         let isDecoded = !transfers[id].variants.isEmpty
         if isDecoded, !transfers[id].transformsBody {
@@ -207,7 +207,7 @@ extension Downloads {
                 if let own = downloads.subscribers[subscriber].doom { downloads.end(subscriber, .failure(own), now) }
             }
         }
-        guard transfers[id].expected > transfers[id].bodyLimit, let announced = transfers[id].announcedBody
+        guard transfers[id].expected > transfers[id].lowest.bodyBytes, let announced = transfers[id].announcedBody
         else { return }
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
@@ -219,7 +219,7 @@ extension Downloads {
 
     /// Why this subscriber does not take the response that is there.
     func refusal(_ subscriber: SubscriberID) -> Failure? {
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         // Most take whatever is a success, which is seen without a copy of their options.
         let isTaken = subscribers[subscriber].takesAnySuccess && transfers[id].isPlainSuccess
         if !isTaken,
@@ -266,13 +266,14 @@ extension Downloads {
     /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
     mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
         let received = transfers[id].received
-        transfers[id].bodyLimit = .max
+        transfers[id].lowest.bodyBytes = .max
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
             if received > limit {
                 downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)
             } else {
-                downloads.transfers[id].bodyLimit = min(downloads.transfers[id].bodyLimit, limit)
+                let lowest = downloads.transfers[id].lowest.bodyBytes
+                downloads.transfers[id].lowest.bodyBytes = min(lowest, limit)
             }
         }
     }

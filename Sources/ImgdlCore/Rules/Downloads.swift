@@ -68,8 +68,8 @@ package struct Downloads: ~Copyable {
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
-    /// What is due is dealt with; nothing starts in between.
-    var isExpiring = false
+    /// Several things have come about together: nothing starts in between.
+    var holdsStarts = false
     var failedURLs = FailedURLs()
     /// For the waits between attempts. Of any kind: then the rules are a value that is passed on by its address alone,
     /// and not by some 900 bytes that are copied for each question.
@@ -155,13 +155,14 @@ package struct Downloads: ~Copyable {
 
     /// Every subscriber there is; nothing that waits is started in between.
     package mutating func cancelAll(_ now: Instant) {
-        for subscriber in subscribers.keys { end(subscriber, .failure(Failure(.cancelled, "cancelled")), now) }
+        let cancelled = Outcome.failure(Failure(.cancelled, "cancelled"))
+        for subscriber in subscribers.keys { end(subscriber, cancelled, now) }
         startWaiting(now)
     }
 
     package mutating func setPriority(_ subscriber: SubscriberID, _ priority: Priority) {
         guard subscribers.contains(subscriber) else { return }
-        let id = subscribers[subscriber].transfer
+        let id = transfer(of: subscriber)
         let before = transfers[id].priority
         transfers[id].count(subscribers[subscriber].options.priority, -1)
         transfers[id].count(priority, 1)
@@ -170,6 +171,9 @@ package struct Downloads: ~Copyable {
     }
 
     // MARK: Questions
+
+    /// The one that has this slot, which must not be free.
+    package func subscriber(at slot: Int) -> SubscriberID { subscribers.key(of: slot) }
 
     package func request(_ id: TransferID) -> TransferRequest? {
         transfers.contains(id) ? transfers[id].request : nil

@@ -105,14 +105,14 @@ extension Downloads {
 
     /// What the end of a subscriber says about its URL. Nothing, where hooks had a part in it, or where the caller asked
     /// for less than a picture.
-    mutating func remember(_ id: TransferID, _ options: SubscriberOptions, _ outcome: Outcome, _ now: Instant) {
+    mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
         guard limits.failureLifetime > 0 else { return }
         switch outcome {
         case .success: failedURLs.remove(transfers[id].request)
         case .failure(let failure, _):
             guard FailedURLs.isLasting(failure.code), !transfers[id].isModified else { return }
             if failure.code == .badImageData {
-                let isOwnDemand = options.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
+                let isOwnDemand = options.wrappedValue.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
                 guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }
             }
             failedURLs.insert(transfers[id].request, failure, now)

@@ -7,12 +7,30 @@ package struct PairingHeaps: ~Copyable {
     private static let absent: Int32 = -2
 
     private struct Node {
-        var key: Int64 = 0
+        /// In halves: so a node has no gap, and there may be a million.
+        private var upperKey: Int32 = 0
+        private var lowerKey: UInt32 = 0
         var child: Int32 = -1
         /// The next of the parent's children.
         var next: Int32 = -1
         /// The one before it among the parent's children, the parent for the first, -1 for a root.
         var previous: Int32 = absent
+
+        init() {}
+
+        /// A root.
+        init(key: Int64) {
+            self.key = key
+            previous = -1
+        }
+
+        var key: Int64 {
+            get { Int64(upperKey) << 32 | Int64(lowerKey) }
+            set {
+                upperKey = Int32(truncatingIfNeeded: newValue >> 32)
+                lowerKey = UInt32(truncatingIfNeeded: newValue)
+            }
+        }
     }
 
     private var nodes = PlainTable<Node>()
@@ -26,7 +44,7 @@ package struct PairingHeaps: ~Copyable {
     /// The node must not be in a heap.
     package mutating func insert(_ node: Int, key: Int64, _ root: inout Int32) {
         nodes.extend(to: node + 1, with: Node())
-        nodes[node] = Node(key: key, previous: -1)
+        nodes[node] = Node(key: key)
         root = merge(root, Int32(node))
     }
 

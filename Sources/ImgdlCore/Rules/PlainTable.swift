@@ -1,7 +1,7 @@
 import Glibc
 
-/// An array of plain values that is never copied, so that nothing has to look whether it is shared. It grows by a
-/// quarter: there may be a million of what is in it, and the system moves large ones without a copy.
+/// An array of plain values that is never copied, so that nothing has to look whether it is shared. It grows by an
+/// eighth: there may be a million of what is in it, and the system moves large ones without a copy.
 struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
     private var start: UnsafeMutablePointer<Element>?
     private(set) var count = 0
@@ -37,8 +37,8 @@ struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// The next capacity of a table: there may be a million in it, so a quarter more and not as many again.
-func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 4) }
+/// The next capacity of a table: there may be a million in it, so an eighth more and not as many again.
+func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 8) }
 
 /// The same memory with room for so many, or new memory for nil; to be freed with `free`. Values in it move as bytes, as
 /// those of Swift may that nobody else points to; the system moves large tables without a copy.

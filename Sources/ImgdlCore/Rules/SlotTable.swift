@@ -7,8 +7,8 @@ import Glibc
 /// a table that could be shared would have to look each time whether it is.
 package struct SlotTable<Element: ~Copyable>: ~Copyable {
     private var elements: UnsafeMutablePointer<Element>
-    /// Of each slot the key that it has now; of a free one its generation with a slot that no table has.
-    private var current: UnsafeMutablePointer<UInt64>
+    /// Of each slot how often it has been taken and left: odd while something is in it, and never 0.
+    private var generations: UnsafeMutablePointer<UInt32>
     private var slotCount = 0
     private var capacity = 0
     private var free: [UInt32] = []
@@ -17,49 +17,48 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
 
     package init() { self.init(firstGeneration: 1) }
 
-    /// For the test of a slot's last generation.
+    /// For the test of a slot's last generation. Odd.
     init(firstGeneration: UInt32) {
         self.firstGeneration = firstGeneration
         elements = resized(nil, to: 0)
-        current = resized(nil, to: 0)
+        generations = resized(nil, to: 0)
     }
 
     deinit {
-        for index in 0..<slotCount where current[index] & Self.noSlot != Self.noSlot {
+        for index in 0..<slotCount where isTaken(index) {
             (elements + index).deinitialize(count: 1)
         }
         Glibc.free(elements)
-        Glibc.free(current)
+        Glibc.free(generations)
     }
 
     package mutating func insert(_ element: consuming Element) -> UInt64 {
-        let key: UInt64
-        if let index = free.popLast() {
-            key = current[Int(index)] & ~Self.noSlot | UInt64(index)
+        let index: Int
+        if let reused = free.popLast() {
+            index = Int(reused)
+            generations[index] += 1
         } else {
             if slotCount == capacity { grow() }
-            key = UInt64(firstGeneration) << 32 | UInt64(slotCount)
+            index = slotCount
+            generations[index] = firstGeneration
             slotCount += 1
         }
-        let index = Self.slot(key)
         (elements + index).initialize(to: element)
-        current[index] = key
         count += 1
-        return key
+        return key(of: index)
     }
 
     @discardableResult
     package mutating func remove(_ key: UInt64) -> Element? {
         guard contains(key) else { return nil }
         let index = Self.slot(key)
-        let generation = key >> 32
         count -= 1
         // A slot whose generations are used up is left alone: a busy slot gets there within days.
-        if generation < UInt32.max {
-            current[index] = (generation + 1) << 32 | Self.noSlot
+        if generations[index] < UInt32.max {
+            generations[index] += 1
             free.append(UInt32(index))
         } else {
-            current[index] = Self.noSlot
+            generations[index] = Self.usedUp
         }
         return (elements + index).move()
     }
@@ -84,29 +83,32 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
 
     @inline(__always) package func contains(_ key: UInt64) -> Bool {
         let index = Self.slot(key)
-        return index < slotCount && current[index] == key
+        return index < slotCount && generations[index] == UInt32(truncatingIfNeeded: key >> 32)
     }
+
+    private func isTaken(_ slot: Int) -> Bool { generations[slot] % 2 == 1 }
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {
-        (0..<slotCount).compactMap { current[$0] & Self.noSlot != Self.noSlot ? current[$0] : nil }
+        (0..<slotCount).compactMap { isTaken($0) ? key(of: $0) : nil }
     }
 
     /// The slot alone: an index for tables that run beside this one.
-    @inline(__always) package static func slot(_ key: UInt64) -> Int { Int(key & noSlot) }
+    @inline(__always) package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
 
     /// The key that the slot has now, which must not be free.
     package func key(of slot: Int) -> UInt64 {
         precondition(slot < slotCount)
-        return current[slot]
+        return UInt64(generations[slot]) << 32 | UInt64(slot)
     }
 
-    private static var noSlot: UInt64 { 0xFFFF_FFFF }
+    /// Even: no key has it.
+    private static var usedUp: UInt32 { 2 }
 
     private mutating func grow() {
         capacity = grown(capacity)
         elements = resized(elements, to: capacity)
-        current = resized(current, to: capacity)
+        generations = resized(generations, to: capacity)
     }
 }
 

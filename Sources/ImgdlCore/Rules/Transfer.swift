@@ -30,23 +30,14 @@ struct Transfer: ~Copyable {
     }
     /// So have those of this attempt or an earlier one.
     private(set) var hasStarted = false
-    /// It has been started, and not told as stopped.
-    var isObserved = false
     var pauses: Pauses = []
-    /// The ends of the list of its subscribers; 0 for none.
-    var firstSubscriber: SubscriberID = 0
-    var lastSubscriber: SubscriberID = 0
+    /// The ends of the list of its subscribers.
+    var firstSubscriber = SubscriberLink.none
+    var lastSubscriber = SubscriberLink.none
     /// Live subscribers of each priority: the transfer has the highest that is not 0.
     private var priorityCounts: (Int32, Int32, Int32) = (0, 0, 0)
     private(set) var progressCount: Int32 = 0
     private var continuingCount: Int32 = 0
-    /// At its host and among the running; -1: none.
-    var place: WaitingQueue.Place = -1
-    var runningIndex: Int32 = 0
-    /// The lowest of its subscribers, or lower: looked at anew when they are passed.
-    var bodyLimit = Int64.max
-    var connectTimeout = Int64.max
-    var idleTimeout = Int64.max
     var variants: [Variant] = []
 
     /// `fresh`: of one that has not begun.
@@ -122,17 +113,17 @@ struct Transfer: ~Copyable {
     func deadline(_ limits: Limits) -> Instant? {
         guard pauses.isEmpty, course.detours.question == nil, !course.cache.isPlaying else { return nil }
         switch phase {
-        case .connecting: return course.lastActivity.advanced(byMilliseconds: connectTimeout)
+        case .connecting: return course.lastActivity.advanced(byMilliseconds: course.lowest.connectTimeout)
         case .receiving where isDraining:
-            return course.lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, idleTimeout))
-        case .receiving: return course.lastActivity.advanced(byMilliseconds: idleTimeout)
+            return course.lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, course.lowest.idleTimeout))
+        case .receiving: return course.lastActivity.advanced(byMilliseconds: course.lowest.idleTimeout)
         case .waiting, .asking, .consulting, .transforming, .decoding, .resting: return nil
         }
     }
 
     /// It is at the transport for one subscriber alone, and its end is worth waiting for.
     func isNearlyDone(_ now: Instant) -> Bool {
-        guard subscriberCount == 1, phase == .receiving, place >= 0, !isDraining, let sent = course.sent,
+        guard subscriberCount == 1, phase == .receiving, course.place >= 0, !isDraining, let sent = course.sent,
             let answered = course.answered
         else { return false }
         return ResumeRules.isNearlyDone(
@@ -194,19 +185,18 @@ struct Transfer: ~Copyable {
         }
     }
 
-    mutating func join(_ options: SubscriberOptions, _ limits: Limits) {
-        count(options.priority, 1)
-        if options.continuesInBackground { continuingCount += 1 }
-        bodyLimit = min(bodyLimit, options.maximumBodyBytes)
-        connectTimeout = min(connectTimeout, options.connectTimeout(limits))
-        idleTimeout = min(idleTimeout, options.idleTimeout(limits))
-        if options.events.contains(.progress) { progressCount += 1 }
+    /// The options by reference: they are large, and little is asked of them.
+    mutating func join(_ options: Boxed<SubscriberOptions>, _ limits: Limits) {
+        count(options.wrappedValue.priority, 1)
+        if options.wrappedValue.continuesInBackground { continuingCount += 1 }
+        if options.wrappedValue.events.contains(.progress) { progressCount += 1 }
+        if course.knowsLowest, !course.lowest.covers(options, limits) { course.lowest.include(options, limits) }
     }
 
-    mutating func leave(_ options: SubscriberOptions) {
-        count(options.priority, -1)
-        if options.continuesInBackground { continuingCount -= 1 }
-        if options.events.contains(.progress) { progressCount -= 1 }
+    mutating func leave(_ options: Boxed<SubscriberOptions>) {
+        count(options.wrappedValue.priority, -1)
+        if options.wrappedValue.continuesInBackground { continuingCount -= 1 }
+        if options.wrappedValue.events.contains(.progress) { progressCount -= 1 }
     }
 
     /// The one that decodes so, made when there is none.
@@ -224,11 +214,11 @@ struct Subscriber: ~Copyable {
     @Boxed var options: SubscriberOptions
     /// What few of them ever have.
     @Boxed private var course: SubscriberCourse
-    let transfer: TransferID
-    var previous: SubscriberID
-    var next: SubscriberID = 0
-    /// Its clocks run since then: it joined a transfer that was under way.
-    var since: Instant?
+    private var sinceNanoseconds = noTime
+    let transferSlot: UInt32
+    var previous: SubscriberLink
+    var next = SubscriberLink.none
+    private let variantIndex: Int32
     /// Nobody's: it keeps a transfer going for the cache's sake, and is told nothing.
     var isInternal = false
     /// Its transfer has left the queue once.
@@ -239,22 +229,30 @@ struct Subscriber: ~Copyable {
     var isPartialHeld = false
     var isPartialTimerSet = false
     /// What it was told that is told once, whatever is tried again.
-    var told: EventMask = []
-    private let variantIndex: Int32
+    var hasResponse = false
+    var hasHeader = false
+
+    private static let noTime = Int64.min
 
     /// nil: nothing is decoded for it.
     var variant: Int? { variantIndex < 0 ? nil : Int(variantIndex) }
 
     /// `fresh`: of one that has been told nothing.
     init(
-        options: Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberID,
+        options: Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberLink,
         _ fresh: Boxed<SubscriberCourse>
     ) {
         _options = options
         _course = fresh
-        self.transfer = transfer
+        transferSlot = UInt32(SlotTable<Transfer>.slot(transfer))
         variantIndex = variant.map { Int32($0) } ?? -1
         self.previous = previous
+    }
+
+    /// Its clocks run since then: it joined a transfer that was under way.
+    var since: Instant? {
+        get { sinceNanoseconds == Self.noTime ? nil : Instant(nanoseconds: sinceNanoseconds) }
+        set { sinceNanoseconds = newValue?.nanoseconds ?? Self.noTime }
     }
 
     var takesAnySuccess: Bool { options.validation.statuses == nil && options.validation.contentTypes == nil }
@@ -272,6 +270,20 @@ struct Subscriber: ~Copyable {
         @inline(__always) get { course[keyPath: path] }
         @inline(__always) _modify { yield &course[keyPath: path] }
     }
+}
+
+/// A place in the list of a transfer's subscribers: the slot, half as large as the number.
+struct SubscriberLink: Equatable, BitwiseCopyable {
+    private let rawValue: UInt32
+
+    static let none = SubscriberLink(rawValue: .max)
+
+    private init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    init(_ subscriber: SubscriberID) { rawValue = UInt32(SlotTable<Subscriber>.slot(subscriber)) }
+
+    /// nil for none.
+    var slot: Int? { self == .none ? nil : Int(rawValue) }
 }
 
 extension SubscriberOptions {

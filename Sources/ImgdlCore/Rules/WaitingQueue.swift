@@ -28,11 +28,21 @@ package struct WaitingQueue: ~Copyable {
     /// A place at a host, to be given back once.
     package typealias Place = Int32
 
-    private struct Entry: BitwiseCopyable {
-        var since = Instant(nanoseconds: 0)
-        /// -1: not waiting.
-        var host: Int32 = -1
-        var lane: Int8 = 0
+    /// A lane of a host, as a number.
+    private struct Standing: BitwiseCopyable {
+        private let node: Int32
+
+        static let notWaiting = Standing(node: -1)
+
+        private init(node: Int32) { self.node = node }
+
+        init(_ host: Int, _ lane: Int) { node = Int32(host * laneCount + lane) }
+
+        var isWaiting: Bool { node >= 0 }
+        var host: Int { Int(node) / laneCount }
+        var lane: Int { Int(node) % laneCount }
+        /// That of the same host's that is by age.
+        var ageLane: Int { lane & backgroundLanes + WaitingQueue.ageLane }
     }
 
     /// A host that somebody waits for or runs at; the only one, when there is no limit for each.
@@ -50,20 +60,21 @@ package struct WaitingQueue: ~Copyable {
     /// One start in so many is for age.
     private static let agingTurn = 4
 
-    private var entries = PlainTable<Entry>()
+    private var standings = PlainTable<Standing>()
     private var hosts: [Host] = []
     /// Of each of them; nil for a free one, and where there is only one. Apart, since hosts are looked at all the time.
     private var names: [HostAndPort?] = []
     private var freeHosts: [Int32] = []
     private var hostsByName: [HostAndPort: Int32] = [:]
     private var ranks = PairingHeaps()
+    /// By when they came, in nanoseconds; of those that came at the same time each a little later than the one before.
     private var ages = PairingHeaps()
     /// Nodes are a host and a lane.
     private var openHosts = PairingHeaps()
     private var roots = InlineArray<8, Int32>(repeating: -1)
     private var lastRank: Int64 = 0
     private var firstRank: Int64 = 0
-    private var arrivals: Int64 = 0
+    private var lastArrival = Int64.min
     private var startsSinceAged = 0
     package private(set) var count = 0
     package private(set) var maximumPerHost: Int
@@ -77,32 +88,34 @@ package struct WaitingQueue: ~Copyable {
         _ slot: Int, _ host: HostAndPort, priority: Priority, continuesInBackground: Bool = false,
         order: ExecutionOrder, _ now: Instant
     ) {
-        entries.extend(to: slot + 1, with: Entry())
-        arrivals += 1
-        entries[slot] = Entry(since: now, lane: Self.lane(priority, continuesInBackground))
-        attach(slot, self.host(host), rank: nextRank(order), age: arrivals)
+        standings.extend(to: slot + 1, with: .notWaiting)
+        lastArrival = max(lastArrival + 1, now.nanoseconds)
+        let standing = Standing(self.host(host), Self.lane(priority, continuesInBackground))
+        attach(slot, standing, rank: nextRank(order), age: lastArrival)
     }
 
     /// Does nothing for a slot that does not wait.
     package mutating func remove(_ slot: Int) {
-        guard slot < entries.count, entries[slot].host >= 0 else { return }
-        let host = Int(entries[slot].host)
+        guard isWaiting(slot) else { return }
+        let host = standings[slot].host
         detach(slot)
         dropIfUnused(host)
     }
 
     /// As the order says among those of the new priority; how long it has waited stays.
     package mutating func setPriority(_ slot: Int, _ priority: Priority, order: ExecutionOrder) {
-        let background = entries[slot].lane & Int8(Self.backgroundLanes)
-        move(slot, to: Int8(priority.index) + background, rank: nextRank(order))
+        move(slot, to: priority.index + standings[slot].lane & Self.backgroundLanes, rank: nextRank(order))
     }
 
     /// Its turn stays. Does nothing for a slot that does not wait.
     package mutating func setContinuesInBackground(_ slot: Int, _ continues: Bool) {
-        guard slot < entries.count, entries[slot].host >= 0 else { return }
-        let lane = entries[slot].lane & ~Int8(Self.backgroundLanes) + (continues ? Int8(Self.backgroundLanes) : 0)
-        if lane != entries[slot].lane { move(slot, to: lane, rank: ranks.key(slot)) }
+        guard isWaiting(slot) else { return }
+        let before = standings[slot].lane
+        let lane = before & ~Self.backgroundLanes + (continues ? Self.backgroundLanes : 0)
+        if lane != before { move(slot, to: lane, rank: ranks.key(slot)) }
     }
+
+    private func isWaiting(_ slot: Int) -> Bool { slot < standings.count && standings[slot].isWaiting }
 
     /// Who goes next, with a place at its host.
     package mutating func popFirst(
@@ -110,7 +123,7 @@ package struct WaitingQueue: ~Copyable {
     ) -> (slot: Int, place: Place)? {
         var next: Int?
         if startsSinceAged >= Self.agingTurn - 1, let oldest = first(Self.ageLane, ages, inBackground),
-            entries[oldest].since.advanced(byMilliseconds: agingInterval) <= now
+            hasWaited(oldest, agingInterval, now)
         {
             next = oldest
             startsSinceAged = 0
@@ -119,10 +132,16 @@ package struct WaitingQueue: ~Copyable {
             if next != nil { startsSinceAged = min(startsSinceAged + 1, Self.agingTurn) }
         }
         guard let slot = next else { return nil }
-        let host = Int(entries[slot].host)
+        let host = standings[slot].host
         detach(slot)
         occupy(host)
         return (slot, Place(host))
+    }
+
+    private func hasWaited(_ slot: Int, _ milliseconds: Int64, _ now: Instant) -> Bool {
+        // Whole microseconds: nanoseconds also keep those apart that came at the same time.
+        let arrival = Instant(nanoseconds: ages.key(slot) / 1_000 * 1_000)
+        return arrival.advanced(byMilliseconds: milliseconds) <= now
     }
 
     // MARK: Places
@@ -151,21 +170,24 @@ package struct WaitingQueue: ~Copyable {
             for index in hosts.indices { updateOpen(index) }
             return false
         }
-        let slots = (0..<entries.count).filter { entries[$0].host >= 0 }
+        let slots = (0..<standings.count).filter { standings[$0].isWaiting }
         let keys = slots.map { (rank: ranks.key($0), age: ages.key($0)) }
         (hosts, names, freeHosts, hostsByName, count) = ([], [], [], [:], 0)
         ranks = PairingHeaps()
         ages = PairingHeaps()
         openHosts = PairingHeaps()
         roots = InlineArray(repeating: -1)
-        for (slot, key) in zip(slots, keys) { attach(slot, self.host(host(slot)), rank: key.rank, age: key.age) }
+        for (slot, key) in zip(slots, keys) {
+            let standing = Standing(self.host(host(slot)), standings[slot].lane)
+            attach(slot, standing, rank: key.rank, age: key.age)
+        }
         return true
     }
 
     // MARK: Heaps
 
-    private static func lane(_ priority: Priority, _ continuesInBackground: Bool) -> Int8 {
-        Int8(priority.index + (continuesInBackground ? backgroundLanes : 0))
+    private static func lane(_ priority: Priority, _ continuesInBackground: Bool) -> Int {
+        priority.index + (continuesInBackground ? backgroundLanes : 0)
     }
 
     private mutating func nextRank(_ order: ExecutionOrder) -> Int64 {
@@ -193,49 +215,43 @@ package struct WaitingQueue: ~Copyable {
         return Int(hosts[Int(roots[chosen]) / Self.laneCount].roots[chosen])
     }
 
-    private mutating func attach(_ slot: Int, _ host: Int, rank: Int64, age: Int64) {
-        entries[slot].host = Int32(host)
-        let (lane, ageLane) = lanes(slot)
-        ranks.insert(slot, key: rank, &hosts[host].roots[lane])
-        ages.insert(slot, key: age, &hosts[host].roots[ageLane])
-        hosts[host].waiting += 1
+    private mutating func attach(_ slot: Int, _ standing: Standing, rank: Int64, age: Int64) {
+        standings[slot] = standing
+        hosts[standing.host].waiting += 1
         count += 1
-        show(host, lane)
-        show(host, ageLane)
+        change(standing.host, standing.lane) { ranks, _, root in ranks.insert(slot, key: rank, &root) }
+        change(standing.host, standing.ageLane) { _, ages, root in ages.insert(slot, key: age, &root) }
     }
 
     private mutating func detach(_ slot: Int) {
-        let host = Int(entries[slot].host)
-        let (lane, ageLane) = lanes(slot)
-        ranks.remove(slot, &hosts[host].roots[lane])
-        ages.remove(slot, &hosts[host].roots[ageLane])
-        entries[slot].host = -1
-        hosts[host].waiting -= 1
+        let standing = standings[slot]
+        standings[slot] = .notWaiting
+        hosts[standing.host].waiting -= 1
         count -= 1
-        show(host, lane)
-        show(host, ageLane)
+        change(standing.host, standing.lane) { ranks, _, root in ranks.remove(slot, &root) }
+        change(standing.host, standing.ageLane) { _, ages, root in ages.remove(slot, &root) }
     }
 
-    private mutating func move(_ slot: Int, to lane: Int8, rank: Int64) {
-        let host = Int(entries[slot].host)
-        let (before, ageBefore) = lanes(slot)
-        entries[slot].lane = lane
-        let (after, ageAfter) = lanes(slot)
-        ranks.remove(slot, &hosts[host].roots[before])
-        ranks.insert(slot, key: rank, &hosts[host].roots[after])
-        show(host, before)
-        show(host, after)
-        guard ageBefore != ageAfter else { return }
+    private mutating func move(_ slot: Int, to lane: Int, rank: Int64) {
+        let before = standings[slot]
+        let after = Standing(before.host, lane)
+        standings[slot] = after
+        change(before.host, before.lane) { ranks, _, root in ranks.remove(slot, &root) }
+        change(after.host, after.lane) { ranks, _, root in ranks.insert(slot, key: rank, &root) }
+        guard before.ageLane != after.ageLane else { return }
         let age = ages.key(slot)
-        ages.remove(slot, &hosts[host].roots[ageBefore])
-        ages.insert(slot, key: age, &hosts[host].roots[ageAfter])
-        show(host, ageBefore)
-        show(host, ageAfter)
+        change(before.host, before.ageLane) { _, ages, root in ages.remove(slot, &root) }
+        change(after.host, after.ageLane) { _, ages, root in ages.insert(slot, key: age, &root) }
     }
 
-    private func lanes(_ slot: Int) -> (Int, Int) {
-        let lane = Int(entries[slot].lane)
-        return (lane, lane & Self.backgroundLanes + Self.ageLane)
+    /// Of one lane of a host; where another comes first in it, the host may stand elsewhere.
+    @inline(__always) private mutating func change(
+        _ host: Int, _ lane: Int,
+        _ body: (_ ranks: inout PairingHeaps, _ ages: inout PairingHeaps, _ root: inout Int32) -> Void
+    ) {
+        let first = hosts[host].roots[lane]
+        body(&ranks, &ages, &hosts[host].roots[lane])
+        if hosts[host].roots[lane] != first { show(host, lane) }
     }
 
     /// Has the host stand where its first of the lane puts it.

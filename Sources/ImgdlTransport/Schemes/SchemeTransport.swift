@@ -28,7 +28,7 @@ package final class SchemeTransport: Transport {
         data = configuration.allowsDataURLs ? LocalLoader(reader) { DataSource($0) } : nil
     }
 
-    package func parsePlain(_ url: String, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
+    package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
         PlainURL.parse(url, lastOrigin: lastOrigin)
     }
 
@@ -87,6 +87,8 @@ package final class SchemeTransport: Transport {
     package var deadline: Instant? { network.deadline }
 
     package func deadlineReached(_ now: Instant) { network.deadlineReached(now) }
+
+    package func reportEnds() { network.reportEnds() }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
         network.descriptorReady(descriptor, readable: readable, writable: writable)

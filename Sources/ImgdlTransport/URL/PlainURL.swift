@@ -2,18 +2,15 @@ import Glibc
 import ImgdlCore
 
 /// A URL that is canonical as it stands, as most are: an http or https URL with a host name in lower case or an IPv4
-/// address and a path, without user, fragment, dot segments, or anything that has to be encoded. It needs no parser, and
-/// no text of its own.
+/// address and a path, without user, fragment, dot segments, or anything that has to be encoded. It needs no parser.
 enum PlainURL {
-    /// nil for every other, and for what is no URL. `lastOrigin`: of the URL before, used again where it is the same.
     static func parse(_ text: String, lastOrigin: ParsedURL.Origin? = nil) -> ParsedURL? {
         // A string that is not in one piece is not worth another way.
-        text.utf8.withContiguousStorageIfAvailable { parse(text, $0, lastOrigin) } ?? nil
+        text.utf8.withContiguousStorageIfAvailable { parse($0, lastOrigin: lastOrigin) } ?? nil
     }
 
-    private static func parse(
-        _ text: String, _ bytes: UnsafeBufferPointer<UInt8>, _ lastOrigin: ParsedURL.Origin?
-    ) -> ParsedURL? {
+    /// nil for every other, and for what is no URL. `lastOrigin`: of the URL before, used again where it is the same.
+    static func parse(_ bytes: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
         guard bytes.count <= 4096, bytes.count > 8 else { return nil }
         let origin: ParsedURL.Origin
         let pathStart: Int
@@ -25,7 +22,7 @@ enum PlainURL {
         }
         guard let query = queryStart(bytes, from: pathStart) else { return nil }
         return ParsedURL(
-            canonical: text, origin: origin, redacted: query == bytes.count ? nil : redacted(bytes, query))
+            canonical: bytes, origin: origin, redacted: query == bytes.count ? nil : redacted(bytes, query))
     }
 
     /// Where the path begins, if the URL has this origin.

@@ -65,6 +65,10 @@ enum URLParser {
     }
 
     private static func checkCharactersAndScheme(_ text: String, _ schemes: URLSchemes) throws(Failure) -> String? {
+        // Each byte may become three.
+        guard text.utf8.count <= ParsedURL.maximumLength / 3 else {
+            throw Failure(.invalidURL, "the URL is longer than a gigabyte")
+        }
         guard !URLText.hasControlCharacter(text) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }

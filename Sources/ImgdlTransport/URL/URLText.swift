@@ -20,12 +20,14 @@ enum URLText {
 
     static func hasControlCharacter(_ text: String) -> Bool {
         var text = text
-        return text.withUTF8 { bytes in
-            // To the end and without a branch, which takes many bytes at a time.
-            var found: UInt8 = 0
-            for byte in bytes { found |= (byte < 0x20 ? 1 : 0) | (byte == 0x7F ? 1 : 0) }
-            return found != 0
-        }
+        return text.withUTF8 { hasControlCharacter($0) }
+    }
+
+    static func hasControlCharacter(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // To the end and without a branch, which takes many bytes at a time.
+        var found: UInt8 = 0
+        for byte in text { found |= (byte < 0x20 ? 1 : 0) | (byte == 0x7F ? 1 : 0) }
+        return found != 0
     }
 
     /// Four decimal numbers as curl writes an address: no leading zeros, none above 255.

@@ -55,20 +55,19 @@ class CachingTestCase: XCTestCase {
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
         credential: Credential? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
-        let request = TransferRequest(
-            url: testURL("https://a.example" + path), method: method, fields: fields,
-            followsRedirects: followsRedirects, credential: credential, usesCookies: usesCookies, cacheMode: mode,
-            hooks: hooks)
+        let profile = TransferRequest.Profile(
+            method: method, fields: fields, followsRedirects: followsRedirects, credential: credential,
+            usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true
         options.events = .all
         change(&options)
         let heard = Heard()
-        let recipient = Recipient(downloader, executor: InlineExecutor.shared, sink: heard)
-        try downloader.download(request, Boxed(wrappedValue: options), to: recipient) {
-            heard.subscription = $0
-        }
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: options), profile: profile,
+            recipient: Recipient(downloader, executor: InlineExecutor.shared, sink: heard))
+        try downloader.download(testURL("https://a.example" + path), template) { heard.subscription = $0 }
         return heard
     }
 

@@ -22,9 +22,10 @@ final class OutstandingTests: XCTestCase {
 
     /// One that the engine never hears of.
     private func accepted() -> Subscription {
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(), recipient: recipient)
         let subscription = Subscription(
-            id: 1, request: TransferRequest(url: testURL("http://a.example/")),
-            options: Boxed(wrappedValue: SubscriberOptions()), to: recipient, on: nil, userData: nil,
+            id: 1, url: testURL("http://a.example/"), template, on: nil, userData: nil,
             submitted: Instant(nanoseconds: 0))
         outstanding.accept(subscription)
         return subscription

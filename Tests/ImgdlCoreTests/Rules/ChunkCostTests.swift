@@ -13,11 +13,11 @@ final class ChunkCostTests: XCTestCase {
         XCTAssertLessThan(many, 30 * few, "CPU of 5 000 chunks among 10 transfers and among 4 000")
     }
 
-    func testD5_AChunkIsToldToItsOwnSubscribersAlone() {
+    func testD5_AChunkIsToldToItsOwnSubscribersAlone() throws {
         var downloads = play(transfers: 1000)
         let id = downloads.running[250]
         downloads.bodyReceived(id, 100, Instant(nanoseconds: 5))
-        let own = downloads.transfers[id].firstSubscriber
+        let own = try XCTUnwrap(downloads.firstSubscriber(of: id))
         XCTAssertEqual(downloads.takeActions(), [.emit(own, .progress(received: 100, expected: 1_000_000_000))])
     }
 

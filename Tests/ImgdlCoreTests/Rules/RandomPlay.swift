@@ -599,7 +599,7 @@ struct RandomPlay: ~Copyable {
     private mutating func acceptInternal() {
         for subscriber in downloads.subscribers.keys {
             guard downloads.subscribers[subscriber].isInternal, witness.subscribers[subscriber] == nil else { continue }
-            let id = downloads.subscribers[subscriber].transfer
+            let id = downloads.transfer(of: subscriber)
             let record = Witness.SubscriberRecord(
                 options: downloads.subscribers[subscriber].options, transfer: id, priority: .low)
             witness.accept(subscriber, record, downloads.transfers[id].request)

@@ -23,6 +23,20 @@ final class SchedulingTests: XCTestCase {
         XCTAssertEqual(runAll(&play, play.takeStarts()), ids)
     }
 
+    /// Several have ended together: what comes in between has its part in what starts.
+    func testNothingStartsInBetween() {
+        var play = Play(width: 2, order: .lifo)
+        let ids = (1...4).map { play.submit("\($0)").transfer }
+        XCTAssertEqual(play.takeStarts(), [ids[0], ids[1]])
+        play.downloads.holdStarts()
+        play.finished(ids[0])
+        let late = play.submit("late").transfer
+        play.finished(ids[1])
+        XCTAssertEqual(play.takeStarts(), [])
+        play.downloads.releaseStarts(play.now)
+        XCTAssertEqual(play.takeStarts(), [late, ids[3]])
+    }
+
     /// Features T15: 1 to 7 at once; when 7 starts, 8 to 14.
     func testLIFOScriptAtWidthOne() {
         var play = Play(width: 1, order: .lifo)

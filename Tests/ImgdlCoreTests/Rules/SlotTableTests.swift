@@ -42,7 +42,7 @@ final class SlotTableTests: XCTestCase {
     }
 
     func testASlotWithoutGenerationsLeftIsNotUsedAgain() {
-        var table = SlotTable<Int>(firstGeneration: .max - 1)
+        var table = SlotTable<Int>(firstGeneration: .max - 2)
         let first = table.insert(1)
         table.remove(first)
         let last = table.insert(2)

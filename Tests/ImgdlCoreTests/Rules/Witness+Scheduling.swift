@@ -104,7 +104,7 @@ extension Witness {
             let isAlone = others.allSatisfy {
                 let transfer = transfers[$0.transfer]!
                 let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
-                    downloads.subscribers[$0].transfer == charge.transfer
+                    downloads.transfer(of: $0) == charge.transfer
                         && downloads.subscribers[$0].variant == charge.variant
                 }
                 let isIdle = transfer.isPaused || transfer.endedVariants.contains($0.variant) || !isWanted
