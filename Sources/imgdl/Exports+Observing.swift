@@ -127,10 +127,10 @@ private func statsStruct(_ total: Statistics, _ load: Load) -> imgdl_stats {
     stats.bytes_received = total.bytesReceived
     stats.bytes_sent = total.bytesSent
     stats.pixels = total.pixels
-    stats.waiting = UInt64(load.waiting)
-    stats.running = UInt64(load.running)
-    stats.decoding = UInt64(load.decoding)
-    stats.paused = UInt64(load.paused)
+    stats.waiting = UInt64(clamping: load.waiting)
+    stats.running = UInt64(clamping: load.running)
+    stats.decoding = UInt64(clamping: load.decoding)
+    stats.paused = UInt64(clamping: load.paused)
     fill(&stats.queue, total.queue)
     fill(&stats.resolve, total.resolve)
     fill(&stats.connect, total.connect)

@@ -140,7 +140,9 @@ extension Downloads {
 
     /// The one place where they change, so that they are counted.
     mutating func setPauses(_ id: TransferID, _ pauses: Pauses) {
-        pausedCount += (pauses.standsStill ? 1 : 0) - (transfers[id].pauses.standsStill ? 1 : 0)
+        let before = transfers[id].pauses
+        pausedCount += (pauses.standsStill ? 1 : 0) - (before.standsStill ? 1 : 0)
+        parkedCount += (pauses.contains(.background) ? 1 : 0) - (before.contains(.background) ? 1 : 0)
         transfers[id].pauses = pauses
     }
 }

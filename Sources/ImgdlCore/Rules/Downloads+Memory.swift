@@ -159,16 +159,26 @@ extension Downloads {
         let hasChanged = hasRoom
         hasRoom = false
         if hasChanged, !heldDecodes.isEmpty { openHeldDecodes(now) }
-        if memory.isFull != isPressing {
-            isPressing = memory.isFull
+        if isPressing, !memory.isFull {
+            isPressing = false
             leader = nil
-            needsLeader = isPressing
-            if !isPressing {
-                for id in pressed where transfers.contains(id) { resume(id, .memory, now) }
-                pressed = []
-            }
+            needsLeader = false
+            for id in pressed where transfers.contains(id) { resume(id, .memory, now) }
+            pressed = []
         }
-        guard isPressing, leader == nil, needsLeader || hasChanged else { return }
+        guard isPressing else { return pressIfFull(now) }
+        if leader == nil, needsLeader || hasChanged { chooseLeader(now) }
+    }
+
+    /// Back-pressure begins.
+    mutating func pressIfFull(_ now: Instant) {
+        guard memory.isFull, !isPressing else { return }
+        isPressing = true
+        leader = nil
+        chooseLeader(now)
+    }
+
+    private mutating func chooseLeader(_ now: Instant) {
         needsLeader = false
         if !makesRoom() { leader = running.filter { isPressable($0) }.min { leadsBefore($0, $1) } }
         if let leader { resume(leader, .memory, now) }

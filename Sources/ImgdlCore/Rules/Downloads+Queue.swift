@@ -25,7 +25,7 @@ extension Downloads {
 
     /// Has go on what may, after whatever happened: what the memory budget held back, what was paused, what waits.
     mutating func startWaiting(_ now: Instant) {
-        guard !holdsStarts else { return }
+        guard !holdsStarts else { return pressIfFull(now) }
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
         if !consultationLine.isEmpty { consultNext() }
@@ -53,7 +53,7 @@ extension Downloads {
     private var mayStart: Bool {
         guard !isSuspended, running.count < limits.maximumConcurrent, background?.isOver != true else { return false }
         // What is in work ends sooner or later, and gives memory back; where nothing is, one has to begin.
-        return !memory.isFull || transfers.count == waiting.count + parked.count + restingCount
+        return !memory.isFull || transfers.count == waiting.count + parkedCount + restingCount
     }
 
     // MARK: Places

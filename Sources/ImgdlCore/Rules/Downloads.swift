@@ -49,8 +49,11 @@ package struct Downloads: ~Copyable {
     package var finishesNearlyDone = false
     /// Transfers that stand still in the background or for want of memory.
     package internal(set) var pausedCount = 0
-    /// Paused in the background, without a place.
+    /// Paused in the background, without a place, in the order in which they were; those that have gone on or ended since
+    /// are thrown out when they are looked at, …
     var parked: [TransferID] = []
+    /// … and not counted.
+    var parkedCount = 0
     var memory: MemoryRules
     /// HTTP/1.1 transfers are paused for memory, all but the leader.
     var isPressing = false
@@ -189,7 +192,7 @@ package struct Downloads: ~Copyable {
 
     /// Transfers that have ended at the network and are not over.
     package var decodingCount: Int {
-        transfers.count - waiting.count - running.count - parked.count - restingCount - consultingCount
+        transfers.count - waiting.count - running.count - parkedCount - restingCount - consultingCount
     }
 
     package func priority(_ id: TransferID) -> Priority { transfers.contains(id) ? transfers[id].priority : .low }

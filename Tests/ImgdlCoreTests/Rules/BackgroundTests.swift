@@ -184,6 +184,21 @@ final class BackgroundTests: XCTestCase {
         XCTAssertNil(play.downloads.nextDeadline)
     }
 
+    /// Starts are held while the transport is read: what is counted then is what there is (features N2).
+    func testWhatEndsWhilePausedIsNotCountedAnyMore() {
+        var play = Play(width: 2)
+        let ids = ["a", "b"].map { play.submit($0).transfer }
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.downloads.holdStarts()
+        play.failed(ids[0], .lost)
+        XCTAssertEqual(play.downloads.decodingCount, 0)
+        XCTAssertEqual(play.downloads.pausedCount, 1)
+        play.failed(ids[1], .lost)
+        XCTAssertEqual(play.downloads.decodingCount, 0)
+        play.downloads.releaseStarts(play.now)
+        XCTAssertEqual(play.downloads.decodingCount, 0)
+    }
+
     func testARedirectOfAPausedTransferStaysPaused() {
         var play = Play()
         let plain = play.submit("a")

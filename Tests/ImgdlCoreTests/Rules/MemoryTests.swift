@@ -167,6 +167,22 @@ final class MemoryTests: XCTestCase {
         XCTAssertTrue(actions.contains(.start(later.transfer)))
     }
 
+    /// A pause is no start: it comes at once, and what goes on again waits.
+    func testBackPressureBeginsWhileStartsAreHeld() {
+        var play = Play(width: 2) { $0.memoryBudget = 1_000 }
+        let first = play.submit("first")
+        let second = play.submit("second")
+        for entry in [first, second] { receive(&play, entry.transfer, 100) }
+        play.skip()
+        play.downloads.holdStarts()
+        play.body(second.transfer, 900)
+        play.expect([.setPaused(second.transfer, true)])
+        play.finished(first.transfer)
+        XCTAssertFalse(play.downloads.takeActions().contains(.setPaused(second.transfer, false)))
+        play.downloads.releaseStarts(play.now)
+        play.expect([.setPaused(second.transfer, false)])
+    }
+
     /// Idle clocks stand still while we do not read.
     func testAPauseForMemoryIsNoSilenceOfTheServer() {
         var play = Play(width: 2) {

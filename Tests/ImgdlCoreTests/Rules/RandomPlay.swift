@@ -41,7 +41,10 @@ struct RandomPlay: ~Copyable {
     }
 
     mutating func run(steps: Int) throws {
-        for _ in 0..<steps { try step() }
+        for _ in 0..<steps {
+            try step()
+            if random.oneIn(10) { try holdStarts() }
+        }
         try enterForeground()
         if Bool.random(using: &random) {
             for id in witness.liveSubscribers { witness.subscribers[id]!.wasCancelled = true }
@@ -74,6 +77,17 @@ struct RandomPlay: ~Copyable {
         }
     }
 
+    /// As the engine does while it reads what the transport has.
+    private mutating func holdStarts() throws {
+        downloads.holdStarts()
+        witness.holdsStarts = true
+        transcript.append("starts are held")
+        for _ in 0..<Int.random(in: 1...8, using: &random) { try step() }
+        witness.holdsStarts = false
+        downloads.releaseStarts(witness.now)
+        try settle("starts are released")
+    }
+
     private mutating func step() throws {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<16: try submit()
@@ -86,7 +100,7 @@ struct RandomPlay: ~Copyable {
         case 85..<87: try releaseMemory()
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
-        case 93..<97: try pass()
+        case 93..<97: if !witness.holdsStarts { try pass() }
         default: try reportStale()
         }
     }

@@ -24,6 +24,7 @@ extension Witness {
     /// Features B12, B13: the highest priority, but every fourth start the oldest that has waited long enough; within
     /// a priority first those that come back for another attempt.
     mutating func seeStarts(_ priorities: [TransferID: Priority]) throws {
+        try require(starts.isEmpty || !holdsStarts, "started though starts are held")
         for start in starts {
             let placed = start.running.filter { transfers[$0]!.heldSince == nil }
             try require(placed.count < limits.maximumConcurrent, "started without a place")
@@ -113,7 +114,8 @@ extension Witness {
             try require(isAlone, "over the budget, though others will make room")
         }
         reservedNow = []
-        try require(downloads.isPressing == downloads.memory.isFull, "no back-pressure, or for no reason")
+        try require(downloads.isPressing || !downloads.memory.isFull, "no back-pressure")
+        try require(!downloads.isPressing || downloads.memory.isFull || holdsStarts, "back-pressure for no reason")
         let unpaused = running.filter {
             let isOwnConnection = downloads.transfers[$0].httpVersion < 20
             return transfers[$0]!.transport == .receiving && transfers[$0]!.hasHead && !transfers[$0]!.isDraining
@@ -121,7 +123,7 @@ extension Witness {
         }
         try require(!downloads.memory.isFull || unpaused.count <= 1, "more than one runs on though memory is full")
         let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
-        try require(!isPressed || downloads.memory.isFull, "paused for memory that is there")
+        try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
     }
 
     mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }

@@ -120,6 +120,8 @@ struct Witness {
     var isSuspended = false
     var isInBackground = false
     var isGraceOver = false
+    /// Nothing that waits, is paused or is held back goes on before they are released.
+    var holdsStarts = false
     var starts: [Start] = []
     /// Of the rules: transfers with a place, or without one in the background.
     var placed: Set<TransferID> = []
@@ -572,18 +574,18 @@ struct Witness {
         let asked = consulting.count { transfers[$0]!.consultation != nil }
         try require(downloads.askedCount == asked && asked <= limits.maximumConsulting, "too many are consulted about")
         let isHeldUp = asked < consulting.count && asked < (downloads.memory.isFull ? 1 : limits.maximumConsulting)
-        try require(!isHeldUp, "somebody waits to be consulted about for nothing")
+        try require(!isHeldUp || holdsStarts, "somebody waits to be consulted about for nothing")
         try require(downloads.consultingCount == consulting.count, "consultations not counted right")
         let decoding = live.count - waiting.count - running.count - resting.count - consulting.count
         try require(downloads.decodingCount == decoding, "decoding not counted right")
         let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
         try require(downloads.pausedCount == still, "paused not counted right")
         let isNothingInWork = decoding == 0 && placed.isEmpty && consulting.isEmpty
-        let mayStart = !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
+        let mayStart = !holdsStarts && !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
-        if placed.count < limits.maximumConcurrent {
+        if placed.count < limits.maximumConcurrent, !holdsStarts {
             try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
         }
         for id in live {
