@@ -56,7 +56,10 @@ struct RandomPlay: ~Copyable {
         while !witness.charges.isEmpty { try release(0) }
         let isEmpty = witness.liveSubscribers.isEmpty && witness.liveTransfers.isEmpty
         guard isEmpty, downloads.memoryInUse == 0, downloads.nextDeadline == nil else {
-            throw Witness.Violation(text: "something is left at the end")
+            throw Witness.Violation(
+                text: "something is left at the end: \(witness.liveSubscribers.count) subscribers, "
+                    + "\(witness.liveTransfers.count) transfers, \(downloads.memoryInUse) bytes, "
+                    + "deadline \(downloads.nextDeadline as Any)")
         }
     }
 
@@ -559,7 +562,7 @@ struct RandomPlay: ~Copyable {
     // MARK: Workers and time
 
     private mutating func stepDecoder() throws {
-        let busy = everyTransfer.suffix(60).flatMap { id in
+        let busy = everyTransfer.flatMap { id in
             witness.transfers[id]!.stepsInFlight.keys.sorted().map { (id: id, variant: $0) }
         }
         guard let (id, variant) = busy.randomElement(using: &random) else { return }
