@@ -132,7 +132,8 @@ package struct Downloads: ~Copyable {
             let subscriber = join(id, options)
             if options.wrappedValue.continuesInBackground { reconsider(id, now) }
             if !transfers[id].isWaiting { catchUp(subscriber, now) }
-            if background != nil { startWaiting(now) }
+            // It may have opened a decoder, and have a paused transfer go on.
+            if background == nil { pressIfFull(now) } else { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
         if let failure = blacklisted(request, options.wrappedValue, now) {
