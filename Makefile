@@ -68,6 +68,7 @@ $(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) | build/.setup-build
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-release \
 	    -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
 	    -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
+	    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections \
 	    -Xlinker --version-script=$(CURDIR)/packaging/imgdl.map -Xlinker -soname=libimgdl.so.$(MAJOR) \
 	    -Xlinker --gc-sections -Xlinker --as-needed \
 	    -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack

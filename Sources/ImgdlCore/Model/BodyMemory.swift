@@ -7,6 +7,8 @@ package final class BodyMemory: @unchecked Sendable {
     struct Block {
         let bytes: UnsafeMutableRawPointer
         let capacity: Int
+        /// Bytes that its body does not need, where they are counted.
+        fileprivate var excess = 0
 
         /// With room for so many bytes at least; nil when there is no memory.
         init?(_ capacity: Int) {
@@ -23,12 +25,15 @@ package final class BodyMemory: @unchecked Sendable {
     private static let smallestKept = 16 << 10
     private static let mostKept = 32
     package static let mostKeptBytes = 2 << 20
+    /// What bodies may have too much, all together; each may have half as much again besides.
+    package static let mostExcess = 2 << 20
 
     /// Whoever finds it taken does without, rather than wait: fork() would copy a lock as it is.
     private let isTaken = Atomic<Bool>(false)
     /// The oldest first.
     private var kept: [Block] = []
     private var bytesInKept = 0
+    private let excess = Atomic<Int>(0)
 
     package init() { kept.reserveCapacity(Self.mostKept + 1) }
 
@@ -41,8 +46,7 @@ package final class BodyMemory: @unchecked Sendable {
         return bytes
     }
 
-    /// With room for that many bytes, and half as much again at most: a body may be kept for long. nil when there is no
-    /// memory.
+    /// With room for that many bytes. nil when there is no memory.
     func take(_ capacity: Int) -> Block? {
         if capacity >= Self.smallestKept {
             var found: Block?
@@ -53,6 +57,11 @@ package final class BodyMemory: @unchecked Sendable {
     }
 
     func giveBack(_ block: Block) {
+        var block = block
+        if block.excess > 0 {
+            excess.subtract(block.excess, ordering: .relaxed)
+            block.excess = 0
+        }
         var isKept = false
         if block.capacity >= Self.smallestKept, block.capacity <= Self.mostKeptBytes {
             ifFree {
@@ -69,9 +78,17 @@ package final class BodyMemory: @unchecked Sendable {
         isTaken.store(false, ordering: .releasing)
     }
 
-    /// The last one that fits: most of it is still in the processor's cache.
+    /// The last one that is large enough: it is still in the processor's cache, as one that fits better may not be. But a
+    /// body may be kept for long, so that there is an end to what all have too much.
     private func takeKept(_ capacity: Int) -> Block? {
-        kept.lastIndex { $0.capacity >= capacity && $0.capacity - capacity <= capacity / 2 }.map { remove(at: $0) }
+        let free = Self.mostExcess - excess.load(ordering: .relaxed)
+        let index = kept.lastIndex { $0.capacity >= capacity && $0.capacity - capacity <= max(capacity / 2, free) }
+        guard var block = index.map({ remove(at: $0) }) else { return nil }
+        if block.capacity - capacity > capacity / 2 {
+            block.excess = block.capacity - capacity
+            excess.add(block.excess, ordering: .relaxed)
+        }
+        return block
     }
 
     private func keep(_ block: Block) {
