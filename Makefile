@@ -61,14 +61,25 @@ build/.setup-%: packaging/debian-packages packaging/setup
 # linked in: no Swift is needed where the library runs, and the host gets no crash handlers from it.
 # Overlapping accesses are looked for in the tests' builds; here the look would be a tenth of a cached answer's cost.
 
+#
+# The toolchain's own linker lays out what a transfer goes through in one place (`make function-order` says what that is),
+# and packs the relocations. The Swift runtime uses little of libstdc++, which as a library of its own takes a millisecond to
+# load.
+
 .PHONY: library
 library: $(LIBRARY)
 
-$(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) | build/.setup-build
+build/static/libstdc++.a: | build/.setup-build
+	@mkdir -p $(@D)
+	ln -sf "$$($(CXX) -print-file-name=$(@F))" $@
+
+$(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) packaging/function-order | build/.setup-build build/static/libstdc++.a
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-release \
 	    -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
 	    -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
-	    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections \
+	    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xlinker -L$(CURDIR)/build/static \
+	    -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs \
+	    -Xlinker --symbol-ordering-file=$(CURDIR)/packaging/function-order -Xlinker --no-warn-symbol-ordering \
 	    -Xlinker --version-script=$(CURDIR)/packaging/imgdl.map -Xlinker -soname=libimgdl.so.$(MAJOR) \
 	    -Xlinker --gc-sections -Xlinker --as-needed \
 	    -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack
@@ -358,6 +369,10 @@ BENCH_ROUNDS ?= 9
 bench-transfer: build/bench/limit build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
     build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
+
+.PHONY: function-order
+function-order: build/bench/imgdl build/bench/work/origin.txt
+	bench/function-order
 
 build/bench/consumption: bench/consumption.c | build/.setup-bench
 	@mkdir -p $(@D)

@@ -67,9 +67,20 @@ final class BodyMemoryTests: XCTestCase {
         XCTAssertLessThanOrEqual(memory.keptBytes, BodyMemory.mostKeptBytes)
     }
 
-    func testSmallBodiesAreNotKept() {
-        _ = filled(3_000, with: 1)
+    func testTheSmallestBodiesAreNotKept() {
+        _ = filled(1_000, with: 1)
         XCTAssertEqual(memory.keptBytes, 0)
+    }
+
+    func testSmallBodiesTakeNoRoomOfLargeOnes() {
+        _ = filled(3_000, with: 1)
+        _ = filled(20_000, with: 1)
+        XCTAssertEqual(memory.keptBytes, 23_000)
+        let small = filled(2_000, with: 2)
+        XCTAssertEqual(memory.keptBytes, 20_000)
+        let another = filled(2_000, with: 3)
+        XCTAssertEqual(memory.keptBytes, 20_000)
+        XCTAssertEqual(small.count + another.count, 4_000)
     }
 
     /// Whoever holds a slice holds its memory, whatever has become of the downloader.

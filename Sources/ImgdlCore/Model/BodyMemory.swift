@@ -22,8 +22,10 @@ package final class BodyMemory: @unchecked Sendable {
     }
 
     /// Smaller ones cost malloc little.
-    private static let smallestKept = 16 << 10
-    private static let mostKept = 32
+    private static let smallestKept = 1 << 10
+    /// Smaller ones take no room of large ones.
+    private static let smallestLarge = 16 << 10
+    private static let mostKept = 64
     package static let mostKeptBytes = 2 << 20
     /// What bodies may have too much, all together; each may have half as much again besides.
     package static let mostExcess = 2 << 20
@@ -82,7 +84,9 @@ package final class BodyMemory: @unchecked Sendable {
     /// body may be kept for long, so that there is an end to what all have too much.
     private func takeKept(_ capacity: Int) -> Block? {
         let free = Self.mostExcess - excess.load(ordering: .relaxed)
-        let index = kept.lastIndex { $0.capacity >= capacity && $0.capacity - capacity <= max(capacity / 2, free) }
+        let room = capacity + max(capacity / 2, free)
+        let most = capacity < Self.smallestLarge ? min(room, Self.smallestLarge) : room
+        let index = kept.lastIndex { $0.capacity >= capacity && $0.capacity <= most }
         guard var block = index.map({ remove(at: $0) }) else { return nil }
         if block.capacity - capacity > capacity / 2 {
             block.excess = block.capacity - capacity
