@@ -44,6 +44,7 @@ help:
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks; one of them: make bench-decode, bench-cache, bench-engine, or bench-transfer (against peers)
+#? make function-order  how the linker lays out the library (packaging/function-order), measured anew
 #? make format-check  Swift sources against .swift-format, as make test does first; make clean
 
 # ---- What has to be installed
@@ -60,7 +61,6 @@ build/.setup-%: packaging/debian-packages packaging/setup
 # These flags are here and not in Package.swift because there they would reach `swift test`, too. The Swift runtime is
 # linked in: no Swift is needed where the library runs, and the host gets no crash handlers from it.
 # Overlapping accesses are looked for in the tests' builds; here the look would be a tenth of a cached answer's cost.
-
 #
 # The toolchain's own linker lays out what a transfer goes through in one place (`make function-order` says what that is),
 # and packs the relocations. The Swift runtime uses little of libstdc++, which as a library of its own takes a millisecond to
@@ -74,6 +74,8 @@ build/static/libstdc++.a: | build/.setup-build
 	ln -sf "$$($(CXX) -print-file-name=$(@F))" $@
 
 $(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) packaging/function-order | build/.setup-build build/static/libstdc++.a
+	@# swift build does not know of the order.
+	rm -f build/swift-release/release/libimgdl.so
 	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-release \
 	    -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
 	    -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
