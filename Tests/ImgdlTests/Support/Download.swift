@@ -116,6 +116,16 @@ final class Download: @unchecked Sendable {
         return self
     }
 
+    /// Until so many bytes have been told.
+    @discardableResult
+    func waitFor(received bytes: Int, _ file: StaticString = #filePath, _ line: UInt = #line) -> Download {
+        let areSeen = monitor.wait(until: .patient) { record in
+            record.seen.contains { $0.received >= Int64(bytes) } ? true : nil
+        }
+        XCTAssertNotNil(areSeen, "\(bytes) bytes do not come; seen \(kinds)", file: file, line: line)
+        return self
+    }
+
     private static func from(_ data: UnsafeMutableRawPointer?) -> Download {
         Unmanaged<Download>.fromOpaque(data!).takeUnretainedValue()
     }
