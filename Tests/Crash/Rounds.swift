@@ -79,20 +79,29 @@ struct Rounds {
             }
         }
         guard (try? cache.finishBackgroundWork()) != nil, let statistics = try? cache.statistics() else { return false }
-        let bodies = count(directory + "/bodies") { $0 }
         cache.close()
-        // The reader has a writer's folder, too.
-        guard count(directory + "/writers", { _ in 0 }) <= 1, statistics.damaged == 0 else {
+        guard isCleanedUp(directory), statistics.damaged == 0 else {
             CrashTest.complain(
                 "round \(round), seed \(seed): \(statistics.damaged) damaged, or a dead writer's folder is left")
             return false
         }
+        let bodies = count(directory + "/bodies") { $0 }
         guard bodies <= statistics.entries else {
             CrashTest.complain("round \(round), seed \(seed): \(bodies) files for \(statistics.entries) entries")
             return false
         }
         orphans += left
         return true
+    }
+
+    /// The reader has a writer's folder, too; and if it opened the store just after the kill it is the one that removes
+    /// what was left, which ends with the folder.
+    private func isCleanedUp(_ directory: String) -> Bool {
+        for _ in 0..<10_000 {
+            if count(directory + "/writers", { _ in 0 }) <= 1 { return true }
+            usleep(1_000)
+        }
+        return false
     }
 
     /// Of folders: how many, and of what is in them.

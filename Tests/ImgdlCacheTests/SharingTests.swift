@@ -26,6 +26,29 @@ final class SharingTests: StoreTestCase {
         XCTAssertEqual(log.all, [])
     }
 
+    func testAnIndexThatAnotherIsMakingIsWaitedFor() throws {
+        let other = try Database(path + ".sqlite", busyMilliseconds: 0)
+        // It has not made it one with a log yet.
+        try other.execute("BEGIN IMMEDIATE")
+        var asked = 0
+        let index = try Index.open(other.path, steps: IndexSchema.steps) {
+            asked += 1
+            if asked == 3 { try? other.execute("COMMIT") }
+            return true
+        }
+        XCTAssertEqual(asked, 3)
+        XCTAssertEqual(try index.database.integer("PRAGMA user_version"), Int64(IndexSchema.steps.count))
+    }
+
+    func testAnIndexThatAnotherKeepsLockedIsUnavailable() throws {
+        let other = try Database(path + ".sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        XCTAssertThrowsError(try Index.open(other.path, steps: IndexSchema.steps) { false }) { error in
+            guard case IndexProblem.unavailable(let message) = error else { return XCTFail("\(error)") }
+            XCTAssertTrue(message.hasSuffix("/cache.sqlite: database is locked"), message)
+        }
+    }
+
     func testAFileThatVanishesIsAMiss() throws {
         let one = try open()
         one.put("k", bytes(100))

@@ -1,3 +1,4 @@
+import Glibc
 import ImgdlCore
 
 /// Why a file cannot be used as index.
@@ -16,6 +17,15 @@ extension Index {
     /// Opens or makes it, and brings an older one to this version. `steps`: of the schema. Waits a second for others at
     /// most, and afterwards a quarter of one.
     static func open(_ path: String, steps: [String]) throws(IndexProblem) -> Index {
+        let deadline = MonotonicClock().now().advanced(byMilliseconds: 1_000)
+        return try open(path, steps: steps) {
+            _ = Thread.resting { usleep(2_000) }
+            return MonotonicClock().now() < deadline
+        }
+    }
+
+    /// `isWorthRetrying` is asked where SQLite does not wait for others by itself.
+    static func open(_ path: String, steps: [String], isWorthRetrying: () -> Bool) throws(IndexProblem) -> Index {
         let database: Database
         let problem: IndexProblem?
         do throws(DatabaseError) {
@@ -26,6 +36,8 @@ extension Index {
         }
         if let problem { throw problem }
         do throws(DatabaseError) {
+            try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+            try beginLog(database, isWorthRetrying)
             try migrate(database, steps)
             database.setBusy(milliseconds: 250)
             return try Index(database)
@@ -55,14 +67,24 @@ extension Index {
         return nil
     }
 
-    private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) {
-        try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+    /// Of two connections that do this to a new file at the same time, one is told at once that it is locked.
+    private static func beginLog(_ database: Database, _ isWorthRetrying: () -> Bool) throws(DatabaseError) {
         let mode = try database.prepare("PRAGMA journal_mode = WAL")
-        guard try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) else {
+        defer { mode.reset() }
+        while true {
+            do throws(DatabaseError) {
+                if try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) { return }
+            } catch {
+                guard error.isBusy, isWorthRetrying() else { throw error }
+                mode.reset()
+                continue
+            }
             throw DatabaseError(
                 code: 14, message: "\(database.path): the file system has no shared memory for an index")
         }
-        mode.reset()
+    }
+
+    private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) {
         // Each transaction is on the disk for good; and the log does not stay as large as it once was.
         try database.execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304")
         guard try database.integer("PRAGMA user_version") < steps.count else { return }
