@@ -44,6 +44,7 @@ help:
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
 #? make setup       installs the Debian packages that are missing, for everything here
 #? make bench       the benchmarks; one of them: make bench-decode, bench-cache, bench-engine, or bench-transfer (against peers)
+#? make profile     what branches the compiler expects (packaging/profile), counted anew; then make function-order
 #? make function-order  how the linker lays out the library (packaging/function-order), measured anew
 #? make format-check  Swift sources against .swift-format, as make test does first; make clean
 
@@ -73,18 +74,32 @@ build/static/libstdc++.a: | build/.setup-build
 	@mkdir -p $(@D)
 	ln -sf "$$($(CXX) -print-file-name=$(@F))" $@
 
-$(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) packaging/function-order | build/.setup-build build/static/libstdc++.a
+# How code is laid out within functions, and what is inlined, follows from what branches and calls transfers and decoders
+# have been seen to take (`make profile`).
+TOOLCHAIN = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
+
+build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path $(1) \
+    -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
+    -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
+    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xlinker -L$(CURDIR)/build/static \
+    -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs \
+    -Xlinker --symbol-ordering-file=$(CURDIR)/packaging/function-order -Xlinker --no-warn-symbol-ordering \
+    -Xlinker --version-script=$(CURDIR)/packaging/imgdl.map -Xlinker -soname=libimgdl.so.$(MAJOR) \
+    -Xlinker --gc-sections -Xlinker --as-needed \
+    -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack \
+    -Xswiftc -Xfrontend -Xswiftc $(2)
+
+build/profile.profdata: packaging/profile
+	@mkdir -p $(@D)
+	@# swift build does not know that it changes the code.
+	rm -rf build/swift-release
+	$(TOOLCHAIN)/bin/llvm-profdata merge -o $@ $<
+
+$(LIBRARY).$(VERSION): $(LIBRARY_SOURCES) build/profile.profdata packaging/function-order \
+    | build/.setup-build build/static/libstdc++.a
 	@# swift build does not know of the order.
 	rm -f build/swift-release/release/libimgdl.so
-	swift build -c release -j $(JOBS) --product imgdl --scratch-path build/swift-release \
-	    -Xcc -DSYSTEM_STATIC_SWIFT_RUNTIME -Xswiftc -static-stdlib -Xswiftc -no-toolchain-stdlib-rpath --disable-local-rpath \
-	    -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
-	    -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections -Xlinker -L$(CURDIR)/build/static \
-	    -Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs \
-	    -Xlinker --symbol-ordering-file=$(CURDIR)/packaging/function-order -Xlinker --no-warn-symbol-ordering \
-	    -Xlinker --version-script=$(CURDIR)/packaging/imgdl.map -Xlinker -soname=libimgdl.so.$(MAJOR) \
-	    -Xlinker --gc-sections -Xlinker --as-needed \
-	    -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack
+	$(call build_library,build/swift-release,-ir-profile-use=$(CURDIR)/build/profile.profdata)
 	@mkdir -p $(@D)
 	strip --strip-all -o $@ build/swift-release/release/libimgdl.so
 
@@ -371,6 +386,19 @@ BENCH_ROUNDS ?= 9
 bench-transfer: build/bench/limit build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
     build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
+
+# The library that counts what its branches do; where it is built is of no account, but what was built before would stay.
+build/profile/libimgdl.so.$(MAJOR): $(LIBRARY_SOURCES) | build/.setup-build build/static/libstdc++.a
+	@mkdir -p $(@D)
+	rm -rf build/swift-profile
+	$(call build_library,build/swift-profile,-ir-profile-generate=$(CURDIR)/build/profile) \
+	    -Xlinker -u__llvm_profile_runtime \
+	    -Xlinker $(TOOLCHAIN)/lib/swift/clang/lib/linux/libclang_rt.profile-$$(uname -m).a
+	cp build/swift-profile/release/libimgdl.so $@
+
+.PHONY: profile
+profile: build/profile/libimgdl.so.$(MAJOR) build/bench/imgdl build/bench/engine build/bench/hits build/bench/work/origin.txt
+	bench/profile $(TOOLCHAIN)/bin/llvm-profdata
 
 .PHONY: function-order
 function-order: build/bench/imgdl build/bench/work/origin.txt
