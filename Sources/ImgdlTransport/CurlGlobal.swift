@@ -4,11 +4,12 @@ import ImgdlCore
 /// libcurl's process-wide state: set up once, before anything else of curl, and never taken down, since the host may
 /// use libcurl too.
 enum CurlGlobal {
-    /// Those that libcurl undoes, as in Accept-Encoding.
+    /// Those that libcurl undoes, as in Accept-Encoding; but for deflate, which servers understand in two ways (RFC 9110
+    /// section 8.4.1.2) and none has without gzip.
     static let contentCodings: String = {
         let features = ccurl_features()
         let codings: [(Int32, [String])] = [
-            (CURL_VERSION_LIBZ, ["deflate", "gzip"]), (CURL_VERSION_BROTLI, ["br"]), (CURL_VERSION_ZSTD, ["zstd"]),
+            (CURL_VERSION_LIBZ, ["gzip"]), (CURL_VERSION_BROTLI, ["br"]), (CURL_VERSION_ZSTD, ["zstd"]),
         ]
         let known = codings.flatMap { feature, names in features & feature != 0 ? names : [] }
         return known.isEmpty ? "identity" : known.joined(separator: ", ")

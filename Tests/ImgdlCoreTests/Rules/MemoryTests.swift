@@ -183,6 +183,26 @@ final class MemoryTests: XCTestCase {
         play.expect([.setPaused(second.transfer, false)])
     }
 
+    /// Who joins may have the running transfer decoded in another way, at once.
+    func testBackPressureBeginsWhenAJoinedRequestOpensADecoder() {
+        var play = Play(width: 2) { $0.memoryBudget = 2 * 96_000_000 + 50 }
+        let watching = SubscriberOptions.with([.header, .progress, .partial]) { _ in }
+        let a = play.submit("a", watching)
+        play.connected(a.transfer)
+        play.head(a.transfer, length: 100)
+        play.downloads.probed(a.transfer, picture)
+        play.body(a.transfer, 31)
+        let b = play.submit("b")
+        receive(&play, b.transfer, 19)
+        play.skip()
+        let other = SubscriberOptions.with([.header, .progress, .partial]) { $0.decode?.maximumPixels = 30_000_000 }
+        let joined = play.submit("a", other)
+        XCTAssertEqual(joined.transfer, a.transfer)
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.reserve(a.transfer, variant: 1, bytes: canvas)), "\(actions)")
+        XCTAssertTrue(actions.contains(.setPaused(b.transfer, true)), "\(actions)")
+    }
+
     /// Idle clocks stand still while we do not read.
     func testAPauseForMemoryIsNoSilenceOfTheServer() {
         var play = Play(width: 2) {
