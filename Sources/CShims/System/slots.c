@@ -25,7 +25,7 @@ static int allowed(void)
     if (most > 0)
         return most;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    most = processors < 1 ? 2 : processors < MOST / 2 ? 2 * (int)processors : MOST;
+    most = processors < 1 ? 2 : processors < MOST ? (int)processors + 1 : MOST;
     atomic_store_explicit(&known, most, memory_order_relaxed);
     return most;
 }

@@ -5,9 +5,9 @@
 
 enum { SLOT_SIZE = 2 * 1024 * 1024 };
 
-/* The one that was given back last; NULL when all are taken: there are two for each processor, one that is written and one
- * that is on its way to somebody, and whoever keeps pictures keeps no more of these. They are never unmapped. *is_zero: it
- * holds zeros, otherwise what was there before. */
+/* The one that was given back last; NULL when all are taken: there is one for each processor, that writes it, and one more,
+ * on its way to somebody, and whoever keeps pictures keeps no more of these. They are never unmapped. *is_zero: it holds
+ * zeros, otherwise what was there before. */
 void *slot_take(int *is_zero);
 void slot_give(void *slot);
 
