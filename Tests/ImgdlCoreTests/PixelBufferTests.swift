@@ -1,4 +1,3 @@
-import Dispatch
 import XCTest
 
 @testable import ImgdlCore
@@ -60,48 +59,6 @@ final class PixelBufferTests: XCTestCase {
             let canvas = try PixelBuffer(width: 1024, height: height, format: .rgba8)
             let bytes = UnsafeRawBufferPointer(start: canvas.bytes, count: canvas.byteCount)
             XCTAssert(bytes.allSatisfy { $0 == 0 })
-        }
-    }
-
-    /// Whatever their size: what was used last is still in the processor's caches.
-    func testPicturesOfOrdinarySizeTakeTurns() throws {
-        var first: UnsafeMutableRawPointer?
-        for (width, height) in [(300, 300), (700, 700), (200, 170), (512, 1023)] {
-            let canvas = try PixelBuffer(width: width, height: height, format: .rgba8)
-            if let first { XCTAssertEqual(canvas.bytes, first, "\(width) × \(height)") }
-            first = canvas.bytes
-        }
-    }
-
-    /// Whoever keeps pictures keeps a few of these places; the others have memory of their own.
-    func testPicturesThatAreKeptShareNothing() throws {
-        for count in [524_287, 40_000] {
-            let canvases = try (0..<100).map { _ in
-                try PixelBuffer(width: count, height: 1, format: .rgba8, isCleared: false)
-            }
-            for (number, canvas) in canvases.enumerated() { memset(canvas.bytes, Int32(number), canvas.byteCount) }
-            for (number, canvas) in canvases.enumerated() {
-                for place in stride(from: 0, to: canvas.byteCount, by: 4_000) {
-                    XCTAssertEqual(canvas.bytes.load(fromByteOffset: place, as: UInt8.self), UInt8(number))
-                }
-            }
-        }
-    }
-
-    func testManyThreadsShareNothing() {
-        DispatchQueue.concurrentPerform(iterations: 8) { thread in
-            for round in 0..<2_000 {
-                guard let canvas = try? PixelBuffer(width: 200, height: 200, format: .rgba8, isCleared: false) else {
-                    return XCTFail("no memory")
-                }
-                let mark = UInt32(thread * 2_000 + round)
-                for row in stride(from: 0, to: 200, by: 40) {
-                    canvas.bytes.storeBytes(of: mark, toByteOffset: row * canvas.stride, as: UInt32.self)
-                }
-                for row in stride(from: 0, to: 200, by: 40) where pixel(canvas, 0, row) != mark {
-                    XCTFail("another thread wrote row \(row)")
-                }
-            }
         }
     }
 }

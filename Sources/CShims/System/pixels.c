@@ -1,19 +1,11 @@
 #define _GNU_SOURCE
 #include "csystem.h"
 #include "shelf.h"
-#include "slots.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum {
-    HUGE_PAGE = 2 * 1024 * 1024,
-    /* From here on malloc maps memory anew for each. */
-    SMALLEST_IN_SLOT = 128 * 1024,
-    /* The capacity of those in a slot: no other has it. */
-    IN_SLOT = HUGE_PAGE - 1,
-};
-_Static_assert(SLOT_SIZE > IN_SLOT, "whatever is no mapping of its own has room in a slot");
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
 
 static struct shelf shelf = {
     .most = 4, .most_bytes = 24 * HUGE_PAGE, .most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
@@ -36,14 +28,8 @@ static void *map(size_t size)
 
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
 {
-    void *slot = size < SMALLEST_IN_SLOT || size > IN_SLOT ? NULL : slot_take(is_zero);
-    if (slot) {
-        *capacity = IN_SLOT;
-        return slot;
-    }
     if (size < HUGE_PAGE) {
-        /* malloc may get exactly the size of those in a slot, which would be taken for one. */
-        *capacity = size == IN_SLOT ? size - 1 : size;
+        *capacity = size;
         *is_zero = 0;
         return malloc(size ? size : 1);
     }
@@ -60,9 +46,7 @@ void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
 
 void system_pixels_free(void *memory, size_t capacity)
 {
-    if (capacity == IN_SLOT)
-        slot_give(memory);
-    else if (capacity < HUGE_PAGE)
+    if (capacity < HUGE_PAGE)
         free(memory);
     else
         shelf_give(&shelf, (struct mapping){memory, capacity}, 1);

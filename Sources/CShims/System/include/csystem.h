@@ -14,10 +14,10 @@
 void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
 
-/* Memory for `size` bytes of pixels. From 128 KiB on a few of them, one for each processor and one more, have mappings of
- * 2 MiB that take turns and stay. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to half of the
- * cost of decoding into fresh 4 KiB pages. Up to 48 MiB of such memory are kept when it is freed, and the system may take
- * their pages. *capacity is what system_pixels_free needs; *is_zero: it holds zeros, otherwise what was there before. */
+/* Memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to
+ * half of the cost of decoding into fresh 4 KiB pages. Up to 48 MiB of such memory are kept when it is freed, and the system
+ * may take their pages. *capacity is what system_pixels_free needs; *is_zero: it holds zeros, otherwise what was there
+ * before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
 
