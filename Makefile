@@ -74,8 +74,6 @@ build/static/libstdc++.a: | build/.setup-build
 	@mkdir -p $(@D)
 	ln -sf "$$($(CXX) -print-file-name=$(@F))" $@
 
-# How code is laid out within functions, and what is inlined, follows from what branches and calls transfers and decoders
-# have been seen to take (`make profile`).
 TOOLCHAIN = $(shell swiftc -print-target-info | sed -n 's|.*"runtimeResourcePath": "\(.*\)/lib/swift".*|\1|p')
 
 build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path $(1) \
@@ -89,6 +87,8 @@ build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path
     -Xlinker -z -Xlinker nodelete -Xlinker -z -Xlinker now -Xlinker -z -Xlinker noexecstack \
     -Xswiftc -Xfrontend -Xswiftc $(2)
 
+# How code is laid out within functions, and what is inlined, follows from what branches and calls transfers and decoders
+# have been seen to take (`make profile`).
 build/profile.profdata: packaging/profile
 	@mkdir -p $(@D)
 	@# swift build does not know that it changes the code.
@@ -387,7 +387,7 @@ bench-transfer: build/bench/limit build/bench/imgdl build/bench/pixbuf build/ben
     build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
 
-# The library that counts what its branches do; where it is built is of no account, but what was built before would stay.
+# The library that counts what its branches do; swift build would not know that it is another one.
 build/profile/libimgdl.so.$(MAJOR): $(LIBRARY_SOURCES) | build/.setup-build build/static/libstdc++.a
 	@mkdir -p $(@D)
 	rm -rf build/swift-profile
