@@ -40,7 +40,7 @@ http {{
 
 class Server:
     def __init__(self, folder, files):
-        self.folder = folder
+        self.folder, self.files = folder, files
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
         program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
@@ -88,6 +88,13 @@ class Server:
             file.write("subjectAltName=IP:127.0.0.1,DNS:localhost\n")
         openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
                 "-days", "3650", "-extfile", "names", "-out", "server.pem")
+
+    def write_urls(self, path, work, protocol, most=None):
+        """The URLs of a kind of work, one a line, the first so many."""
+        with open(f"{self.files}/{work}.paths", encoding="ascii") as file:
+            names = file.read().split()[:most]
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(f"{self.bases[protocol]}/{name}\n" for name in names)
 
     def stop(self):
         self._process.terminate()

@@ -5,7 +5,7 @@ import ImgdlCore
 /// use libcurl too.
 enum CurlGlobal {
     /// Those that libcurl undoes, as in Accept-Encoding; but for deflate, which servers understand in two ways (RFC 9110
-    /// section 8.4.1.2) and none has without gzip.
+    /// section 8.4.1.2): it is undone where it comes, and not asked for.
     static let contentCodings: String = {
         let features = ccurl_features()
         let codings: [(Int32, [String])] = [

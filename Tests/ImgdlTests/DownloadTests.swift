@@ -297,6 +297,8 @@ final class DownloadTests: DownloaderTestCase {
             XCTAssertEqual(download.record.pixels, decoded("rgba.png"), encoding)
         }
         XCTAssertTrue(origin.log.requests.allSatisfy { $0.headers["Accept-Encoding"]?.contains("gzip") ?? false })
+        // It comes all the same, and is undone.
+        XCTAssertFalse(origin.log.requests.contains { $0.headers["Accept-Encoding"]?.contains("deflate") ?? false })
     }
 
     func testConnectionsAreUsedAgain() {
