@@ -1,3 +1,5 @@
+import CSystem
+import Dispatch
 import XCTest
 
 @testable import ImgdlCore
@@ -59,6 +61,84 @@ final class PixelBufferTests: XCTestCase {
             let canvas = try PixelBuffer(width: 1024, height: height, format: .rgba8)
             let bytes = UnsafeRawBufferPointer(start: canvas.bytes, count: canvas.byteCount)
             XCTAssert(bytes.allSatisfy { $0 == 0 })
+        }
+    }
+
+    /// Memory for so many bytes, freed again, and whether it was fresh from the system.
+    @discardableResult
+    private func useMemory(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, isMapped: Bool, isFresh: Bool) {
+        var capacity = 0
+        var isZero: Int32 = 0
+        let memory = try XCTUnwrap(system_pixels_allocate(size, &capacity, &isZero))
+        memset(memory, 0xAB, size)
+        system_pixels_free(memory, capacity)
+        return (memory, capacity > 0, isZero != 0)
+    }
+
+    /// Whatever their size: what was used last is still in the processor's caches.
+    func testPicturesOfOrdinarySizeTakeTurns() throws {
+        let first = try useMemory(360_000)
+        // The address sanitizer is to see each picture's end.
+        try XCTSkipUnless(first.isMapped, "built with the address sanitizer")
+        for size in [1_960_000, 131_072, 2 << 20] {
+            let next = try useMemory(size)
+            XCTAssertEqual(next.memory, first.memory, "\(size)")
+            XCTAssertFalse(next.isFresh, "\(size)")
+        }
+        XCTAssertFalse(try useMemory(131_071).isMapped)
+    }
+
+    /// Where pictures of several sizes come, those that serve most of them stay.
+    func testLargestMemoryIsKept() throws {
+        system_pixels_release_kept()
+        try useMemory(12 << 20)
+        var held: [PixelBuffer] = []
+        for _ in 0..<40 { held.append(try PixelBuffer(width: 1024, height: 600, format: .rgba8, isCleared: false)) }
+        held = []
+        XCTAssertFalse(try useMemory(12 << 20).isFresh)
+        XCTAssertFalse(try useMemory(4 << 20).isFresh)
+    }
+
+    /// A program that has done with pictures gets their memory back.
+    func testMemoryGoesBackWithTheThreadsThatDecode() throws {
+        for size in [500_000, 3 << 20] {
+            try useMemory(size)
+            guard try useMemory(size).isMapped else { continue }
+            XCTAssertFalse(try useMemory(size).isFresh, "\(size)")
+            WorkerPool(width: 1).close()
+            XCTAssert(try useMemory(size).isFresh, "\(size)")
+        }
+    }
+
+    /// Whoever keeps pictures keeps a few of these places; the others have memory of their own.
+    func testPicturesThatAreKeptShareNothing() throws {
+        for count in [524_287, 40_000] {
+            let canvases = try (0..<100).map { _ in
+                try PixelBuffer(width: count, height: 1, format: .rgba8, isCleared: false)
+            }
+            for (number, canvas) in canvases.enumerated() { memset(canvas.bytes, Int32(number), canvas.byteCount) }
+            for (number, canvas) in canvases.enumerated() {
+                for place in stride(from: 0, to: canvas.byteCount, by: 4_000) {
+                    XCTAssertEqual(canvas.bytes.load(fromByteOffset: place, as: UInt8.self), UInt8(number))
+                }
+            }
+        }
+    }
+
+    func testManyThreadsShareNothing() {
+        DispatchQueue.concurrentPerform(iterations: 8) { thread in
+            for round in 0..<2_000 {
+                guard let canvas = try? PixelBuffer(width: 200, height: 200, format: .rgba8, isCleared: false) else {
+                    return XCTFail("no memory")
+                }
+                let mark = UInt32(thread * 2_000 + round)
+                for row in stride(from: 0, to: 200, by: 40) {
+                    canvas.bytes.storeBytes(of: mark, toByteOffset: row * canvas.stride, as: UInt32.self)
+                }
+                for row in stride(from: 0, to: 200, by: 40) where pixel(canvas, 0, row) != mark {
+                    XCTFail("another thread wrote row \(row)")
+                }
+            }
         }
     }
 }

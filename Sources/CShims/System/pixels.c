@@ -4,11 +4,37 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum { HUGE_PAGE = 2 * 1024 * 1024 };
+enum {
+    HUGE_PAGE = 2 * 1024 * 1024,
+    /* From here on malloc would map memory anew for each, or let the system have it back in between. */
+    SMALLEST_ORDINARY = 128 * 1024,
+    MOST_ORDINARY = 16,
+    /* The capacity of what malloc gave. */
+    FROM_MALLOC = 0,
+};
 
-static struct shelf shelf = {
-    .most = 4, .most_bytes = 24 * HUGE_PAGE, .most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
+/* Pictures of ordinary size take turns in a few huge pages, whatever their size: what was given back last is still in the
+ * processor's caches, and no page is cleared anew. Whoever keeps pictures keeps no more of these, but has malloc's. */
+static struct shelf ordinary = {
+    .most_bytes = MOST_ORDINARY * HUGE_PAGE, .most_quarters = 4, .is_taken = ATOMIC_FLAG_INIT};
+/* In use or kept. */
+static atomic_int ordinary_count;
+
+static struct shelf large = {.most_bytes = 24 * HUGE_PAGE, .most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
+
+static int processors(void)
+{
+    static atomic_int known;
+    int count = atomic_load_explicit(&known, memory_order_relaxed);
+    if (count == 0) {
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        count = online < 1 ? 1 : online < MOST_ON_A_SHELF ? (int)online : MOST_ON_A_SHELF - 1;
+        atomic_store_explicit(&known, count, memory_order_relaxed);
+    }
+    return count;
+}
 
 static void *map(size_t size)
 {
@@ -26,17 +52,54 @@ static void *map(size_t size)
     return aligned;
 }
 
+/* For each processor one that is written, and one on its way to somebody. */
+static int most_ordinary(void)
+{
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+    /* It is to see whoever writes behind the end of a picture. */
+    return 0;
+#endif
+#endif
+    return processors() < MOST_ORDINARY / 2 ? 2 * processors() : MOST_ORDINARY;
+}
+
+/* What is kept counts as memory of the process, whether or not the system may take it: one for each processor, and one on
+ * its way to somebody. */
+static int most_large(void)
+{
+    return processors() + 1;
+}
+
+static void *take_ordinary(int *is_zero)
+{
+    struct mapping kept = shelf_take(&ordinary, HUGE_PAGE);
+    *is_zero = !kept.memory;
+    if (kept.memory || atomic_load_explicit(&ordinary_count, memory_order_relaxed) >= most_ordinary())
+        return kept.memory;
+    if (atomic_fetch_add_explicit(&ordinary_count, 1, memory_order_relaxed) < most_ordinary()) {
+        void *memory = map(HUGE_PAGE);
+        if (memory)
+            return memory;
+    }
+    atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
+    return NULL;
+}
+
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
 {
-    if (size < HUGE_PAGE) {
-        *capacity = size;
+    if (size <= HUGE_PAGE) {
+        void *memory = size < SMALLEST_ORDINARY ? NULL : take_ordinary(is_zero);
+        *capacity = memory ? HUGE_PAGE : FROM_MALLOC;
+        if (memory)
+            return memory;
         *is_zero = 0;
         return malloc(size ? size : 1);
     }
     size_t rounded = (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
     if (rounded < size || rounded + HUGE_PAGE < rounded)
         return NULL;
-    struct mapping mapping = shelf_take(&shelf, rounded);
+    struct mapping mapping = shelf_take(&large, rounded);
     *is_zero = !mapping.memory;
     if (!mapping.memory)
         mapping = (struct mapping){map(rounded), rounded};
@@ -46,8 +109,16 @@ void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
 
 void system_pixels_free(void *memory, size_t capacity)
 {
-    if (capacity < HUGE_PAGE)
+    if (capacity == FROM_MALLOC)
         free(memory);
-    else
-        shelf_give(&shelf, (struct mapping){memory, capacity}, 1);
+    else if (capacity > HUGE_PAGE)
+        shelf_give(&large, (struct mapping){memory, capacity}, most_large(), 1);
+    else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, 0))
+        atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
+}
+
+void system_pixels_release_kept(void)
+{
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_clear(&ordinary), memory_order_relaxed);
+    shelf_clear(&large);
 }

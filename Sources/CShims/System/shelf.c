@@ -13,10 +13,14 @@ static struct mapping remove_kept(struct shelf *shelf, int index)
     return mapping;
 }
 
-static void unmap_oldest(struct shelf *shelf)
+/* Of equal ones the oldest. */
+static int smallest(const struct shelf *shelf)
 {
-    struct mapping oldest = remove_kept(shelf, 0);
-    munmap(oldest.memory, oldest.size);
+    int found = 0;
+    for (int i = 1; i < shelf->count; i++)
+        if (shelf->kept[i].size < shelf->kept[found].size)
+            found = i;
+    return found;
 }
 
 static int find(const struct shelf *shelf, size_t size)
@@ -24,15 +28,23 @@ static int find(const struct shelf *shelf, size_t size)
     int best = -1;
     for (int i = 0; i < shelf->count; i++) {
         size_t found = shelf->kept[i].size;
-        if (found >= size && found / shelf->most_quarters <= size / 4 && (best < 0 || found < shelf->kept[best].size))
+        if (found >= size && found / shelf->most_quarters <= size / 4 && (best < 0 || found <= shelf->kept[best].size))
             best = i;
     }
     return best;
 }
 
+/* What was removed is unmapped when nobody waits for the shelf. */
+static void unmap_all(const struct mapping *removed, int count)
+{
+    for (int i = 0; i < count; i++)
+        munmap(removed[i].memory, removed[i].size);
+}
+
 struct mapping shelf_take(struct shelf *shelf, size_t size)
 {
-    struct mapping found = {NULL, 0};
+    struct mapping found = {NULL, 0}, removed[MOST_ON_A_SHELF];
+    int count = 0;
     if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
         return found;
     int best = find(shelf, size);
@@ -40,22 +52,40 @@ struct mapping shelf_take(struct shelf *shelf, size_t size)
         found = remove_kept(shelf, best);
     else
         for (size_t before = shelf->bytes; shelf->count > 0 && before - shelf->bytes < size;)
-            unmap_oldest(shelf);
+            removed[count++] = remove_kept(shelf, 0);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
+    unmap_all(removed, count);
     return found;
 }
 
-void shelf_give(struct shelf *shelf, struct mapping mapping, int is_lazy)
+int shelf_give(struct shelf *shelf, struct mapping mapping, int most, int is_lazy)
 {
+    struct mapping removed[MOST_ON_A_SHELF];
+    int count = 0;
+    if (is_lazy && mapping.size <= shelf->most_bytes)
+        (void)madvise(mapping.memory, mapping.size, MADV_FREE);
     if (mapping.size > shelf->most_bytes || atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
         munmap(mapping.memory, mapping.size);
-        return;
+        return 0;
     }
-    while (shelf->count == shelf->most || shelf->bytes + mapping.size > shelf->most_bytes)
-        unmap_oldest(shelf);
-    if (is_lazy)
-        (void)madvise(mapping.memory, mapping.size, MADV_FREE);
+    while (shelf->count >= most || shelf->bytes + mapping.size > shelf->most_bytes)
+        removed[count++] = remove_kept(shelf, shelf->count >= most ? smallest(shelf) : 0);
     shelf->kept[shelf->count++] = mapping;
     shelf->bytes += mapping.size;
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
+    unmap_all(removed, count);
+    return 1;
+}
+
+int shelf_clear(struct shelf *shelf)
+{
+    struct mapping removed[MOST_ON_A_SHELF];
+    int count = 0;
+    if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
+        return 0;
+    while (shelf->count > 0)
+        removed[count++] = remove_kept(shelf, shelf->count - 1);
+    atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
+    unmap_all(removed, count);
+    return count;
 }

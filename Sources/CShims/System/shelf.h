@@ -14,7 +14,6 @@ struct mapping {
 
 /* Statically allocated: its limits, the rest zero. */
 struct shelf {
-    const int most;
     const size_t most_bytes;
     /* How many quarters of what is asked for one that is taken may have. */
     const size_t most_quarters;
@@ -26,11 +25,13 @@ struct shelf {
     atomic_flag is_taken;
 };
 
-/* The one that fits best; NULL memory when there is none. Then so much is given back to the system as is about to be asked
+/* The one that fits best, of those the one that was used last; NULL memory when there is none. Then so much is given back to the system as is about to be asked
  * of it: what is kept adds nothing to the most that was ever in use. */
 struct mapping shelf_take(struct shelf *shelf, size_t size);
-/* What it has no room for goes back to the system, the oldest first. `is_lazy`: the system may take the pages of what is
- * kept, when it is short of memory. */
-void shelf_give(struct shelf *shelf, struct mapping mapping, int is_lazy);
+/* Whether it is kept. `most` are, MOST_ON_A_SHELF at most: beyond that the smallest goes back to the system, and beyond the
+ * bytes the oldest. `is_lazy`: the system may take the pages of what is kept, when it is short of memory. */
+int shelf_give(struct shelf *shelf, struct mapping mapping, int most, int is_lazy);
+/* How many went back to the system. */
+int shelf_clear(struct shelf *shelf);
 
 #endif

@@ -1,3 +1,5 @@
+import CSystem
+
 /// The threads that decode: a fixed number for all downloads (features D13, B21), the highest priority first, and among
 /// equals the oldest. Threads start with the first work.
 final class WorkerPool: @unchecked Sendable {
@@ -31,7 +33,8 @@ final class WorkerPool: @unchecked Sendable {
         }
     }
 
-    /// Drops what waits, ends the threads, and waits for the work that runs.
+    /// Drops what waits, ends the threads, and waits for the work that runs. Memory that they kept for the next pictures
+    /// goes back to the system.
     func close() {
         lock.withLock {
             isClosing = true
@@ -41,6 +44,7 @@ final class WorkerPool: @unchecked Sendable {
         }
         for thread in threads { thread.join() }
         threads = []
+        system_pixels_release_kept()
     }
 
     private func run() {

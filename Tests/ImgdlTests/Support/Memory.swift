@@ -6,7 +6,7 @@ import XCTest
 enum Memory {
     /// What is kept of the last picture for the next does not count: it is given back first.
     static var resident: Int {
-        giveBackPixels()
+        giveBackKept()
         return field("VmRSS:")
     }
     /// Since the last `resetPeak`.
@@ -38,12 +38,11 @@ enum Memory {
         if let trim = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(trim, to: Trim.self)(0) }
     }
 
-    /// When more is asked for than is kept, that goes; and so much is not kept itself.
-    private static func giveBackPixels() {
+    /// When more is asked for blocks than is kept, that goes; and so much is not kept itself.
+    private static func giveBackKept() {
+        system_pixels_release_kept()
         let most = 64 << 20
         var capacity = 0
-        var isZero: Int32 = 0
-        if let pixels = system_pixels_allocate(most, &capacity, &isZero) { system_pixels_free(pixels, capacity) }
         if let block = system_block_allocate(most, &capacity) { system_block_free(block, capacity) }
     }
 

@@ -14,12 +14,15 @@
 void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
 
-/* Memory for `size` bytes of pixels. From 2 MiB on it is aligned to 2 MiB and asks for huge pages: page faults are a third to
- * half of the cost of decoding into fresh 4 KiB pages. Up to 48 MiB of such memory are kept when it is freed, and the system
- * may take their pages. *capacity is what system_pixels_free needs; *is_zero: it holds zeros, otherwise what was there
- * before. */
+/* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
+ * 128 KiB to 2 MiB a few of them, two for each processor and 16 at most, take turns in huge pages, and the others have
+ * malloc's memory. Above that each has huge pages of its own; of those that are freed one for each processor and one more
+ * are kept, 48 MiB at most, whose pages the system may take. *capacity is what system_pixels_free needs; *is_zero: it holds
+ * zeros, otherwise what was there before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
+/* What nobody has goes back to the system. */
+void system_pixels_release_kept(void);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
 void system_thread_set_name(const char *name);
