@@ -117,7 +117,7 @@ final class CurlMulti {
     private func watch(_ descriptor: Int32, _ what: Int32) {
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
-            if isSocket(descriptor) { loop.unwatchBeforeSleep(descriptor) } else { loop.unwatch(descriptor) }
+            if isSocket(descriptor) { loop.rest(descriptor) } else { loop.unwatch(descriptor) }
         } else {
             loop.watch(
                 descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)

@@ -34,8 +34,9 @@ extension TLSOptions {
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")
         }
-        let pins = pinnedPublicKey?.split(separator: ";", omittingEmptySubsequences: false) ?? []
+        guard let pinnedPublicKey else { return }
         // A SHA-256 in base64 has 43 characters and one sign of padding.
+        let pins = pinnedPublicKey.split(separator: ";", omittingEmptySubsequences: false)
         guard pins.allSatisfy({ $0.hasPrefix("sha256//") && $0.utf8.count == 8 + 44 }) else {
             throw Failure(.invalidArgument, "pinned_public_key is not sha256//BASE64, or several with ; between them")
         }
@@ -61,12 +62,12 @@ extension Validation {
             throw Failure(.invalidArgument, "accepted_status_count or accepted_type_count is above 1000")
         }
         if let statuses {
-            var ranges: [ClosedRange<Int32>] = []
+            var ranges: [StatusRange] = []
             for range in UnsafeBufferPointer(start: statuses, count: statusCount) {
                 guard (100...999).contains(range.first), (range.first...999).contains(range.last) else {
                     throw Failure(.invalidArgument, "accepted_statuses: \(range.first) to \(range.last) is no range")
                 }
-                ranges.append(range.first...range.last)
+                ranges.append(StatusRange(first: range.first, last: range.last))
             }
             self.statuses = ranges
         }

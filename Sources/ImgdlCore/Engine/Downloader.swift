@@ -334,7 +334,7 @@ private final class EngineLoop: TransportLoop {
 
     func unwatch(_ descriptor: Int32) { loop.unwatch(descriptor) }
 
-    func unwatchBeforeSleep(_ descriptor: Int32) { loop.unwatchBeforeSleep(descriptor) }
+    func rest(_ descriptor: Int32) { loop.rest(descriptor) }
 
     func perform(_ work: @escaping @Sendable () -> Void) { mailbox.post(.perform(work)) }
 }

@@ -5,7 +5,7 @@ import Glibc
 ///
 /// The next deadline is epoll's timeout and not a timer descriptor: it saves a system call at each change.
 final class EventLoop {
-    private let epoll: Int32
+    let epoll: Int32
     private let wakeDescriptor: Int32
     /// By descriptor.
     private var interests: [Interest] = []
@@ -22,6 +22,8 @@ final class EventLoop {
         var wanted: UInt32 = 0
         /// It stands among `changed`.
         var isListed = false
+        /// epoll has it although nobody is told.
+        var isResting = false
         /// Wanted anew as it is known: a descriptor that was closed without `unwatch` has left epoll by itself, and its
         /// number may be back.
         var isRenewed = false
@@ -68,11 +70,15 @@ final class EventLoop {
     func unwatch(_ descriptor: Int32) {
         guard isKnown(descriptor) else { return }
         interests[Int(descriptor)].wanted = 0
+        interests[Int(descriptor)].isResting = false
         tell(descriptor)
     }
 
-    func unwatchBeforeSleep(_ descriptor: Int32) {
-        if isKnown(descriptor) { want(0, descriptor) }
+    func rest(_ descriptor: Int32) {
+        guard isKnown(descriptor) else { return }
+        want(0, descriptor)
+        // Writable it is at once.
+        interests[Int(descriptor)].isResting = interests[Int(descriptor)].known == EPOLLIN.rawValue
     }
 
     private func isKnown(_ descriptor: Int32) -> Bool {
@@ -82,18 +88,19 @@ final class EventLoop {
 
     private func want(_ events: UInt32, _ descriptor: Int32) {
         let number = Int(descriptor)
-        if !interests[number].isListed {
-            interests[number].isListed = true
-            interests[number].isRenewed = events == interests[number].known
-            changed.append(descriptor)
-        }
+        let wasResting = interests[number].isResting
         interests[number].wanted = events
+        interests[number].isResting = false
+        guard !interests[number].isListed, !wasResting || events != interests[number].known else { return }
+        interests[number].isListed = true
+        interests[number].isRenewed = events == interests[number].known
+        changed.append(descriptor)
     }
 
     private func tellChanged() {
         guard !changed.isEmpty else { return }
         for descriptor in changed {
-            tell(descriptor)
+            if !interests[Int(descriptor)].isResting { tell(descriptor) }
             interests[Int(descriptor)].isListed = false
         }
         changed.removeAll(keepingCapacity: true)
@@ -145,6 +152,10 @@ final class EventLoop {
         readyCount = 0
         for index in 0..<count where events[index].data.fd != wakeDescriptor {
             let event = events[index]
+            if interests[Int(event.data.fd)].isResting {
+                unwatch(event.data.fd)
+                continue
+            }
             // Errors and hang-ups are found out by reading.
             let failed = event.events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
             body(

@@ -68,15 +68,15 @@ package protocol TransportLoop: AnyObject {
     /// Calls `descriptorReady` while the descriptor is ready (level-triggered); replaces an earlier interest.
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool)
     func unwatch(_ descriptor: Int32)
-    /// The same, but only when the thread is about to sleep: a `watch` before that, of the same events, costs nothing.
-    /// The descriptor stays open until then, or is taken out with `unwatch` first.
-    func unwatchBeforeSleep(_ descriptor: Int32)
+    /// The same for one that stays open until `unwatch`, and may be watched again soon, which then costs no system call:
+    /// the kernel is told when the thread is about to sleep, or where it waited for bytes, when some have come.
+    func rest(_ descriptor: Int32)
     /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
     func perform(_ work: @escaping @Sendable () -> Void)
 }
 
 extension TransportLoop {
-    package func unwatchBeforeSleep(_ descriptor: Int32) { unwatch(descriptor) }
+    package func rest(_ descriptor: Int32) { unwatch(descriptor) }
 }
 
 extension Transport {

@@ -126,7 +126,10 @@ struct RandomPlay: ~Copyable {
         options.retry.count = [0, 0, 1, 3].randomElement(using: &random)!
         options.retry.base = [0, 1, 100].randomElement(using: &random)!
         options.retry.maximum = [50, 2_000].randomElement(using: &random)!
-        options.validation.statuses = [nil, nil, [200...200, 404...404], [300...599]].randomElement(using: &random)!
+        options.validation.statuses = [
+            nil, nil, [StatusRange(first: 200, last: 200), StatusRange(first: 404, last: 404)],
+            [StatusRange(first: 300, last: 599)],
+        ].randomElement(using: &random)!
         options.validation.contentTypes = [nil, nil, ["image/*"]].randomElement(using: &random)!
         options.retriesFailed = random.oneIn(4)
         options.ignoresCached = random.oneIn(5)

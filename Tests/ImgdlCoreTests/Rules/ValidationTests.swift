@@ -10,7 +10,7 @@ final class ValidationTests: XCTestCase {
     ) -> SubscriberOptions {
         .with(events) {
             $0.decode = nil
-            $0.validation.statuses = statuses
+            $0.validation.statuses = statuses?.map { StatusRange(first: $0.lowerBound, last: $0.upperBound) }
             $0.validation.contentTypes = types
         }
     }
