@@ -383,7 +383,7 @@ bench-decode: build/bench/decode build/bench/arrival
 BENCH_PYTHON := build/bench/venv/bin/python
 BENCH_ROUNDS ?= 9
 .PHONY: bench-transfer
-bench-transfer: build/bench/limit build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
+bench-transfer: build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
     build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
 
@@ -411,6 +411,10 @@ build/bench/consumption: bench/consumption.c | build/.setup-bench
 build/bench/limit: bench/clients/limit.c bench/clients/client.c bench/hand.c bench/clients/client.h bench/hand.h | build/.setup-bench
 	@mkdir -p $(@D)
 	$(CC) $(WARNINGS) $(CFLAGS) -o $@ $(filter %.c,$^) -lcurl -lgif $(C_LIBS)
+
+build/bench/limit-fields: build/bench/limit include/imgdl.h
+	$(CC) $(WARNINGS) $(CFLAGS) -DSENDS_FIELDS -Iinclude -o $@ bench/clients/limit.c bench/clients/client.c bench/hand.c \
+	    -lcurl -lgif $(C_LIBS)
 
 build/bench/imgdl: bench/clients/imgdl.c bench/clients/client.c bench/clients/client.h $(LIBRARY)
 	@mkdir -p $(@D)

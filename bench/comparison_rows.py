@@ -66,7 +66,7 @@ class Client:
 
 
 class Ours(Client):
-    """Measured in each round: the limit program, and imgdl."""
+    """Measured in each round: the limit program, and imgdl. `limit-fields` says what of the distance is libcurl's."""
 
     is_ours = True
     every = 1
@@ -126,6 +126,7 @@ class FoundationClient(Client):
 
 CLIENTS = {client.name: client for client in (
     Ours("limit", "limit program (C)", f"{BUILD}/limit"),
+    Ours("limit-fields", "the same, with imgdl's header fields", f"{BUILD}/limit-fields"),
     Ours("imgdl", "imgdl in C: inline executor, TERMINAL", f"{BUILD}/imgdl"),
     Ours("imgdl-python", "imgdl in Python: pumped executor, TERMINAL", PYTHON, f"{ROOT}/bench/clients/imgdl-python.py"),
     CurlTool("curl", "curl --parallel"),
@@ -137,7 +138,8 @@ CLIENTS = {client.name: client for client in (
     Client("pixbuf", "libcurl, GdkPixbufLoader (C)", f"{BUILD}/pixbuf"),
 )}
 
-TRANSFER = ("limit", "imgdl", "imgdl-python", "curl", "pycurl-pillow", "aiohttp-pillow", "httpx-pillow", "urlsession")
+TRANSFER = ("limit", "limit-fields", "imgdl", "imgdl-python", "curl", "pycurl-pillow", "aiohttp-pillow", "httpx-pillow",
+            "urlsession")
 DECODE = ("limit", "imgdl", "imgdl-python", "pycurl-pillow", "aiohttp-pillow", "httpx-pillow", "img2dataset-client",
           "pixbuf")
 PROTOCOLS = (("http", "HTTP/1.1"), ("https", "HTTP/2"))

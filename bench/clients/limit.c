@@ -4,9 +4,15 @@
  * sharing, no cancelling, no limits; a picture that cannot be decoded ends it.
  *
  * As imgdl's client it has up to twice as many requests in work as transfers may run: the others are decoded, or wait
- * for it. Each body is collected, from one end to the other, and each picture decoded to RGBA8. */
+ * for it. Each body is collected, from one end to the other, and each picture decoded to RGBA8.
+ *
+ * With SENDS_FIELDS it asks for pictures as imgdl does by default, with two header fields more and a longer Accept: what
+ * these cost is libcurl's, and no part of what rows are held against. */
 #include "../hand.h"
 #include "client.h"
+#ifdef SENDS_FIELDS
+#include <imgdl.h>
+#endif
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -91,6 +97,16 @@ static size_t collect(char *bytes, size_t size, size_t count, void *context)
     return count;
 }
 
+#ifdef SENDS_FIELDS
+static struct curl_slist *fields(void)
+{
+    static struct curl_slist user_agent = {"User-Agent: imgdl/" IMGDL_VERSION_STRING, NULL},
+                             coding = {"Accept-Encoding: gzip, br, zstd", &user_agent},
+                             accept = {"Accept: image/*,*/*;q=0.8", &coding};
+    return &accept;
+}
+#endif
+
 static CURL *new_easy(const struct client *client)
 {
     CURL *easy = curl_easy_init();
@@ -101,6 +117,9 @@ static CURL *new_easy(const struct client *client)
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+#ifdef SENDS_FIELDS
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, fields());
+#endif
     if (client->ca_file) {
         curl_easy_setopt(easy, CURLOPT_CAINFO, client->ca_file);
         /* With a folder libcurl reads the file anew for each connection. */

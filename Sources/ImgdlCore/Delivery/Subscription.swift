@@ -156,9 +156,12 @@ package final class Subscription: @unchecked Sendable {
             return
         }
         let result = isCancelled && made.code != .cancelled ? cancelled(made) : made
-        outstanding.beginTerminal(self, result)
+        // Looked up once: each look at them would count a reference.
+        let recipient = recipient
+        let sink = recipient.sink
+        recipient.outstanding.beginTerminal(self, result)
         sink?.deliver(.terminal(result), of: self)
-        complete(result)
+        complete(result, sink, recipient.outstanding)
     }
 
     /// Ends it without a callback: its executor is gone.
@@ -166,7 +169,7 @@ package final class Subscription: @unchecked Sendable {
         let reason = "its executor is gone"
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)
-        complete(result)
+        complete(result, sink, outstanding)
     }
 
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
@@ -176,7 +179,7 @@ package final class Subscription: @unchecked Sendable {
             metrics: result.metrics)
     }
 
-    private func complete(_ result: DownloadResult) {
+    private func complete(_ result: DownloadResult, _ sink: (any EventSink)?, _ outstanding: Outstanding) {
         if let sink {
             sink.close(self)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.

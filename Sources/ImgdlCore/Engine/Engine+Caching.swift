@@ -182,7 +182,7 @@ extension Engine {
         let isRedirect = RedirectRules.isRedirect(head.status) && downloads.isRedirecting(id)
         if !transfer.isSent, !isRedirect { statistics.update { $0.answerFromCache() } }
         performTakenActions()
-        guard downloads.request(id) != nil else { return }
+        guard downloads.contains(id) else { return }
         if disposition == .receive {
             if !body.isEmpty { adopt(body, id, transfer) } else { skip(length, id, transfer) }
         }

@@ -23,7 +23,7 @@ extension Engine {
 
     func decodeStepped(_ report: DecodeReport, _ now: Instant) {
         stepsInWork -= 1
-        guard let transfer = transfer(report.transfer), downloads.request(report.transfer) != nil,
+        guard let transfer = transfer(report.transfer), downloads.contains(report.transfer),
             report.attempt == transfer.attempt
         else { return }
         measureDecode(report)
@@ -41,7 +41,7 @@ extension Engine {
 
     /// It was decoded before, for a response that is stored.
     func pictured(_ id: TransferID, _ variant: Int, _ image: DecodedImage) {
-        guard let transfer = transfer(id), downloads.request(id) != nil else { return }
+        guard let transfer = transfer(id), downloads.contains(id) else { return }
         transfer.variants[variant].header = image.header
         transfer.variants[variant].image = image
         downloads.decodeStepped(id, variant: variant, .finished, hasHeader: true, hasPartial: false, clock.now())

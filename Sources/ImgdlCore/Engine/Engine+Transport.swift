@@ -154,7 +154,7 @@ extension Engine: TransportEvents {
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         prepareEnd()
         measureExchange(id, times)
-        if let transfer = transfer(id), downloads.request(id) != nil {
+        if let transfer = transfer(id), downloads.contains(id) {
             if let failure = resumedWrongly(transfer) { return failed(id, failure) }
             endBody(id, transfer)
         }
@@ -169,7 +169,7 @@ extension Engine: TransportEvents {
     }
 
     private func failed(_ id: TransferID, _ failure: Failure) {
-        if let transfer = transfer(id), downloads.request(id) != nil {
+        if let transfer = transfer(id), downloads.contains(id) {
             transfer.exchange?.end(isWhole: false, transfer)
         }
         downloads.failed(id, failure, clock.now())

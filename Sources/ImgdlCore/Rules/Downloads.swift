@@ -179,6 +179,9 @@ package struct Downloads: ~Copyable {
     /// The one that has this slot, which must not be free.
     package func subscriber(at slot: Int) -> SubscriberID { subscribers.key(of: slot) }
 
+    /// It is not over.
+    package func contains(_ id: TransferID) -> Bool { transfers.contains(id) }
+
     package func request(_ id: TransferID) -> TransferRequest? {
         transfers.contains(id) ? transfers[id].request : nil
     }
