@@ -304,8 +304,9 @@ IMGDL_API imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_image *imgdl_image_retain(imgdl_image *image);
 /** Gives a reference back; NULL and stale handles are ignored. With the last one the pixels go, but for memory that the
- *  process keeps for the next pictures until a downloader ends: 48 MiB at most, which a system that is short of memory takes
- *  back, and of pictures of up to 2 MiB two for each processor, 32 MiB at most. Since 1.0. */
+ *  process keeps for the next pictures until a downloader ends: 48 MiB at most, or 192 MiB while pictures are decoded,
+ *  which a system that is short of memory takes back, and of pictures of up to 2 MiB two for each processor, 32 MiB at
+ *  most. Since 1.0. */
 IMGDL_API void imgdl_image_release(imgdl_image *image);
 
 /** The bytes, valid until the last reference is released; NULL if there are none. Since 1.0. */

@@ -99,6 +99,33 @@ final class PixelBufferTests: XCTestCase {
         XCTAssertFalse(try useMemory(4 << 20).isFresh)
     }
 
+    /// Pictures of 24 megapixels, one after the other: more is kept while there is work, and not after it.
+    func testTheLargestMemoryIsKeptWhileThereIsWork() throws {
+        let size = 96 << 20
+        try useMemory(size)
+        XCTAssert(try useMemory(size).isFresh)
+        system_pixels_begin_work()
+        try useMemory(size)
+        XCTAssertFalse(try useMemory(size).isFresh)
+        system_pixels_end_work()
+        XCTAssert(try useMemory(size).isFresh)
+    }
+
+    func testThreadsThatDecodeAreAtWork() throws {
+        let size = 96 << 20
+        let pool = WorkerPool(width: 1)
+        let (mayEnd, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        XCTAssert(pool.submit(.normal) { mayEnd.wait() })
+        try useMemory(size)
+        XCTAssertFalse(try useMemory(size).isFresh)
+        XCTAssert(pool.submit(.normal) { isDone.signal() })
+        mayEnd.signal()
+        isDone.wait()
+        pool.close()
+        try useMemory(size)
+        XCTAssert(try useMemory(size).isFresh)
+    }
+
     /// A program that has done with pictures gets their memory back.
     func testMemoryGoesBackWithTheThreadsThatDecode() throws {
         for size in [500_000, 3 << 20] {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { SMALLEST_MAPPED = 256 * 1024, STEP = 64 * 1024 };
+enum { SMALLEST_MAPPED = 256 * 1024, STEP = 64 * 1024, MOST_KEPT_BYTES = 8 << 20 };
 
 static struct shelf shelf = {
-    .most_bytes = 8 << 20, .most_quarters = 6, .is_taken = ATOMIC_FLAG_INIT};
+    .most_quarters = 6, .is_taken = ATOMIC_FLAG_INIT};
 
 void *system_block_allocate(size_t size, size_t *capacity)
 {
@@ -34,5 +34,5 @@ void system_block_free(void *memory, size_t capacity)
     if (capacity < SMALLEST_MAPPED)
         free(memory);
     else
-        shelf_give(&shelf, (struct mapping){memory, capacity}, MOST_ON_A_SHELF, 0);
+        shelf_give(&shelf, (struct mapping){memory, capacity}, MOST_ON_A_SHELF, MOST_KEPT_BYTES, 0);
 }

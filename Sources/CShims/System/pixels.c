@@ -11,18 +11,21 @@ enum {
     /* From here on malloc would map memory anew for each, or let the system have it back in between. */
     SMALLEST_ORDINARY = 128 * 1024,
     MOST_ORDINARY = 16,
+    MOST_LARGE_BYTES = 24 * HUGE_PAGE,
+    MOST_LARGE_BYTES_AT_WORK = 96 * HUGE_PAGE,
     /* The capacity of what malloc gave. */
     FROM_MALLOC = 0,
 };
 
 /* Pictures of ordinary size take turns in a few huge pages, whatever their size: what was given back last is still in the
  * processor's caches, and no page is cleared anew. Whoever keeps pictures keeps no more of these, but has malloc's. */
-static struct shelf ordinary = {
-    .most_bytes = MOST_ORDINARY * HUGE_PAGE, .most_quarters = 4, .is_taken = ATOMIC_FLAG_INIT};
+static struct shelf ordinary = {.most_quarters = 4, .is_taken = ATOMIC_FLAG_INIT};
 /* In use or kept. */
 static atomic_int ordinary_count;
 
-static struct shelf large = {.most_bytes = 24 * HUGE_PAGE, .most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
+static struct shelf large = {.most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
+/* How many have more to decode. */
+static atomic_int at_work;
 
 static int processors(void)
 {
@@ -71,6 +74,13 @@ static int most_large(void)
     return processors() + 1;
 }
 
+/* Where one picture of 24 megapixels follows the other, the system would clear 96 MB for each. */
+static size_t most_large_bytes(void)
+{
+    int is_at_work = atomic_load_explicit(&at_work, memory_order_relaxed) > 0;
+    return is_at_work ? MOST_LARGE_BYTES_AT_WORK : MOST_LARGE_BYTES;
+}
+
 static void *take_ordinary(int *is_zero)
 {
     struct mapping kept = shelf_take(&ordinary, HUGE_PAGE);
@@ -112,13 +122,24 @@ void system_pixels_free(void *memory, size_t capacity)
     if (capacity == FROM_MALLOC)
         free(memory);
     else if (capacity > HUGE_PAGE)
-        shelf_give(&large, (struct mapping){memory, capacity}, most_large(), 1);
-    else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, 0))
+        shelf_give(&large, (struct mapping){memory, capacity}, most_large(), most_large_bytes(), 1);
+    else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, MOST_ORDINARY * HUGE_PAGE, 0))
         atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
 }
 
 void system_pixels_release_kept(void)
 {
-    atomic_fetch_sub_explicit(&ordinary_count, shelf_clear(&ordinary), memory_order_relaxed);
-    shelf_clear(&large);
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0), memory_order_relaxed);
+    shelf_trim(&large, 0);
+}
+
+void system_pixels_begin_work(void)
+{
+    atomic_fetch_add_explicit(&at_work, 1, memory_order_relaxed);
+}
+
+void system_pixels_end_work(void)
+{
+    if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)
+        shelf_trim(&large, MOST_LARGE_BYTES);
 }

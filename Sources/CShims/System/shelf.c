@@ -58,17 +58,17 @@ struct mapping shelf_take(struct shelf *shelf, size_t size)
     return found;
 }
 
-int shelf_give(struct shelf *shelf, struct mapping mapping, int most, int is_lazy)
+int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t most_bytes, int is_lazy)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
-    if (is_lazy && mapping.size <= shelf->most_bytes)
+    if (is_lazy && mapping.size <= most_bytes)
         (void)madvise(mapping.memory, mapping.size, MADV_FREE);
-    if (mapping.size > shelf->most_bytes || atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
+    if (mapping.size > most_bytes || atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
         munmap(mapping.memory, mapping.size);
         return 0;
     }
-    while (shelf->count >= most || shelf->bytes + mapping.size > shelf->most_bytes)
+    while (shelf->count >= most || shelf->bytes + mapping.size > most_bytes)
         removed[count++] = remove_kept(shelf, shelf->count >= most ? smallest(shelf) : 0);
     shelf->kept[shelf->count++] = mapping;
     shelf->bytes += mapping.size;
@@ -77,14 +77,14 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, int is_laz
     return 1;
 }
 
-int shelf_clear(struct shelf *shelf)
+int shelf_trim(struct shelf *shelf, size_t most_bytes)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
     if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
         return 0;
-    while (shelf->count > 0)
-        removed[count++] = remove_kept(shelf, shelf->count - 1);
+    while (shelf->bytes > most_bytes)
+        removed[count++] = remove_kept(shelf, 0);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
     unmap_all(removed, count);
     return count;

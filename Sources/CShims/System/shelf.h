@@ -14,7 +14,6 @@ struct mapping {
 
 /* Statically allocated: its limits, the rest zero. */
 struct shelf {
-    const size_t most_bytes;
     /* How many quarters of what is asked for one that is taken may have. */
     const size_t most_quarters;
     /* The oldest first. */
@@ -30,8 +29,8 @@ struct shelf {
 struct mapping shelf_take(struct shelf *shelf, size_t size);
 /* Whether it is kept. `most` are, MOST_ON_A_SHELF at most: beyond that the smallest goes back to the system, and beyond the
  * bytes the oldest. `is_lazy`: the system may take the pages of what is kept, when it is short of memory. */
-int shelf_give(struct shelf *shelf, struct mapping mapping, int most, int is_lazy);
-/* How many went back to the system. */
-int shelf_clear(struct shelf *shelf);
+int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t most_bytes, int is_lazy);
+/* So that no more than that is kept: how many went back to the system, the oldest first. */
+int shelf_trim(struct shelf *shelf, size_t most_bytes);
 
 #endif

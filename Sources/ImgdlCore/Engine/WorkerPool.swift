@@ -10,6 +10,8 @@ final class WorkerPool: @unchecked Sendable {
     private var heads = [0, 0, 0]
     private var idle = 0
     private var threads: [Thread] = []
+    /// A thread has work, or will find some.
+    private var isAtWork = false
     private var isClosing = false
 
     init(width: Int) {
@@ -27,6 +29,8 @@ final class WorkerPool: @unchecked Sendable {
                     return false
                 }
             }
+            if !isAtWork { system_pixels_begin_work() }
+            isAtWork = true
             queues[priority.index].append(work)
             changed.signal()
             return true
@@ -44,6 +48,8 @@ final class WorkerPool: @unchecked Sendable {
         }
         for thread in threads { thread.join() }
         threads = []
+        if isAtWork { system_pixels_end_work() }
+        isAtWork = false
         system_pixels_release_kept()
     }
 
@@ -68,6 +74,10 @@ final class WorkerPool: @unchecked Sendable {
                     return work
                 }
                 idle += 1
+                if isAtWork, idle == threads.count {
+                    isAtWork = false
+                    system_pixels_end_work()
+                }
                 changed.wait()
                 idle -= 1
             }

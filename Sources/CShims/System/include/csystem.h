@@ -17,10 +17,13 @@ void system_block_free(void *memory, size_t capacity);
 /* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
  * 128 KiB to 2 MiB a few of them, two for each processor and 16 at most, take turns in huge pages, and the others have
  * malloc's memory. Above that each has huge pages of its own; of those that are freed one for each processor and one more
- * are kept, 48 MiB at most, whose pages the system may take. *capacity is what system_pixels_free needs; *is_zero: it holds
+ * are kept, 48 MiB at most, and 192 MiB while pictures are decoded, whose pages the system may take. *capacity is what system_pixels_free needs; *is_zero: it holds
  * zeros, otherwise what was there before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
+/* Between these somebody decodes one picture after the other. Threads: any. */
+void system_pixels_begin_work(void);
+void system_pixels_end_work(void);
 /* What nobody has goes back to the system. */
 void system_pixels_release_kept(void);
 
