@@ -383,8 +383,8 @@ bench-decode: build/bench/decode build/bench/arrival
 BENCH_PYTHON := build/bench/venv/bin/python
 BENCH_ROUNDS ?= 9
 .PHONY: bench-transfer
-bench-transfer: build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession build/bench/consumption \
-    build/bench/work/origin.txt
+bench-transfer: build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession \
+    build/bench/consumption build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
 
 # The library that counts what its branches do; swift build would not know that it is another one.

@@ -24,8 +24,8 @@ struct shelf {
     atomic_flag is_taken;
 };
 
-/* The one that fits best, of those the one that was used last; NULL memory when there is none. Then so much is given back to the system as is about to be asked
- * of it: what is kept adds nothing to the most that was ever in use. */
+/* The one that fits best, of those the one that was used last; NULL memory when there is none. Then so much is given back
+ * to the system as is about to be asked of it: what is kept adds nothing to the most that was ever in use. */
 struct mapping shelf_take(struct shelf *shelf, size_t size);
 /* Whether it is kept. `most` are, MOST_ON_A_SHELF at most: beyond that the smallest goes back to the system, and beyond the
  * bytes the oldest. `is_lazy`: the system may take the pages of what is kept, when it is short of memory. */

@@ -5,6 +5,7 @@ import Glibc
 ///
 /// The next deadline is epoll's timeout and not a timer descriptor: it saves a system call at each change.
 final class EventLoop {
+    /// Tests ask the kernel what it has.
     let epoll: Int32
     private let wakeDescriptor: Int32
     /// By descriptor.
