@@ -99,6 +99,24 @@ final class PixelBufferTests: XCTestCase {
         XCTAssertFalse(try useMemory(4 << 20).isFresh)
     }
 
+    /// One that is smaller than all that are kept takes nobody's place.
+    func testSmallerMemoryTakesNoPlaceOfLarger() throws {
+        func take(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, capacity: Int, isFresh: Bool) {
+            var capacity = 0
+            var isZero: Int32 = 0
+            let memory = try XCTUnwrap(system_pixels_allocate(size, &capacity, &isZero))
+            return (memory, capacity, isZero != 0)
+        }
+        system_pixels_release_kept()
+        let kept = min(3, sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1)
+        let large = try (0..<kept).map { _ in try take(12 << 20) }
+        let small = try take(3 << 20)
+        for used in large + [small] { system_pixels_free(used.memory, used.capacity) }
+        let again = try (0..<kept).map { _ in try take(12 << 20) }
+        for used in again { system_pixels_free(used.memory, used.capacity) }
+        XCTAssert(again.allSatisfy { !$0.isFresh })
+    }
+
     /// Pictures of 24 megapixels, one after the other: more is kept while there is work, and not after it.
     func testTheLargestMemoryIsKeptWhileThereIsWork() throws {
         let size = 96 << 20

@@ -1,8 +1,12 @@
 #define _GNU_SOURCE
 #include "shelf.h"
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+
+/* Whoever has the shelf has it for a moment; in the child of a fork it may be somebody who is not there. */
+enum { MOST_TRIES = 100 };
 
 static struct mapping remove_kept(struct shelf *shelf, int index)
 {
@@ -68,21 +72,29 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
         munmap(mapping.memory, mapping.size);
         return 0;
     }
-    while (shelf->count >= most || shelf->bytes + mapping.size > most_bytes)
-        removed[count++] = remove_kept(shelf, shelf->count >= most ? smallest(shelf) : 0);
-    shelf->kept[shelf->count++] = mapping;
-    shelf->bytes += mapping.size;
+    int is_smallest = shelf->count >= most && mapping.size < shelf->kept[smallest(shelf)].size;
+    if (is_smallest) {
+        removed[count++] = mapping;
+    } else {
+        while (shelf->count >= most || shelf->bytes + mapping.size > most_bytes)
+            removed[count++] = remove_kept(shelf, shelf->count >= most ? smallest(shelf) : 0);
+        shelf->kept[shelf->count++] = mapping;
+        shelf->bytes += mapping.size;
+    }
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
     unmap_all(removed, count);
-    return 1;
+    return !is_smallest;
 }
 
 int shelf_trim(struct shelf *shelf, size_t most_bytes)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
-    if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
-        return 0;
+    for (int tries = 0; atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire); tries++) {
+        if (tries == MOST_TRIES)
+            return 0;
+        sched_yield();
+    }
     while (shelf->bytes > most_bytes)
         removed[count++] = remove_kept(shelf, 0);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
