@@ -66,7 +66,10 @@ let package = Package(
             ]),
         .testTarget(
             name: "ImgdlTests",
-            dependencies: ["imgdl", "CImgdl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures"]),
+            dependencies: [
+                "imgdl", "CImgdl", "CSystem", "MemoryTesting", "Origin", "OriginHTTP2", "OriginNginx", "TestPictures",
+            ]),
+        .target(name: "MemoryTesting", dependencies: ["CSystem", "Origin"], path: "Tests/MemoryTesting"),
         .testTarget(name: "ImgdlCachingTests", dependencies: ["ImgdlCore", "ImgdlCache"]),
         .target(name: "CacheTesting", dependencies: ["ImgdlCache", "ImgdlCore"], path: "Tests/CacheTesting"),
         .executableTarget(
@@ -77,7 +80,8 @@ let package = Package(
         .testTarget(
             name: "OriginTests", dependencies: ["Origin", "OriginHTTP2", "imgdl-origin"], path: "Tests/OriginTests"),
         .testTarget(
-            name: "ImgdlCodecsTests", dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "TestPictures"]),
+            name: "ImgdlCodecsTests",
+            dependencies: ["ImgdlCodecs", "ImgdlCore", "CCodecs", "CZlib", "MemoryTesting", "TestPictures"]),
     ],
     swiftLanguageModes: [.v5]
 )

@@ -1,4 +1,5 @@
 import ImgdlCore
+import MemoryTesting
 import TestPictures
 import XCTest
 
@@ -90,20 +91,19 @@ final class MetadataTests: XCTestCase {
     }
 
     func testB10_MetadataThatIsPassedOverTakesNoMemory() throws {
-        try XCTSkipIf(ProcessMemory.isSanitized)
+        try XCTSkipIf(Memory.isSanitized)
         for file in jpegs + pngs + webps + gifs {
             let decoder = BuiltInCodec().makeDecoder(DecodeOptions())
             try feed(decoder, file.head, pieces: .max / 2)
-            ProcessMemory.trimHeap()
-            let before = ProcessMemory.resident
-            try XCTSkipUnless(ProcessMemory.resetPeak(), "this machine cannot reset the peak")
+            let before = Memory.resident
+            try XCTSkipUnless(Memory.resetPeak(), "this machine cannot reset the peak")
             for _ in 0..<Self.amount / file.repeated.count + 1 {
                 try file.repeated.withUnsafeBytes { bytes in
                     try decoder.feed(UnsafeRawBufferPointer(rebasing: bytes[..<7]))
                     try decoder.feed(UnsafeRawBufferPointer(rebasing: bytes[7...]))
                 }
             }
-            let grown = ProcessMemory.peak - before
+            let grown = Memory.peak - before
             XCTAssertLessThan(grown, Self.slack, "\(file.name): \(grown >> 10) KiB")
             try feed(decoder, file.tail, pieces: .max / 2)
             XCTAssertEqual(try decoder.finish().bytes, decode(file.plain).pixels, file.name)

@@ -1,4 +1,5 @@
 import CImgdl
+import MemoryTesting
 import Origin
 import TestPictures
 import XCTest
