@@ -6,7 +6,6 @@ import ImgdlCore
 final class CurlMulti {
     private let multi: UnsafeMutableRawPointer
     private let loop: any TransportLoop
-    private let clock: any Clock
     private(set) var deadline: Instant?
     private var isClosed = false
     /// Told which descriptors are this one's, and which are not any more.
@@ -14,11 +13,10 @@ final class CurlMulti {
     /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
     private var sockets: [Bool] = []
 
-    init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
+    init(loop: any TransportLoop, maximumIdleConnections: Int32) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
         self.multi = multi
         self.loop = loop
-        self.clock = clock
         ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Int(maximumIdleConnections))
         ccurl_multi_set_callbacks(
             multi, Unmanaged.passUnretained(self).toOpaque(),
@@ -65,12 +63,12 @@ final class CurlMulti {
         act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
     }
 
-    /// The next transfer that came to its end since the last call, and curl's verdict.
-    func nextDone() -> (handle: EasyHandle, code: CURLcode)? {
+    /// What runs on the next handle that came to its end since the last call, and curl's verdict.
+    func nextDone() -> (transfer: CurlTransfer?, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
         guard !isClosed, ccurl_next_done(multi, &context, &code), let context else { return nil }
-        return (EasyHandle.at(context), code)
+        return (EasyHandle.transfer(context)?.takeUnretainedValue(), code)
     }
 
     // MARK: Sockets of connections
@@ -125,6 +123,6 @@ final class CurlMulti {
     }
 
     private func setTimer(_ milliseconds: Int) {
-        deadline = milliseconds < 0 ? nil : clock.now().advanced(byMilliseconds: Int64(milliseconds))
+        deadline = milliseconds < 0 ? nil : loop.now.advanced(byMilliseconds: Int64(milliseconds))
     }
 }

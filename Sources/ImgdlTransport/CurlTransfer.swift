@@ -93,9 +93,7 @@ final class CurlTransfer {
     /// a callback: so it is not counted for each line of a header.
     @inline(__always)
     private static func with<Result>(_ context: UnsafeMutableRawPointer?, _ body: (CurlTransfer) -> Result) -> Result {
-        Unmanaged<EasyHandle>.fromOpaque(context!)._withUnsafeGuaranteedRef { handle in
-            handle.transfer!._withUnsafeGuaranteedRef(body)
-        }
+        EasyHandle.transfer(context!)!._withUnsafeGuaranteedRef(body)
     }
 
     /// curl has come to an end without answering the challenge: it was the final response.

@@ -13,7 +13,6 @@ package final class CurlTransport: Transport {
     /// The engine: see above.
     unowned(unsafe) let events: any TransportEvents
     private let resolver: any Resolver
-    private let clock: any Clock
     let options: RequestOptions
     /// nil when closed.
     private var lanes: Lanes?
@@ -38,13 +37,12 @@ package final class CurlTransport: Transport {
     /// would know where its connections lead.
     package init(
         configuration: TransportConfiguration, loop: any TransportLoop, events: any TransportEvents,
-        clock: any Clock, resolver: any Resolver
+        resolver: any Resolver
     ) throws(Failure) {
         try CurlGlobal.setUp()
         self.loop = loop
         self.events = events
         self.resolver = resolver
-        self.clock = clock
         let proxies = try ProxyRules(configured: configuration.proxy)
         if configuration.deniesPrivateAddresses, proxies.isUsed {
             throw Failure(.invalidOperation, "private addresses cannot be denied behind a proxy")
@@ -56,7 +54,7 @@ package final class CurlTransport: Transport {
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
             proxies: proxies, cookies: try CookieJar(file: configuration.cookieFile),
             deniesPrivateAddresses: configuration.deniesPrivateAddresses)
-        lanes = try Lanes(loop: loop, clock: clock, maximumIdleConnections: configuration.maximumIdleConnections)
+        lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections)
     }
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
@@ -88,7 +86,7 @@ package final class CurlTransport: Transport {
     private func lookUp(_ transfer: CurlTransfer) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: true)
         let starter = pthread_self()
-        let began = clock.now()
+        let began = loop.now
         resolver.resolve(transfer.request.url.host) { result in
             // Known at once: no need to go round through the loop.
             if pthread_equal(pthread_self(), starter) != 0, road.isStarting, case .success(let addresses) = result {
@@ -102,7 +100,7 @@ package final class CurlTransport: Transport {
 
     private func resolved(_ transfer: CurlTransfer, _ result: Result<[String], Failure>, _ began: Instant) {
         guard !transfer.isEnded else { return }
-        transfer.lookUpTime = clock.now().nanoseconds - began.nanoseconds
+        transfer.lookUpTime = loop.now.nanoseconds - began.nanoseconds
         switch result {
         case .success(let addresses): found(addresses, for: transfer)
         case .failure(let failure): fail(transfer, failure)
@@ -184,20 +182,20 @@ package final class CurlTransport: Transport {
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
     private func release(_ transfer: CurlTransfer, isAdded: Bool = true) {
-        guard let handle = transfer.handle, let lane = transfer.lane else { return }
-        if isAdded { lane.multi.remove(handle) }
-        if isAdded, transfer.isAbandoned { flushConnection(of: transfer) }
-        transfer.handle = nil
-        transfer.lane = nil
+        guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
+        if isAdded {
+            lane.multi.remove(handle)
+            if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
+        }
         handle.transfer = nil
         lane.giveBack(handle)
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
-    private func flushConnection(of ended: CurlTransfer) {
+    private func flushConnection(of ended: CurlTransfer, in lane: Lane) {
         let url = ended.request.url
         guard url.isSecure, ended.isConnected else { return }
-        for other in transfers.all where other.isConnected && other !== ended && other.lane === ended.lane {
+        for other in transfers.all where other.isConnected && other !== ended && other.lane === lane {
             if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
         }
     }
@@ -280,8 +278,8 @@ package final class CurlTransport: Transport {
     }
 
     private func reportEnds(of multi: CurlMulti) {
-        while let (handle, code) = multi.nextDone() {
-            guard let transfer = handle.transfer?.takeUnretainedValue() else { continue }
+        while let (transfer, code) = multi.nextDone() {
+            guard let transfer else { continue }
             if transfer.beginsAgain(after: code) {
                 release(transfer)
                 begin(transfer, addresses: transfer.addresses)

@@ -66,8 +66,10 @@ final class EasyHandle {
     var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }
 
     /// The context of its callbacks, which lives as long as curl has it.
-    static func at(_ context: UnsafeMutableRawPointer) -> EasyHandle {
-        Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+    @inline(__always)
+    static func transfer(_ context: UnsafeMutableRawPointer) -> Unmanaged<CurlTransfer>? {
+        // Not counted: each line of a header asks.
+        Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef(\.transfer)
     }
 
     func set(_ option: CURLoption, _ value: Int) { note(ccurl_set_long(easy, option, value)) }

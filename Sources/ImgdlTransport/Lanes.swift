@@ -6,7 +6,6 @@ final class Lanes {
     static let maximumUnused = 4
 
     private let loop: any TransportLoop
-    private let clock: any Clock
     private let maximumIdleConnections: Int32
     let common: Lane
     /// Least recently used first.
@@ -14,13 +13,12 @@ final class Lanes {
     /// Whose descriptor it is, for all lanes but the common one.
     private var owners: [Int32: Lane] = [:]
 
-    init(loop: any TransportLoop, clock: any Clock, maximumIdleConnections: Int32) throws(Failure) {
+    init(loop: any TransportLoop, maximumIdleConnections: Int32) throws(Failure) {
         self.loop = loop
-        self.clock = clock
         self.maximumIdleConnections = maximumIdleConnections
         common = Lane(
             TLSOptions(),
-            try CurlMulti(loop: loop, clock: clock, maximumIdleConnections: maximumIdleConnections))
+            try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections))
     }
 
     /// Not while curl is running: it may close lanes.
@@ -32,7 +30,7 @@ final class Lanes {
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
-        let multi = try CurlMulti(loop: loop, clock: clock, maximumIdleConnections: maximumIdleConnections)
+        let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections)
         let lane = Lane(request.tls, multi)
         multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
             self?.owners[descriptor] = isWatched ? lane : nil

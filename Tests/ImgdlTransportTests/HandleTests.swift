@@ -15,7 +15,7 @@ final class HandleTests: TransportTestCase {
     }
 
     private func makeLane() throws -> Lane {
-        Lane(TLSOptions(), try CurlMulti(loop: loop, clock: MonotonicClock(), maximumIdleConnections: 1))
+        Lane(TLSOptions(), try CurlMulti(loop: loop, maximumIdleConnections: 1))
     }
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {

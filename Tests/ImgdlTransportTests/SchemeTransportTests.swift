@@ -56,8 +56,7 @@ final class SchemeTransportTests: XCTestCase {
         transport = SchemeTransport(
             configuration: configuration, loaders: loaders,
             network: try CurlTransport(
-                configuration: configuration, loop: loop, events: recorder, clock: MonotonicClock(),
-                resolver: ThreadedResolver()),
+                configuration: configuration, loop: loop, events: recorder, resolver: ThreadedResolver()),
             loop: loop, events: recorder, clock: MonotonicClock())
         folder = NSTemporaryDirectory() + "schemes-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -14,6 +14,8 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     private(set) var watched: Set<Int32> = []
     private let clock = MonotonicClock()
 
+    var now: Instant { clock.now() }
+
     init() {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue

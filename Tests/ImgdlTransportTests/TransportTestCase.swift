@@ -38,7 +38,7 @@ class TransportTestCase: XCTestCase {
         loop = TestLoop()
         recorder = Recorder()
         transport = try CurlTransport(
-            configuration: configuration, loop: loop, events: recorder, clock: MonotonicClock(), resolver: resolver)
+            configuration: configuration, loop: loop, events: recorder, resolver: resolver)
     }
 
     @discardableResult

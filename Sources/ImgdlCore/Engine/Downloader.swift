@@ -84,10 +84,11 @@ package final class Downloader: @unchecked Sendable {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         workers = WorkerPool(width: configuration.decodeThreads > 0 ? configuration.decodeThreads : cores)
         ledger = MemoryLedger { [mailbox] in mailbox.post(.memoryReleased) }
+        let turn = TurnClock(ports.clock)
         engine = Engine(
-            limits: configuration.limits, loop: loop, mailbox: mailbox, clock: ports.clock, codec: ports.codec,
+            limits: configuration.limits, loop: loop, mailbox: mailbox, clock: turn, codec: ports.codec,
             workers: workers, ledger: ledger)
-        engineLoop = EngineLoop(loop, mailbox)
+        engineLoop = EngineLoop(loop, mailbox, turn)
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
         session = Session(transport)
         engine.attach(transport, CacheSettings(configuration))
@@ -322,11 +323,15 @@ package final class Downloader: @unchecked Sendable {
 private final class EngineLoop: TransportLoop {
     private let loop: EventLoop
     private let mailbox: Mailbox
+    private let clock: TurnClock
 
-    init(_ loop: EventLoop, _ mailbox: Mailbox) {
+    init(_ loop: EventLoop, _ mailbox: Mailbox, _ clock: TurnClock) {
         self.loop = loop
         self.mailbox = mailbox
+        self.clock = clock
     }
+
+    var now: Instant { clock.now() }
 
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
         loop.watch(descriptor, readable: readable, writable: writable)

@@ -7,7 +7,8 @@ extension Engine {
         let session =
             transfer.variants[variant].session
             ?? DecodeSession(
-                codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt, clock: clock)
+                codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt,
+                clock: clock.source)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         stepsInWork += 1

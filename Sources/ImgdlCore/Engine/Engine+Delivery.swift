@@ -4,6 +4,7 @@ extension Engine {
         guard let subscription = subscription(subscriber), let transfer = transfer(of: subscription) else {
             return
         }
+        defer { clock.passes() }
         switch notice {
         case .started: subscription.post(.started)
         case .response:
@@ -54,6 +55,7 @@ extension Engine {
         }
         content.response = transfer?.response
         subscription.post(.terminal(result(of: subscription, transfer, failure, content)))
+        clock.passes()
     }
 
     private func result(

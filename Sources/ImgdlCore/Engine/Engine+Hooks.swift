@@ -22,6 +22,7 @@ extension Engine {
                 pending.give(.body(.refused(Failure(.outOfMemory, "no memory for the body in one piece"))))
             }
         }
+        clock.passes()
         if let reply = pending.takePrompt() { prompt(.answered(id, question.number, reply)) }
     }
 

@@ -79,6 +79,7 @@ extension Engine {
             // A batch announces its end as a subscription that is no request.
             if subscription.id != 0 { statistics.update { $0.drop(failure?.code ?? .ok) } }
             subscription.end(failure)
+            clock.passes()
         }
     }
 
@@ -111,6 +112,7 @@ extension Engine {
                 kind: kind, transfer: id, url: transfer.request.url, code: code,
                 status: transfer.response?.head.status ?? 0, subscribers: subscribers,
                 metrics: measurement.metrics(clock.now())))
+        clock.passes()
     }
 
     func replaceObserver(_ new: (any TransferObserver)?) {

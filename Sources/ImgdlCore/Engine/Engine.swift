@@ -12,7 +12,7 @@ final class Engine {
 
     let mailbox: Mailbox
     private let loop: EventLoop
-    let clock: any Clock
+    let clock: TurnClock
     let codec: any ImageCodec
     let workers: WorkerPool
     let ledger: MemoryLedger
@@ -47,7 +47,7 @@ final class Engine {
     private var hasEnded = false
 
     init(
-        limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: any Clock, codec: any ImageCodec, workers: WorkerPool,
+        limits: Limits, loop: EventLoop, mailbox: Mailbox, clock: TurnClock, codec: any ImageCodec, workers: WorkerPool,
         ledger: MemoryLedger
     ) {
         var random = SystemRandomNumberGenerator()
@@ -96,8 +96,10 @@ final class Engine {
         while !isStopped.load(ordering: .acquiring) {
             commandCount = 0
             ledToActions = false
+            clock.passes()
             performCommands()
             readTransport { readReady() }
+            clock.passes()
             let now = clock.now()
             if let deadline = transport?.deadline, deadline <= now {
                 readTransport { transport?.deadlineReached(now) }
@@ -132,7 +134,8 @@ final class Engine {
     }
 
     private func readReady() {
-        loop.forEachReady { [transport] descriptor, readable, writable in
+        loop.forEachReady { [transport, clock] descriptor, readable, writable in
+            clock.passes()
             transport?.descriptorReady(descriptor, readable: readable, writable: writable)
         }
     }
@@ -145,6 +148,8 @@ final class Engine {
         var commands: [Command] = []
         swap(&commands, &spareCommands)
         commands = mailbox.takeAll(reusing: commands)
+        // None is told an earlier moment than that in which it was given.
+        if !commands.isEmpty { clock.passes() }
         commandCount += commands.count
         for command in commands { perform(command) }
         // What only waits leads to no action.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Port: the host's own way to load what a scheme names (features K6, T06, T32, B23).
 package protocol SchemeLoader: AnyObject, Sendable {
     /// Begins one transfer and reports to `receiver`, inside the call or later. What it returns gives the transfer up; it
@@ -20,12 +22,16 @@ package protocol LoadReceiver: AnyObject, Sendable {
 package final class SchemeLoaders: @unchecked Sendable {
     private let lock = Lock()
     private var loaders: [String: any SchemeLoader] = [:]
+    /// Without the lock: most programs have none, and each request asks.
+    private let hasAny = Atomic<Bool>(false)
     private var isClosed = false
     private var isExiting = false
 
     package init() {}
 
-    package func loader(for scheme: String) -> (any SchemeLoader)? { lock.withLock { loaders[scheme] } }
+    package func loader(for scheme: String) -> (any SchemeLoader)? {
+        hasAny.load(ordering: .acquiring) ? lock.withLock { loaders[scheme] } : nil
+    }
 
     /// `scheme` in lower case; nil takes the loader out. Throws `shutDown` once the downloader has ended.
     package func set(_ loader: (any SchemeLoader)?, for scheme: String) throws(Failure) {
@@ -34,6 +40,7 @@ package final class SchemeLoaders: @unchecked Sendable {
             if isClosed { return (false, nil) }
             let old = loaders[scheme]
             loaders[scheme] = loader
+            hasAny.store(!loaders.isEmpty, ordering: .releasing)
             return (true, old)
         }
         withExtendedLifetime(old) {}

@@ -71,6 +71,8 @@ package protocol TransportLoop: AnyObject {
     /// The same for one that stays open until `unwatch`, and may be watched again soon, which then costs no system call:
     /// the kernel is told when the thread is about to sleep, or where it waited for bytes, when some have come.
     func rest(_ descriptor: Int32)
+    /// Of what the thread is at: not read anew for each of its callbacks.
+    var now: Instant { get }
     /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
     func perform(_ work: @escaping @Sendable () -> Void)
 }

@@ -30,8 +30,8 @@ package enum RetryRules {
     }
 
     /// Retry-After in milliseconds (RFC 9110 section 10.2.3), nil when there is none or it is not valid. `wallTime`:
-    /// seconds since 1970.
-    package static func retryAfter(_ head: ResponseHead, wallTime: Int64) -> Int64? {
+    /// seconds since 1970, asked for where it says a date.
+    package static func retryAfter(_ head: ResponseHead, wallTime: @autoclosure () -> Int64) -> Int64? {
         guard isTransient(status: head.status), let value = head.first(named: "Retry-After") else { return nil }
         let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
         if !text.isEmpty, text.allSatisfy({ (0x30...0x39).contains($0) }) {
@@ -40,6 +40,7 @@ package enum RetryRules {
             let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
             return overflow ? .max : milliseconds
         }
+        let wallTime = wallTime()
         guard let date = HTTPDate.seconds(value, wallTime: wallTime) else { return nil }
         let (seconds, overflow) = date.subtractingReportingOverflow(wallTime)
         return overflow ? nil : max(0, seconds) * 1_000
