@@ -10,7 +10,9 @@ final class CurlTransfer {
     private static let maximumChallenges = 4
 
     let id: TransferID
-    var request: TransportRequest
+    let request: TransportRequest
+    /// The request's, until it is changed.
+    var priority: Priority
     /// While it has a handle.
     var lane: Lane?
     var handle: EasyHandle?
@@ -47,9 +49,10 @@ final class CurlTransfer {
     /// The last address that curl was not let connect to.
     private var refusedAddress: Failure?
 
-    init(_ id: TransferID, _ request: TransportRequest, options: RequestOptions, transport: CurlTransport) {
+    init(_ id: TransferID, _ request: consuming TransportRequest, options: RequestOptions, transport: CurlTransport) {
         self.id = id
         self.request = request
+        priority = request.priority
         self.options = options
         self.transport = transport
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)

@@ -68,19 +68,19 @@ package final class CurlTransport: Transport {
 
     // MARK: Starting
 
-    package func start(_ id: TransferID, _ request: TransportRequest) {
+    package func start(_ id: TransferID, _ request: consuming TransportRequest) {
         let transfer = CurlTransfer(id, request, options: options, transport: self)
         transfers.insert(transfer)
         do throws(Failure) {
-            try options.check(request)
-            if options.deniesPrivateAddresses, let refusal = AddressGuard.refusal(ofHost: request.url.host) {
+            try options.check(transfer.request)
+            if options.deniesPrivateAddresses, let refusal = AddressGuard.refusal(ofHost: transfer.request.url.host) {
                 throw refusal
             }
         } catch {
             failLater(transfer, error)
             return
         }
-        if options.needsAddresses(request.url) { lookUp(transfer) } else { begin(transfer, addresses: []) }
+        if options.needsAddresses(transfer.request.url) { lookUp(transfer) } else { begin(transfer, addresses: []) }
     }
 
     private func lookUp(_ transfer: CurlTransfer) {
@@ -126,17 +126,16 @@ package final class CurlTransport: Transport {
         }
         guard let lanes, !transfer.isEnded else { return }
         do throws(Failure) {
-            let request = transfer.request
-            let lane = try lanes.lane(for: request)
-            let setup = options.setup(for: request, addresses: addresses)
+            let lane = try lanes.lane(for: transfer.request)
+            let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             transfer.lane = lane
             transfer.handle = handle
             handle.transfer = .passUnretained(transfer)
             if handle.setup != nil {
-                handle.setNextURL(request.url)
+                handle.setNextURL(transfer.request.url)
             } else {
-                options.apply(request, addresses: addresses, to: handle)
+                options.apply(transfer.request, transfer.priority, addresses: addresses, to: handle)
                 lane.multi.installSockets(on: handle)
                 transfer.installCallbacks(on: handle)
                 handle.setup = setup
@@ -224,8 +223,8 @@ package final class CurlTransport: Transport {
     func stopReadingLater(_ transfer: CurlTransfer) { deferred.append(.stopReading(transfer)) }
 
     package func setPriority(_ id: TransferID, _ priority: Priority) {
-        guard let transfer = transfers[id], transfer.request.priority != priority else { return }
-        transfer.request.priority = priority
+        guard let transfer = transfers[id], transfer.priority != priority else { return }
+        transfer.priority = priority
         guard let handle = transfer.handle else { return }
         handle.setPriority(priority)
         // curl says it to the server with the next frame that it sends for this very stream.

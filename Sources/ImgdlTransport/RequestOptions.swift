@@ -58,17 +58,17 @@ final class RequestOptions {
     }
 
     /// nil for a request with something of its own, such as credentials: its options are set anew, and not kept.
-    func setup(for request: TransportRequest, addresses: [String]) -> HandleSetup? {
-        if request.priority == .normal, let last = lastSetup, last.isFor(request, addresses) { return last }
+    func setup(for request: TransportRequest, _ priority: Priority, addresses: [String]) -> HandleSetup? {
+        if priority == .normal, let last = lastSetup, last.isFor(request, addresses) { return last }
         guard request.method == "GET", request.body == nil, request.credential == nil, !request.usesCookies,
-            request.priority == .normal, !deniesPrivateAddresses
+            priority == .normal, !deniesPrivateAddresses
         else { return nil }
         let setup = HandleSetup(request.url, request.manner, addresses: addresses)
         lastSetup = setup
         return setup
     }
 
-    func apply(_ request: TransportRequest, addresses: [String], to handle: EasyHandle) {
+    func apply(_ request: TransportRequest, _ priority: Priority, addresses: [String], to handle: EasyHandle) {
         handle.setErrorBuffer()
         handle.set(CURLOPT_NOSIGNAL, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -86,7 +86,7 @@ final class RequestOptions {
             setTrust(request.tls, on: handle)
         }
         if request.usesCookies { handle.setCookies(cookies) }
-        if request.priority != .normal { handle.setPriority(request.priority) }
+        if priority != .normal { handle.setPriority(priority) }
         setProxy(request.url, on: handle)
         setMethod(request, on: handle)
         if let credential = request.credential, request.fields.first(named: "Authorization") == nil {

@@ -19,9 +19,9 @@ struct RunningTransfers {
 
     @discardableResult
     mutating func remove(_ id: TransferID) -> CurlTransfer? {
-        guard let transfer = self[id] else { return nil }
-        slots[Self.slot(id)] = nil
-        return transfer
+        let slot = Self.slot(id)
+        guard slot < slots.count, slots[slot]?.id.rawValue == id.rawValue else { return nil }
+        return slots[slot].take()
     }
 
     mutating func removeAll() { slots = [] }

@@ -94,7 +94,7 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
     }
 
     /// The slot alone: an index for tables that run beside this one.
-    @inline(__always) package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
+    @inlinable package static func slot(_ key: UInt64) -> Int { Int(key & 0xFFFF_FFFF) }
 
     /// The key that the slot has now, which must not be free.
     package func key(of slot: Int) -> UInt64 {

@@ -43,7 +43,7 @@ package final class SchemeTransport: Transport {
         try network.resolveReference(reference, against: base)
     }
 
-    package func start(_ id: TransferID, _ request: TransportRequest) {
+    package func start(_ id: TransferID, _ request: consuming TransportRequest) {
         let scheme = request.url.scheme
         if let loader = loaders.loader(for: scheme) { return relay(id, request, loader) }
         switch scheme {
