@@ -1,3 +1,4 @@
+import Synchronization
 import XCTest
 
 @testable import ImgdlCore
@@ -5,10 +6,11 @@ import XCTest
 /// Transfers that end in one turn of the engine: what callbacks say of the first of them counts for what comes next.
 final class GatheredEndsTests: XCTestCase {
     private let network = EndingNetwork()
+    private let clock = LeapingClock()
     private var downloader: Downloader!
 
     override func setUpWithError() throws {
-        let ports = DownloaderPorts(codec: NoCodec(), clock: MonotonicClock()) { [network] (_, loop, events) in
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { [network] (_, loop, events) in
             network.open(loop, events)
         }
         downloader = try Downloader(DownloaderConfiguration(userAgent: "test"), ports: ports, executor: nil)
@@ -70,6 +72,19 @@ final class GatheredEndsTests: XCTestCase {
         XCTAssertEqual(network.turns, [2, 1, 1])
     }
 
+    /// Features N1: the clock is read once for a moment, and a callback may take longer than that.
+    func testTheTimeOfACallbackCounts() throws {
+        let sink = EndSink()
+        let first = try download("first", sink)
+        let second = try download("second")
+        sink.then = { [clock] in clock.leap() }
+        network.endAll(once: 2)
+        for subscription in [first, second] { XCTAssertEqual(try code(of: subscription), .ok) }
+        let totals = [first, second].map { downloader.result(of: $0)?.metrics.total ?? -1 }
+        XCTAssertLessThan(totals[0], LeapingClock.leap)
+        XCTAssertGreaterThanOrEqual(totals[1], LeapingClock.leap)
+    }
+
     /// What a callback asks for begins with all that waits.
     func testACallbackAsksForMore() throws {
         downloader.setMaximumConcurrent(2)
@@ -82,6 +97,17 @@ final class GatheredEndsTests: XCTestCase {
         try downloader.waitUntilIdle(milliseconds: 30_000)
         XCTAssertEqual(network.turns, [2, 1])
     }
+}
+
+/// Goes on by itself, and an hour at once when it is told to.
+private final class LeapingClock: Clock, @unchecked Sendable {
+    static let leap: Int64 = 3_600 * 1_000_000_000
+    private let clock = MonotonicClock()
+    private let leaps = Atomic<Int64>(0)
+
+    func leap() { leaps.add(Self.leap, ordering: .relaxed) }
+    func now() -> Instant { Instant(nanoseconds: clock.now().nanoseconds + leaps.load(ordering: .relaxed)) }
+    func wallTime() -> Int64 { clock.wallTime() }
 }
 
 private final class EndSink: EventSink, @unchecked Sendable {

@@ -62,12 +62,12 @@ final class HandleTests: TransportTestCase {
                 url: url, method: method, fields: [], body: body, maximumHeaderBytes: 1000, credential: credential,
                 usesCookies: usesCookies, tls: TLSOptions(), priority: priority)
         }
-        XCTAssertEqual(transport.options.setup(for: request(), addresses: []), try setup())
+        XCTAssertEqual(transport.options.setup(for: request(), .normal, addresses: []), try setup())
         for special in [
             request("HEAD"), request("POST", body: [1]), request(body: [1]), request(usesCookies: true),
             request(credential: Credential(user: "me", password: "secret")), request(priority: .high),
         ] {
-            XCTAssertNil(transport.options.setup(for: special, addresses: []))
+            XCTAssertNil(transport.options.setup(for: special, special.priority, addresses: []))
         }
     }
 
