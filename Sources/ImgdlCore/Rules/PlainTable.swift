@@ -37,8 +37,9 @@ struct PlainTable<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// The next capacity of a table: there may be a million in it, so an eighth more and not as many again.
-func grown(_ capacity: Int) -> Int { capacity + max(16, capacity / 8) }
+/// The next capacity of a table: there may be a million in it, so an eighth more and not as many again. In steps that are
+/// not too small: malloc keeps what they leave behind.
+func grown(_ capacity: Int) -> Int { capacity + max(64, capacity / 8) }
 
 /// The same memory with room for so many, or new memory for nil; to be freed with `free`. Values in it move as bytes, as
 /// those of Swift may that nobody else points to; the system moves large tables without a copy.
