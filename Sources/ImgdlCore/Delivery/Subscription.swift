@@ -151,17 +151,31 @@ package final class Subscription: @unchecked Sendable {
 
     /// Runs the callback. Called by the executor on its thread, for one event after the other.
     func deliver(_ event: DownloadEvent) {
-        guard case .terminal(let made) = event else {
+        guard case .terminal(let result) = event else {
             if !isCancelled { sink?.deliver(event, of: self) }
             return
         }
-        let result = isCancelled && made.code != .cancelled ? cancelled(made) : made
-        // Looked up once: each look at them would count a reference.
-        let recipient = recipient
-        let sink = recipient.sink
-        recipient.outstanding.beginTerminal(self, result)
-        sink?.deliver(.terminal(result), of: self)
-        complete(result, sink, recipient.outstanding)
+        if isCancelled, result.code != .cancelled {
+            let result = cancelled(result)
+            end(.terminal(result), result, recipient)
+        } else {
+            end(event, result, recipient)
+        }
+    }
+
+    /// `event`: with that result. What is looked up is looked up once, since each look at it counts a reference.
+    private func end(_ event: DownloadEvent, _ result: DownloadResult, _ recipient: Recipient) {
+        let outstanding = recipient.outstanding
+        outstanding.beginTerminal(self, result)
+        if let sink = recipient.sink {
+            sink.deliver(event, of: self)
+            sink.close(self)
+            // A callback has had them: nothing keeps pixels alive behind the caller's back.
+            result.letGoOfContent()
+        } else {
+            result.letGoOfCharges()
+        }
+        complete(result, outstanding)
     }
 
     /// Ends it without a callback: its executor is gone.
@@ -169,7 +183,8 @@ package final class Subscription: @unchecked Sendable {
         let reason = "its executor is gone"
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)
-        complete(result, sink, outstanding)
+        sink?.close(self)
+        complete(result, outstanding)
     }
 
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
@@ -179,14 +194,7 @@ package final class Subscription: @unchecked Sendable {
             metrics: result.metrics)
     }
 
-    private func complete(_ result: DownloadResult, _ sink: (any EventSink)?, _ outstanding: Outstanding) {
-        if let sink {
-            sink.close(self)
-            // A callback has had them: nothing keeps pixels alive behind the caller's back.
-            result.letGoOfContent()
-        } else {
-            result.letGoOfCharges()
-        }
+    private func complete(_ result: DownloadResult, _ outstanding: Outstanding) {
         outstanding.complete(self)
         rarities.object?.whenComplete?(result.code)
     }

@@ -151,15 +151,17 @@ final class Engine {
         // None is told an earlier moment than that in which it was given.
         if !commands.isEmpty { clock.passes() }
         commandCount += commands.count
-        for command in commands { perform(command) }
+        let isAny = !commands.isEmpty
+        // Each is taken out at the end: so it is not copied, and the array keeps its memory.
+        commands.reverse()
+        while let command = commands.popLast() { perform(command) }
         // What only waits leads to no action.
-        if !commands.isEmpty { noteLoad() }
-        commands.removeAll(keepingCapacity: commands.capacity <= Self.maximumSpare)
-        spareCommands = commands
+        if isAny { noteLoad() }
+        spareCommands = commands.capacity <= Self.maximumSpare ? commands : []
         isPerformingCommands = false
     }
 
-    private func perform(_ command: Command) {
+    private func perform(_ command: consuming Command) {
         let now = clock.now()
         switch command {
         case .submit(let subscription):
@@ -245,7 +247,7 @@ final class Engine {
             var actions: [Action] = []
             swap(&actions, &spareActions)
             actions = downloads.takeActions(reusing: actions)
-            // Each is taken out at the end: so it is not copied, and the array keeps its memory.
+            // As commands are.
             actions.reverse()
             while let action = actions.popLast() { perform(action) }
             if actions.capacity <= Self.maximumSpare { spareActions = actions }
