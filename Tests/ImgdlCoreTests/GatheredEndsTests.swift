@@ -1,4 +1,3 @@
-import Synchronization
 import XCTest
 
 @testable import ImgdlCore
@@ -97,17 +96,6 @@ final class GatheredEndsTests: XCTestCase {
         try downloader.waitUntilIdle(milliseconds: 30_000)
         XCTAssertEqual(network.turns, [2, 1])
     }
-}
-
-/// Goes on by itself, and an hour at once when it is told to.
-private final class LeapingClock: Clock, @unchecked Sendable {
-    static let leap: Int64 = 3_600 * 1_000_000_000
-    private let clock = MonotonicClock()
-    private let leaps = Atomic<Int64>(0)
-
-    func leap() { leaps.add(Self.leap, ordering: .relaxed) }
-    func now() -> Instant { Instant(nanoseconds: clock.now().nanoseconds + leaps.load(ordering: .relaxed)) }
-    func wallTime() -> Int64 { clock.wallTime() }
 }
 
 private final class EndSink: EventSink, @unchecked Sendable {

@@ -116,7 +116,9 @@ final class Engine {
             }
             let rest = mailbox.letRest(naps: commandCount >= Self.burst && !ledToActions)
             if rest == .naps { loop.nap(nanoseconds: Self.nap) }
-            loop.wait(until: rest == .sleeps ? nextDeadline : now, now: now)
+            // What has become due since `now` is not to wait for as long as this turn took.
+            clock.passes()
+            loop.wait(until: rest == .sleeps ? nextDeadline : now, now: clock.now())
         }
         settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
         transport?.close()

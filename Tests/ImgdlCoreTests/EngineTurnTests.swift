@@ -1,0 +1,71 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// How long the engine's thread sleeps.
+final class EngineTurnTests: XCTestCase {
+    /// Features N1: what took an hour must not put off by an hour what is due when it is over, as the next request is when
+    /// a callback returns.
+    func testWhatBecomesDueInATurnIsNotPutOffByItsLength() throws {
+        let clock = LeapingClock()
+        let calls = Calls()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, _) in DueTransport(clock, calls) }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        XCTAssertTrue(calls.wait(for: 2))
+        downloader.destroy()
+    }
+}
+
+private final class Calls: @unchecked Sendable {
+    private let lock = Lock()
+    private let changed: Condition
+    private var count = 0
+
+    init() { changed = Condition(lock) }
+
+    func add() -> Int {
+        lock.withLock {
+            count += 1
+            changed.broadcast()
+            return count
+        }
+    }
+
+    func wait(for enough: Int) -> Bool {
+        let limit = MonotonicClock().now().advanced(byMilliseconds: 20_000)
+        return lock.withLock {
+            while count < enough { if !changed.wait(until: limit) { return false } }
+            return true
+        }
+    }
+}
+
+/// Due at once, and again when the first time is over, which takes an hour.
+private final class DueTransport: Transport {
+    private let clock: LeapingClock
+    private let calls: Calls
+    private(set) var deadline: Instant?
+
+    init(_ clock: LeapingClock, _ calls: Calls) {
+        self.clock = clock
+        self.calls = calls
+        deadline = clock.now()
+    }
+
+    func deadlineReached(_ now: Instant) {
+        deadline = nil
+        guard calls.add() == 1 else { return }
+        clock.leap()
+        deadline = clock.now()
+    }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
+    func start(_ id: TransferID, _ request: consuming TransportRequest) {}
+    func cancel(_ id: TransferID) {}
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
+    func close() {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
+}
