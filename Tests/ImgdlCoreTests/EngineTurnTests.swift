@@ -4,7 +4,7 @@ import XCTest
 
 /// How long the engine's thread sleeps.
 final class EngineTurnTests: XCTestCase {
-    /// Features N1: what took an hour must not put off by an hour what is due when it is over, as the next request is when
+    /// What took an hour must not put off by an hour what is due when it is over, as the next request is when
     /// a callback returns.
     func testWhatBecomesDueInATurnIsNotPutOffByItsLength() throws {
         let clock = LeapingClock()
