@@ -15,6 +15,26 @@ final class EngineTurnTests: XCTestCase {
         XCTAssertTrue(calls.wait(for: 2))
         downloader.destroy()
     }
+
+    /// Features N1: parts of a transfer are never longer than the whole of it.
+    func testTheTimeThatReadingTakesIsTheTransfers() throws {
+        let clock = LeapingClock()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, events) in ReadingTransport(clock, events)
+        }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: .quiet), profile: TransferRequest.Profile(),
+            recipient: Recipient(downloader, executor: nil, sink: nil))
+        var accepted: Subscription?
+        try downloader.download(testURL("https://a.example/picture"), template) { accepted = $0 }
+        let subscription = try XCTUnwrap(accepted)
+        try downloader.wait(for: subscription, milliseconds: 30_000)
+        let result = downloader.result(of: subscription)
+        XCTAssertEqual(result?.code, .ok)
+        XCTAssertGreaterThanOrEqual(result?.metrics.transfer ?? 0, LeapingClock.leap)
+        downloader.destroy()
+    }
 }
 
 private final class Calls: @unchecked Sendable {
@@ -63,6 +83,45 @@ private final class DueTransport: Transport {
     func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
     func start(_ id: TransferID, _ request: consuming TransportRequest) {}
+    func cancel(_ id: TransferID) {}
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
+    func close() {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
+}
+
+/// To read a response takes it an hour.
+private final class ReadingTransport: Transport {
+    private let clock: LeapingClock
+    private unowned let events: any TransportEvents
+    private var started: TransferID?
+    private var read: TransferID?
+
+    init(_ clock: LeapingClock, _ events: any TransportEvents) {
+        self.clock = clock
+        self.events = events
+    }
+
+    var deadline: Instant? { started == nil ? nil : Instant(nanoseconds: 0) }
+
+    func start(_ id: TransferID, _ request: consuming TransportRequest) { started = id }
+
+    func deadlineReached(_ now: Instant) {
+        guard let id = started.take() else { return }
+        events.transferConnected(id)
+        _ = events.transferReceived(
+            id, head: ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 0, isEncoded: false))
+        clock.leap()
+        read = id
+    }
+
+    func reportEnds() {
+        guard let id = read.take() else { return }
+        events.transferFinished(id, TransferTimes())
+    }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
     func cancel(_ id: TransferID) {}
     func setPaused(_ id: TransferID, _ isPaused: Bool) {}
     func setPriority(_ id: TransferID, _ priority: Priority) {}

@@ -65,6 +65,8 @@ extension Engine: TransportEvents {
     func readTransport(_ read: () -> Void) {
         downloads.holdStarts()
         read()
+        // To read takes its time, and what has ended has ended since.
+        clock.passes()
         // What callbacks ask for may end something, too, and all ends are told before the thread sleeps.
         while reportEnds() { performCommands() }
         downloads.releaseStarts(clock.now())
