@@ -65,10 +65,10 @@ final class EasyHandle {
     /// The proxy's answer to CONNECT.
     var proxyStatus: Int { ccurl_get_long(easy, CURLINFO_HTTP_CONNECTCODE) }
 
-    /// The context of its callbacks, which lives as long as curl has it.
+    /// What runs on the handle that this is the context of, which lives as long as curl has it. Neither is counted: each
+    /// line of a header asks.
     @inline(__always)
     static func transfer(_ context: UnsafeMutableRawPointer) -> Unmanaged<CurlTransfer>? {
-        // Not counted: each line of a header asks.
         Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef(\.transfer)
     }
 
