@@ -64,4 +64,20 @@ final class WorkerPoolTests: XCTestCase {
         XCTAssertEqual(gate.order, [0, 3, 5, 2, 4, 1])
         pool.close()
     }
+
+    func testOfEqualsWhatGoesOnComesBeforeWhatBegins() {
+        let pool = WorkerPool(width: 1)
+        let gate = Gate()
+        XCTAssertTrue(pool.submit(.low) { gate.pass(0) })
+        gate.wait { $0.order.count == 1 }
+        for (number, priority, goesOn) in [
+            (1, Priority.normal, false), (2, .normal, true), (3, .low, true), (4, .high, false), (5, .normal, true),
+        ] {
+            XCTAssertTrue(pool.submit(priority, goesOn: goesOn) { gate.pass(number) })
+        }
+        gate.open()
+        gate.wait { $0.isDone(6) }
+        XCTAssertEqual(gate.order, [0, 4, 2, 5, 1, 3])
+        pool.close()
+    }
 }

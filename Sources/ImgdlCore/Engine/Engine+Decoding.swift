@@ -4,15 +4,16 @@ extension Engine {
         guard let transfer = transfer(id), let options = downloads.decodeOptions(id, variant: variant) else { return }
         transfer.addVariants(upTo: variant)
         if let image = transfer.pictures[options] { return prompt(.pictured(id, variant: variant, image)) }
+        let begun = transfer.variants[variant].session
         let session =
-            transfer.variants[variant].session
+            begun
             ?? DecodeSession(
                 codec.makeDecoder(options), transfer.variants[variant].charge, attempt: transfer.attempt,
                 clock: clock.source)
         transfer.variants[variant].session = session
         let slices = transfer.takeNewBytes(for: session)
         stepsInWork += 1
-        let isTaken = workers.submit(downloads.priority(id)) { [mailbox] in
+        let isTaken = workers.submit(downloads.priority(id), goesOn: begun != nil) { [mailbox] in
             mailbox.post(.decodeStepped(session.run(step, slices, transfer: id, variant: variant)))
         }
         if !isTaken {

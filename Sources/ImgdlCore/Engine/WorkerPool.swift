@@ -1,13 +1,13 @@
 import CSystem
 
-/// The threads that decode: a fixed number for all downloads (features D13, B21), the highest priority first, and among
-/// equals the oldest. Threads start with the first work.
+/// The threads that decode: a fixed number for all downloads (features D13, B21), the highest priority first, of equals
+/// what goes on with a picture before what begins one, and then the oldest. Threads start with the first work.
 final class WorkerPool: @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
     let width: Int
-    private var queues: [[() -> Void]] = [[], [], []]
-    private var heads = [0, 0, 0]
+    /// For each priority what begins, and what goes on.
+    private var queues = [Queue<() -> Void>](repeating: Queue(), count: 2 * Priority.allCases.count)
     private var idle = 0
     private var threads: [Thread] = []
     /// A thread has work, or will find some.
@@ -19,8 +19,9 @@ final class WorkerPool: @unchecked Sendable {
         changed = Condition(lock)
     }
 
-    /// False when there is no thread to do it.
-    func submit(_ priority: Priority, _ work: @escaping () -> Void) -> Bool {
+    /// `goesOn`: with what holds memory already, a canvas above all, until it is done. False when there is no thread to do
+    /// it.
+    func submit(_ priority: Priority, goesOn: Bool = false, _ work: @escaping () -> Void) -> Bool {
         lock.withLock {
             if idle == 0, threads.count < width {
                 if let thread = try? Thread.start(name: "imgdl-decode", { [unowned self] in run() }) {
@@ -31,7 +32,7 @@ final class WorkerPool: @unchecked Sendable {
             }
             if !isAtWork { system_pixels_begin_work() }
             isAtWork = true
-            queues[priority.index].append(work)
+            queues[2 * priority.index + (goesOn ? 1 : 0)].append(work)
             changed.signal()
             return true
         }
@@ -42,8 +43,7 @@ final class WorkerPool: @unchecked Sendable {
     func close() {
         lock.withLock {
             isClosing = true
-            queues = [[], [], []]
-            heads = [0, 0, 0]
+            for index in queues.indices { queues[index] = Queue() }
             changed.broadcast()
         }
         for thread in threads { thread.join() }
@@ -60,19 +60,7 @@ final class WorkerPool: @unchecked Sendable {
     private func next() -> (() -> Void)? {
         lock.withLock {
             while !isClosing {
-                for index in [2, 1, 0] where heads[index] < queues[index].count {
-                    let work = queues[index][heads[index]]
-                    queues[index][heads[index]] = {}
-                    heads[index] += 1
-                    if heads[index] == queues[index].count {
-                        queues[index].removeAll(keepingCapacity: true)
-                        heads[index] = 0
-                    } else if heads[index] >= 64, heads[index] * 2 >= queues[index].count {
-                        queues[index].removeFirst(heads[index])
-                        heads[index] = 0
-                    }
-                    return work
-                }
+                for index in queues.indices.reversed() { if let work = queues[index].popFirst() { return work } }
                 idle += 1
                 if isAtWork, idle == threads.count {
                     isAtWork = false
