@@ -381,6 +381,8 @@ bench-decode: build/bench/decode build/bench/arrival
 
 # The whole of it against the limit program and the peers (docs/performance.md): `bench/compare --help` tells the options.
 BENCH_PYTHON := build/bench/venv/bin/python
+# The distribution's, which is built with optimisation: another that comes first on PATH may take twice as long.
+DISTRIBUTION_PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 BENCH_ROUNDS ?= 9
 .PHONY: bench-transfer
 bench-transfer: build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession \
@@ -431,7 +433,7 @@ build/bench/urlsession: $(shell find bench/peers/urlsession -name '*.swift')
 	cp build/swift-urlsession/release/urlsession $@
 
 build/bench/venv/.installed: packaging/bench-python-packages | build/.setup-bench
-	python3 -m venv build/bench/venv
+	$(DISTRIBUTION_PYTHON) -m venv --clear build/bench/venv
 	$(BENCH_PYTHON) -m pip install --quiet --requirement $<
 	@touch $@
 
