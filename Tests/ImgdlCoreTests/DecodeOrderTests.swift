@@ -22,14 +22,17 @@ final class DecodeOrderTests: XCTestCase {
         downloader.destroy()
     }
 
-    private func download(_ path: String) throws(Failure) {
+    @discardableResult
+    private func download(_ path: String) throws(Failure) -> Subscription {
         let template = RequestTemplate(
             options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(),
             recipient: Recipient(downloader, executor: InlineExecutor.shared, sink: nil))
         let url = try Array("https://a.example/\(path)".utf8).withUnsafeBufferPointer { (text) throws(Failure) in
             try downloader.parse(text, downloader.desk(for: nil))
         }
-        try downloader.download(url, template) { _ in }
+        var accepted: Subscription?
+        try downloader.download(url, template) { accepted = $0 }
+        return accepted!
     }
 
     /// Features D13, B21: what has been begun holds its canvas until it is done, and was asked for first; so it comes before
@@ -57,6 +60,26 @@ final class DecodeOrderTests: XCTestCase {
         let steps = codec.steps
         XCTAssertEqual(steps.count, 4)
         XCTAssertEqual(steps.last, "c finishes", "\(steps)")
+    }
+
+    /// Features D13, I12: what nobody waits for any more takes no time of those that others wait for.
+    func testWhatIsCancelledBeforeItsTurnIsNotDecoded() throws {
+        var downloads: [Subscription] = []
+        for (index, path) in ["a", "b", "c"].enumerated() {
+            downloads.append(try download(path))
+            network.wait { $0.startedCount == index + 1 }
+        }
+        for (index, name) in "abc".utf8.enumerated() {
+            network.receive(index, byte: name, count: 1)
+            network.finish(index)
+        }
+        codec.wait(for: 1)
+        network.passEngine()
+        downloader.cancel(downloads[1])
+        network.passEngine()
+        codec.open()
+        try downloader.waitUntilIdle(milliseconds: 30_000)
+        XCTAssertEqual(codec.steps, ["a finishes", "c finishes"])
     }
 }
 

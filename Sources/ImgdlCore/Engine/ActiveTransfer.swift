@@ -60,9 +60,13 @@ final class ActiveTransfer {
         response = nil
         expected = -1
         dropBody()
+        abandonDecoders()
         variants = []
         attempt += 1
     }
+
+    /// What they would give is for nobody (features I12).
+    func abandonDecoders() { for variant in variants { variant.session?.abandon() } }
 
     func dropBody() {
         received = 0

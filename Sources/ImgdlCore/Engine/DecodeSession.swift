@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One decoder and how far it has read. Between steps it belongs to the engine's thread, during a step to one worker.
 final class DecodeSession: @unchecked Sendable {
     private let decoder: any ImageDecoder
@@ -8,6 +10,7 @@ final class DecodeSession: @unchecked Sendable {
     var position = 0
     /// Of its transfer.
     private let attempt: Int
+    private let isAbandoned = Atomic<Bool>(false)
 
     init(_ decoder: any ImageDecoder, _ charge: MemoryCharge?, attempt: Int, clock: any Clock) {
         self.decoder = decoder
@@ -16,14 +19,24 @@ final class DecodeSession: @unchecked Sendable {
         self.clock = clock
     }
 
+    /// Nobody waits for its picture any more: steps that have not begun do nothing, and one that has goes no further than
+    /// it must. The engine's thread.
+    func abandon() { isAbandoned.store(true, ordering: .relaxed) }
+
+    private func check() throws(Failure) {
+        if isAbandoned.load(ordering: .relaxed) { throw Failure(.cancelled, "nobody waits for the picture") }
+    }
+
     /// On a worker: the new bytes, then what the step asks for.
     func run(_ step: DecodeStep, _ slices: [BodySlice], transfer: TransferID, variant: Int) -> DecodeReport {
         var report = DecodeReport(transfer: transfer, variant: variant, attempt: attempt)
         let start = clock.now()
         do throws(Failure) {
             for slice in slices {
+                try check()
                 try slice.withBytes { (bytes) throws(Failure) in try decoder.feed(bytes) }
             }
+            try check()
             switch step {
             case .feed(let showing):
                 if showing { report.image = decoder.partialImage() }
@@ -33,7 +46,7 @@ final class DecodeSession: @unchecked Sendable {
             }
         } catch {
             report.verdict = .failed(error)
-            report.image = decoder.salvagedImage()
+            if !isAbandoned.load(ordering: .relaxed) { report.image = decoder.salvagedImage() }
         }
         report.header = decoder.header
         report.duration = clock.now().nanoseconds - start.nanoseconds

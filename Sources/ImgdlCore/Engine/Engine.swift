@@ -292,6 +292,7 @@ final class Engine {
             // One that never left the queue has none.
             if let transfer = transfer(id) {
                 transfer.exchange?.breakOff(transfer)
+                transfer.abandonDecoders()
                 active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
             }
             let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
