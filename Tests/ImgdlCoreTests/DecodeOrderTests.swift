@@ -22,24 +22,11 @@ final class DecodeOrderTests: XCTestCase {
         downloader.destroy()
     }
 
-    @discardableResult
-    private func download(_ path: String) throws(Failure) -> Subscription {
-        let template = RequestTemplate(
-            options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(),
-            recipient: Recipient(downloader, executor: InlineExecutor.shared, sink: nil))
-        let url = try Array("https://a.example/\(path)".utf8).withUnsafeBufferPointer { (text) throws(Failure) in
-            try downloader.parse(text, downloader.desk(for: nil))
-        }
-        var accepted: Subscription?
-        try downloader.download(url, template) { accepted = $0 }
-        return accepted!
-    }
-
     /// Features D13, B21: what has been begun holds its canvas until it is done, and was asked for first; so it comes before
     /// what would begin.
     func testWhatHasBegunGoesOnBeforeOthersBegin() throws {
         for (index, path) in ["a", "b", "c"].enumerated() {
-            try download(path)
+            try downloader.download(path, SubscriberOptions())
             network.wait { $0.startedCount == index + 1 }
         }
         network.receive(0, byte: UInt8(ascii: "a"), count: Int(Limits().earlyDecodeBytes))
@@ -66,7 +53,7 @@ final class DecodeOrderTests: XCTestCase {
     func testWhatIsCancelledBeforeItsTurnIsNotDecoded() throws {
         var downloads: [Subscription] = []
         for (index, path) in ["a", "b", "c"].enumerated() {
-            downloads.append(try download(path))
+            downloads.append(try downloader.download(path, SubscriberOptions()))
             network.wait { $0.startedCount == index + 1 }
         }
         for (index, name) in "abc".utf8.enumerated() {

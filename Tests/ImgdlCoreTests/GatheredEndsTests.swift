@@ -19,15 +19,7 @@ final class GatheredEndsTests: XCTestCase {
 
     @discardableResult
     private func download(_ path: String, _ sink: EndSink? = nil) throws(Failure) -> Subscription {
-        var accepted: Subscription?
-        let template = RequestTemplate(
-            options: Boxed(wrappedValue: .quiet), profile: TransferRequest.Profile(),
-            recipient: Recipient(downloader, executor: InlineExecutor.shared, sink: sink))
-        let url = try Array("https://a.example/\(path)".utf8).withUnsafeBufferPointer { (text) throws(Failure) in
-            try downloader.parse(text, downloader.desk(for: nil))
-        }
-        try downloader.download(url, template) { accepted = $0 }
-        return accepted!
+        try downloader.download(path, .quiet, sink)
     }
 
     private func code(of subscription: Subscription) throws(Failure) -> ErrorCode? {
