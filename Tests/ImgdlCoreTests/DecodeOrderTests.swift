@@ -68,6 +68,25 @@ final class DecodeOrderTests: XCTestCase {
         try downloader.waitUntilIdle(milliseconds: 30_000)
         XCTAssertEqual(codec.steps, ["a finishes", "c finishes"])
     }
+
+    /// Features D13, I12: a step that runs is not broken off inside a piece of the body, but does nothing after it.
+    func testWhatIsCancelledWhileItIsReadIsNotFinished() throws {
+        let subscription = try downloader.download("a", SubscriberOptions())
+        network.wait { $0.startedCount == 1 }
+        network.receive(0, byte: UInt8(ascii: "a"), count: 2)
+        network.finish(0)
+        codec.wait(for: 1)
+        downloader.cancel(subscription)
+        network.passEngine()
+        codec.open()
+        try downloader.waitUntilIdle(milliseconds: 30_000)
+        try downloader.download("b", SubscriberOptions())
+        network.wait { $0.startedCount == 2 }
+        network.receive(1, byte: UInt8(ascii: "b"), count: 1)
+        network.finish(1)
+        try downloader.waitUntilIdle(milliseconds: 30_000)
+        XCTAssertEqual(codec.steps, ["a feeds", "b finishes"])
+    }
 }
 
 /// Its decoders are named after the first byte, and stop at their first piece and at the end until they may pass.

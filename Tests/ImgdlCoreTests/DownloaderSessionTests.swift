@@ -19,17 +19,7 @@ final class DownloaderSessionTests: XCTestCase {
 
     private func configuration(_ agent: String) -> DownloaderConfiguration { DownloaderConfiguration(userAgent: agent) }
 
-    private func download(_ path: String) throws(Failure) -> Subscription {
-        var accepted: Subscription?
-        let template = RequestTemplate(
-            options: Boxed(wrappedValue: .quiet), profile: TransferRequest.Profile(),
-            recipient: Recipient(downloader, executor: nil, sink: nil))
-        let url = try Array("https://a.example/\(path)".utf8).withUnsafeBufferPointer { (text) throws(Failure) in
-            try downloader.parse(text, downloader.desk(for: nil))
-        }
-        try downloader.download(url, template) { accepted = $0 }
-        return accepted!
-    }
+    private func download(_ path: String) throws(Failure) -> Subscription { try downloader.download(path, .quiet) }
 
     private func code(_ body: () throws(Failure) -> Void) -> ErrorCode {
         do throws(Failure) { try body() } catch { return error.code }
