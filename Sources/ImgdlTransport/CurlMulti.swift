@@ -21,11 +21,11 @@ final class CurlMulti {
         ccurl_multi_set_callbacks(
             multi, Unmanaged.passUnretained(self).toOpaque(),
             { _, descriptor, what, context, _ in
-                CurlMulti.at(context!).watch(descriptor, what)
+                CurlMulti.with(context) { $0.watch(descriptor, what) }
                 return 0
             },
             { _, milliseconds, context in
-                CurlMulti.at(context!).setTimer(milliseconds)
+                CurlMulti.with(context) { $0.setTimer(milliseconds) }
                 return 0
             })
     }
@@ -63,12 +63,12 @@ final class CurlMulti {
         act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
     }
 
-    /// What runs on the next handle that came to its end since the last call, and curl's verdict.
-    func nextDone() -> (transfer: CurlTransfer?, code: CURLcode)? {
+    /// The context of the next handle that came to its end since the last call, and curl's verdict.
+    func nextDone() -> (context: UnsafeMutableRawPointer, code: CURLcode)? {
         var context: UnsafeMutableRawPointer?
         var code = CURLE_OK
         guard !isClosed, ccurl_next_done(multi, &context, &code), let context else { return nil }
-        return (EasyHandle.transfer(context)?.takeUnretainedValue(), code)
+        return (context, code)
     }
 
     // MARK: Sockets of connections
@@ -78,10 +78,10 @@ final class CurlMulti {
         handle.setSockets(
             Unmanaged.passUnretained(self).toOpaque(),
             open: { context, purpose, address in
-                CurlMulti.at(context!).noteSocket(ccurl_open_socket(purpose, address))
+                CurlMulti.with(context) { $0.noteSocket(ccurl_open_socket(purpose, address)) }
             },
             close: { context, socket in
-                CurlMulti.at(context!).close(socket)
+                CurlMulti.with(context) { $0.close(socket) }
                 return 0
             })
     }
@@ -108,8 +108,9 @@ final class CurlMulti {
         curl_multi_socket_action(multi, descriptor, events, &running)
     }
 
-    private static func at(_ context: UnsafeMutableRawPointer) -> CurlMulti {
-        Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
+    /// Not counted: it has what curl calls back on, and curl calls for each change of a socket or a timer.
+    private static func with<Result>(_ context: UnsafeMutableRawPointer?, _ body: (CurlMulti) -> Result) -> Result {
+        Unmanaged<CurlMulti>.fromOpaque(context!)._withUnsafeGuaranteedRef(body)
     }
 
     private func watch(_ descriptor: Int32, _ what: Int32) {

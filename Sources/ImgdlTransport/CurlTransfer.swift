@@ -26,7 +26,7 @@ final class CurlTransfer {
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
 
-    private let options: RequestOptions
+    private let deniesPrivateAddresses: Bool
     /// It outlives what runs on it, and a transfer that has ended does not look at it.
     private unowned(unsafe) let transport: CurlTransport
     private var parser: ResponseHeadParser
@@ -49,11 +49,13 @@ final class CurlTransfer {
     /// The last address that curl was not let connect to.
     private var refusedAddress: Failure?
 
-    init(_ id: TransferID, _ request: consuming TransportRequest, options: RequestOptions, transport: CurlTransport) {
+    init(
+        _ id: TransferID, _ request: consuming TransportRequest, deniesPrivateAddresses: Bool, transport: CurlTransport
+    ) {
         self.id = id
         self.request = request
         priority = request.priority
-        self.options = options
+        self.deniesPrivateAddresses = deniesPrivateAddresses
         self.transport = transport
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
@@ -79,7 +81,7 @@ final class CurlTransfer {
                     transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
                 }
             })
-        if options.deniesPrivateAddresses {
+        if deniesPrivateAddresses {
             handle.setOpenSocket { context, purpose, address in
                 CurlTransfer.with(context) { $0.openSocket(purpose, address!) }
             }
@@ -108,14 +110,14 @@ final class CurlTransfer {
 
     /// What was measured, also of one that failed.
     var times: TransferTimes {
-        var times = handle?.times(isConnected: isConnected, sendsBody: request.body != nil) ?? TransferTimes()
+        var times = handle?.times(isConnected: isConnected, sendsBody: request.manner.hasBody) ?? TransferTimes()
         times.resolve += lookUpTime
         return times
     }
 
     /// What curl's result means; nil for success.
     func failure(for code: CURLcode) -> Failure? {
-        if var failure = ownFailure {
+        if ownFailure != nil, var failure = ownFailure {
             if failure.status == 0 { failure.status = status }
             return failure
         }
@@ -131,7 +133,7 @@ final class CurlTransfer {
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
                 hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0,
-                secrets: options.proxies.secrets + [String(query)]))
+                secrets: transport.options.proxies.secrets + [String(query)]))
         if code == CURLE_SSL_CERTPROBLEM, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
         }
@@ -195,7 +197,7 @@ final class CurlTransfer {
     /// Also asked for a connection that is used again.
     private func connected(to address: UnsafePointer<CChar>?) -> Bool {
         guard !isEnded else { return false }
-        if options.deniesPrivateAddresses {
+        if deniesPrivateAddresses {
             let text = address.map { String(cString: $0) } ?? ""
             if let refusal = AddressGuard.refusal(ofAddress: text, host: request.url.host) {
                 ownFailure = refusal
@@ -249,13 +251,13 @@ final class CurlTransfer {
     private func mayBeAnswered(_ status: Int32) -> Bool {
         switch status {
         case 401: request.credential != nil && request.fields.first(named: "Authorization") == nil
-        case 407: !options.proxies.proxy(for: request.url.scheme).isEmpty
+        case 407: !transport.options.proxies.proxy(for: request.url.scheme).isEmpty
         default: false
         }
     }
 
     private func report(_ head: ResponseHead) -> Bool {
-        if head.status == 407, !options.proxies.proxy(for: request.url.scheme).isEmpty {
+        if head.status == 407, !transport.options.proxies.proxy(for: request.url.scheme).isEmpty {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }

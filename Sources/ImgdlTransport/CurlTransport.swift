@@ -69,18 +69,27 @@ package final class CurlTransport: Transport {
     // MARK: Starting
 
     package func start(_ id: TransferID, _ request: consuming TransportRequest) {
-        let transfer = CurlTransfer(id, request, options: options, transport: self)
+        let refusal = refusal(of: request)
+        let needsAddresses = options.needsAddresses(request.url)
+        let transfer = CurlTransfer(
+            id, request, deniesPrivateAddresses: options.deniesPrivateAddresses, transport: self)
         transfers.insert(transfer)
-        do throws(Failure) {
-            try options.check(transfer.request)
-            if options.deniesPrivateAddresses, let refusal = AddressGuard.refusal(ofHost: transfer.request.url.host) {
-                throw refusal
-            }
-        } catch {
-            failLater(transfer, error)
-            return
+        if let refusal {
+            failLater(transfer, refusal)
+        } else if needsAddresses {
+            lookUp(transfer)
+        } else {
+            begin(transfer, addresses: [])
         }
-        if options.needsAddresses(transfer.request.url) { lookUp(transfer) } else { begin(transfer, addresses: []) }
+    }
+
+    private func refusal(of request: borrowing TransportRequest) -> Failure? {
+        do throws(Failure) {
+            try options.check(request)
+        } catch {
+            return error
+        }
+        return options.deniesPrivateAddresses ? AddressGuard.refusal(ofHost: request.url.host) : nil
     }
 
     private func lookUp(_ transfer: CurlTransfer) {
@@ -129,8 +138,6 @@ package final class CurlTransport: Transport {
             let lane = try lanes.lane(for: transfer.request)
             let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
-            transfer.lane = lane
-            transfer.handle = handle
             handle.transfer = .passUnretained(transfer)
             if handle.setup != nil {
                 handle.setNextURL(transfer.request.url)
@@ -142,10 +149,17 @@ package final class CurlTransport: Transport {
             }
             if transfer.connection != .any { handle.setOnce(CURLOPT_FRESH_CONNECT, 1) }
             if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-            try handle.check()
-            try lane.multi.add(handle)
+            do throws(Failure) {
+                try handle.check()
+                try lane.multi.add(handle)
+            } catch {
+                handle.transfer = nil
+                lane.giveBack(handle)
+                throw error
+            }
+            transfer.lane = lane
+            transfer.handle = handle
         } catch {
-            release(transfer, isAdded: false)
             failLater(transfer, error)
         }
     }
@@ -180,12 +194,10 @@ package final class CurlTransport: Transport {
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
-    private func release(_ transfer: CurlTransfer, isAdded: Bool = true) {
+    private func release(_ transfer: CurlTransfer) {
         guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
-        if isAdded {
-            lane.multi.remove(handle)
-            if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
-        }
+        lane.multi.remove(handle)
+        if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
     }
@@ -277,8 +289,8 @@ package final class CurlTransport: Transport {
     }
 
     private func reportEnds(of multi: CurlMulti) {
-        while let (transfer, code) = multi.nextDone() {
-            guard let transfer else { continue }
+        while let (context, code) = multi.nextDone() {
+            guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {
                 release(transfer)
                 begin(transfer, addresses: transfer.addresses)

@@ -1,5 +1,4 @@
 import CCurl
-import Glibc
 import ImgdlCore
 
 extension EasyHandle {
@@ -27,14 +26,8 @@ extension EasyHandle {
             Int64(ccurl_get_long(easy, CURLINFO_HEADER_SIZE)) + offset(CURLINFO_SIZE_DOWNLOAD_T)
         times.bytesSent = Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
         if sendsBody { times.bytesSent += offset(CURLINFO_SIZE_UPLOAD_T) }
-        times.address = ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { text(ofAddress: $0) } ?? ""
+        times.address = ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { NumericAddress($0) } ?? NumericAddress()
         return times
-    }
-
-    /// Mostly that of the transfer before.
-    private func text(ofAddress address: UnsafePointer<CChar>) -> String {
-        if !lastAddress.withCString({ strcmp($0, address) == 0 }) { lastAddress = String(cString: address) }
-        return lastAddress
     }
 
     private func offset(_ info: CURLINFO) -> Int64 { Int64(ccurl_get_offset(easy, info)) }

@@ -14,8 +14,6 @@ final class EasyHandle {
     var setup: HandleSetup?
     /// Which runs on it: what its callbacks report to. Not held: the transport does, until it has taken it off.
     var transfer: Unmanaged<CurlTransfer>?
-    /// Of the server that its last transfer ended at.
-    var lastAddress = ""
     /// The parts of its URL, once it has been used again.
     var parts: OpaquePointer?
     /// Whether curl takes its URL from there.

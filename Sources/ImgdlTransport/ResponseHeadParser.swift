@@ -27,7 +27,7 @@ struct ResponseHeadParser {
             return .failed(Failure(.headerLimit, "the response's header is larger than \(maximumBytes) bytes"))
         }
         let content = Self.withoutLineEnd(line)
-        if content.isEmpty { return endOfHead() }
+        guard let start = content.baseAddress, !content.isEmpty else { return endOfHead() }
         if Self.isStatusLine(content) {
             // Another response: what came before was interim, or a proxy's.
             section = HeaderSection()
@@ -35,8 +35,8 @@ struct ResponseHeadParser {
         } else if Self.isSpace(content[0]) {
             // obs-fold (RFC 9112 section 5.2)
             section?.continueValue(Self.trimmed(content))
-        } else if let colon = memchr(content.baseAddress!, Int32(UInt8(ascii: ":")), content.count) {
-            appendField(content, colon: UnsafeRawPointer(colon) - content.baseAddress!)
+        } else if let colon = memchr(start, Int32(UInt8(ascii: ":")), content.count) {
+            appendField(content, colon: UnsafeRawPointer(colon) - start)
         }
         return .more
     }
@@ -69,7 +69,9 @@ struct ResponseHeadParser {
     }
 
     static func isStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        line.count >= 5 && memcmp(line.baseAddress!, "HTTP/", 5) == 0
+        // Most lines are none, and none of those is worth a call.
+        guard line.count >= 5, line[0] == UInt8(ascii: "H") else { return false }
+        return memcmp(line.baseAddress!, "HTTP/", 5) == 0
     }
 
     private func appendField(_ line: UnsafeRawBufferPointer, colon: Int) {
@@ -80,7 +82,8 @@ struct ResponseHeadParser {
         var valueEnd = line.count
         while valueEnd > valueStart, Self.isSpace(line[valueEnd - 1]) { valueEnd -= 1 }
         section?.append(
-            UnsafeRawBufferPointer(rebasing: line[..<valueEnd]), nameLength: nameEnd, valueStart: valueStart)
+            UnsafeRawBufferPointer(start: line.baseAddress, count: valueEnd), nameLength: nameEnd,
+            valueStart: valueStart)
     }
 
     /// "HTTP/1.1 200 OK"
@@ -149,7 +152,7 @@ struct ResponseHeadParser {
         var end = line.count
         if end > 0, line[end - 1] == 0x0A { end -= 1 }
         if end > 0, line[end - 1] == 0x0D { end -= 1 }
-        return UnsafeRawBufferPointer(rebasing: line[..<end])
+        return UnsafeRawBufferPointer(start: line.baseAddress, count: end)
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

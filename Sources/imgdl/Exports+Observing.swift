@@ -38,7 +38,7 @@ public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutab
         guard let measured = token.recipient.downloader.metrics(of: token) else {
             throw Failure(.notReady, "the download has not begun yet")
         }
-        let value = metricsStruct(measured, address: token.keep(address: measured.address))
+        let value = metricsStruct(measured, address: token.keep(address: measured.address.text))
         try SizedStruct.write(value, to: metrics, version1: metricsSize1)
     }
 }

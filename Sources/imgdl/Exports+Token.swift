@@ -62,7 +62,7 @@ private final class BorrowedResult {
     init(_ source: DownloadResult, _ options: SubscriberOptions) {
         message = strdup(source.message)
         response = source.response.map { ResponseStruct($0, showsFullURLs: options.showsFullURLs) }
-        address = strdup(source.metrics.address)
+        address = source.metrics.address.withCString { strdup($0) }
         metrics = .allocate(capacity: 1)
         metrics.initialize(to: metricsStruct(source.metrics, address: address))
         contentType = strdup(source.contentType)

@@ -34,7 +34,7 @@ enum Pattern {
 
     static func body(_ key: Int, _ version: Int64) -> [BodySlice] {
         let bytes = bytes(key, version)
-        let body = Body(expected: Int64(bytes.count))
+        var body = Body(expected: Int64(bytes.count))
         _ = bytes.withUnsafeBytes { body.append($0) }
         return body.slices(from: 0)
     }

@@ -7,7 +7,7 @@ import XCTest
 final class MemoryCacheTests: XCTestCase {
     func testGivesTheSlicesThatWereStored() throws {
         let cache = try Cache(CacheConfiguration(), clock: MonotonicClock()) { _ in XCTFail("no event is due") }
-        let body = Body(expected: 5)
+        var body = Body(expected: 5)
         XCTAssertTrue(
             "hello".utf8.withContiguousStorageIfAvailable { body.append(UnsafeRawBufferPointer($0)) } ?? false)
         let response = StoredResponse(status: 200, httpVersion: 11, fields: [], requestTime: 1, responseTime: 2)

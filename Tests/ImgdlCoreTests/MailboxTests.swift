@@ -38,12 +38,12 @@ final class MailboxTests: XCTestCase {
         try submit()
         XCTAssertEqual(wakes.now, 0, "it has not looked yet")
         XCTAssertEqual(mailbox.letRest(naps: false), .awake)
-        XCTAssertEqual(mailbox.takeAll(reusing: []).count, 1)
+        XCTAssertEqual(mailbox.takeAll().count, 1)
         XCTAssertEqual(mailbox.letRest(naps: false), .sleeps)
         for _ in 0..<3 { try submit() }
         mailbox.post(.cancelAll)
         XCTAssertEqual(wakes.now, 1)
-        XCTAssertEqual(mailbox.takeAll(reusing: []).count, 4)
+        XCTAssertEqual(mailbox.takeAll().count, 4)
     }
 
     func testRequestsAloneDoNotEndANap() throws {
@@ -54,14 +54,14 @@ final class MailboxTests: XCTestCase {
         mailbox.post(.cancelAll)
         mailbox.post(.cancelAll)
         XCTAssertEqual(wakes.now, 1)
-        XCTAssertEqual(mailbox.takeAll(reusing: []).count, 4)
+        XCTAssertEqual(mailbox.takeAll().count, 4)
     }
 
     func testOtherCommandsAllowNoNap() throws {
         mailbox.post(.cancelAll)
         try submit()
         XCTAssertEqual(mailbox.letRest(naps: true), .awake)
-        _ = mailbox.takeAll(reusing: [])
+        _ = mailbox.takeAll()
         XCTAssertEqual(mailbox.letRest(naps: true), .naps, "it is forgotten once it is taken")
     }
 
@@ -93,7 +93,7 @@ final class MailboxTests: XCTestCase {
         let total = 4 * (each + 1)
         var taken = 0
         while true {
-            let count = mailbox.takeAll(reusing: []).count
+            let count = mailbox.takeAll().count
             taken += count
             if taken >= total { break }
             // A nap ends by itself.

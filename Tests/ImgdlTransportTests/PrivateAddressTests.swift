@@ -74,7 +74,7 @@ final class PrivateAddressTests: TransportTestCase {
             let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
             let id = TransferID(rawValue: 1000)
             recorder.records[id] = nil
-            let transfer = CurlTransfer(id, request, options: transport.options, transport: transport)
+            let transfer = CurlTransfer(id, request, deniesPrivateAddresses: true, transport: transport)
             transport.begin(transfer, addresses: host == "127.0.0.1" ? [] : ["127.0.0.1"])
             run(until: recorder[id].hasEnded)
             XCTAssertEqual(recorder[id].failure?.code, .addressRefused, recorder[id].failure?.message ?? "")
@@ -83,14 +83,13 @@ final class PrivateAddressTests: TransportTestCase {
     }
 
     func testAConnectionThatStands() throws {
-        let denying = transport.options
         try makeTransport(TransportConfiguration(proxy: ""))
         XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
         // The same connections, asked for by a request that may not use them.
         let url = try transport.parse(origin.url("/a"))
         let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
         let id = TransferID(rawValue: 1000)
-        let transfer = CurlTransfer(id, request, options: denying, transport: transport)
+        let transfer = CurlTransfer(id, request, deniesPrivateAddresses: true, transport: transport)
         transport.begin(transfer, addresses: [])
         run(until: recorder[id].hasEnded)
         XCTAssertEqual(recorder[id].failure?.code, .addressRefused)

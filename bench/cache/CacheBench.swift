@@ -92,7 +92,7 @@ enum CacheBench {
             varying: [VaryingField(name: "accept", value: "image/webp,*/*")])
         guard let writer = cache.write(key, response) else { exit(1) }
         if count > 0 {
-            let body = Body(expected: Int64(count))
+            var body = Body(expected: Int64(count))
             let bytes = [UInt8](repeating: 7, count: count)
             _ = bytes.withUnsafeBytes { body.append($0) }
             writer.append(body.slices(from: 0))

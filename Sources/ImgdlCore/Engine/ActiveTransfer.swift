@@ -1,37 +1,21 @@
 /// What the engine holds of a transfer that has left the queue: its bytes, its decoders, and what they gave.
 final class ActiveTransfer {
     let request: TransferRequest
-    private let memory: BodyMemory
     /// With the cache, of the hop that runs; nil where the cache has no part in it.
     var exchange: CacheExchange?
-    /// Pictures of the stored response that is played: no decoder is needed.
-    var pictures: [DecodeOptions: DecodedImage] = [:]
-    /// The bytes before those that the server sends.
-    var kept: [BodySlice]?
     /// Something of this attempt went to the network.
     var isSent = false
-    /// What this attempt's first hop is sent, when a hook has changed it.
-    var outgoing: OutgoingRequest?
-    /// That led to the hop that runs; nil for the first.
-    var redirect: Redirect?
-    /// What a hook gave for a challenge, and of where.
-    var authentication: (origin: ParsedURL, credential: Credential)?
-    /// Of the hop that runs.
-    var url: ParsedURL
-    var hops: [Hop] = []
     var response: Response?
     var expected: Int64 = -1
     private(set) var received: Int64 = 0
-    private(set) var body: Body?
-    /// The first bytes of a body that is not kept.
-    private(set) var preview: [UInt8] = []
+    private(set) var body: Body
     /// Which attempt this is: reports of an earlier one's decoders are void.
     private(set) var attempt = 0
     /// In the order of the rules' variants.
     var variants: [ActiveVariant] = []
     var bodyCharge: MemoryCharge?
-    private var wholeBody: BodySlice?
     private var probing = Probing.notBegun
+    private var extras: Extras?
 
     private enum Probing {
         case notBegun
@@ -39,12 +23,28 @@ final class ActiveTransfer {
         case decided
     }
 
+    /// What few transfers have; made with the first of it.
+    private final class Extras {
+        var pictures: [DecodeOptions: DecodedImage] = [:]
+        var kept: [BodySlice]?
+        var outgoing: OutgoingRequest?
+        /// nil: where the request leads.
+        var hopURL: ParsedURL?
+        var redirect: Redirect?
+        var authentication: (origin: ParsedURL, credential: Credential)?
+        var hops: [Hop] = []
+        /// The first bytes of a body that is not kept.
+        var preview: [UInt8] = []
+    }
+
     /// `memory`: for its bodies.
     init(_ request: TransferRequest, _ memory: BodyMemory) {
         self.request = request
-        self.memory = memory
-        url = request.url
+        body = Body(memory: memory)
     }
+
+    /// Of the hop that runs.
+    var url: ParsedURL { extras?.hopURL ?? request.url }
 
     var progress: Progress { Progress(received: received, expected: expected) }
 
@@ -52,11 +52,10 @@ final class ActiveTransfer {
     func reset() {
         exchange?.breakOff(self)
         exchange = nil
-        kept = nil
         isSent = false
-        outgoing = nil
-        startHop(request.url, redirect: nil)
-        hops = []
+        let authentication = authentication
+        extras = nil
+        if authentication != nil { self.authentication = authentication }
         response = nil
         expected = -1
         dropBody()
@@ -70,16 +69,18 @@ final class ActiveTransfer {
 
     func dropBody() {
         received = 0
-        body = nil
-        wholeBody = nil
+        body.removeAll()
         probing = .notBegun
     }
 
-    func startHop(_ url: ParsedURL, redirect: Redirect?) {
-        self.url = url
-        self.redirect = redirect
-        preview = []
-        pictures = [:]
+    /// nil: where the request leads.
+    func startHop(_ url: ParsedURL?, redirect: Redirect?) {
+        if url == nil, extras == nil { return }
+        let extras = madeExtras
+        extras.hopURL = url
+        extras.redirect = redirect
+        extras.preview = []
+        extras.pictures = [:]
     }
 
     func addVariants(upTo index: Int) {
@@ -104,40 +105,40 @@ final class ActiveTransfer {
     /// The same of all that has come, which nobody has looked at.
     func probeBody(_ codec: any ImageCodec) -> PictureSize? {
         var size: PictureSize?
-        for slice in body?.slices(from: 0) ?? [] { size = slice.withBytes { probe($0, codec) } ?? size }
+        for slice in body.slices(from: 0) { size = slice.withBytes { probe($0, codec) } ?? size }
         return size
     }
 
     /// False when there is no memory.
     func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if body == nil { body = Body(expected: expected, memory: memory) }
+        if received == 0 { body.expected = expected }
         received += Int64(bytes.count)
-        return body?.append(bytes) ?? false
+        return body.append(bytes)
     }
 
     /// Bytes that are in memory already: shared, before all others.
     func adopt(_ slices: [BodySlice]) {
-        let whole = body ?? Body(expected: expected, memory: memory)
-        body = whole
-        whole.adopt(slices)
-        received = Int64(whole.count)
+        body.expected = expected
+        body.adopt(slices)
+        received = Int64(body.count)
     }
 
     /// Bytes that nobody needs.
     func skip(_ count: Int64) { received = count }
 
     /// Whether the body is these bytes.
-    func holds(_ slices: [BodySlice]) -> Bool { (body ?? Body(expected: 0)).equals(slices) }
+    func holds(_ slices: [BodySlice]) -> Bool { body.equals(slices) }
 
     func appendPreview(_ bytes: UnsafeRawBufferPointer) {
-        preview += bytes.prefix(BodyDisposition.previewBytes - preview.count)
+        let extras = madeExtras
+        extras.preview += bytes.prefix(BodyDisposition.previewBytes - extras.preview.count)
     }
 
     /// The first bytes of what came, kept or not.
     func firstBytes() -> [UInt8] {
-        guard preview.isEmpty else { return preview }
+        if let preview = extras?.preview, !preview.isEmpty { return preview }
         var bytes: [UInt8] = []
-        for slice in body?.slices(from: 0) ?? [] where bytes.count < BodyDisposition.previewBytes {
+        for slice in body.slices(from: 0) where bytes.count < BodyDisposition.previewBytes {
             slice.withBytes { bytes += $0.prefix(BodyDisposition.previewBytes - bytes.count) }
         }
         return bytes
@@ -145,27 +146,59 @@ final class ActiveTransfer {
 
     /// A hook's bytes in place of those that came. False when there is no memory.
     func replaceBody(_ bytes: [UInt8]) -> Bool {
-        wholeBody = nil
         probing = .notBegun
-        let replacement = Body(expected: Int64(bytes.count), memory: memory)
-        body = replacement
-        return bytes.withUnsafeBytes { replacement.append($0) }
+        body.removeAll()
+        body.expected = Int64(bytes.count)
+        return bytes.withUnsafeBytes { body.append($0) }
     }
 
     /// What the decoder has not had yet.
     func takeNewBytes(for session: DecodeSession) -> [BodySlice] {
-        guard let body else { return [] }
         defer { session.position = body.count }
         return body.slices(from: session.position)
     }
 
-    /// The body in one piece, made once; nil when there is no memory. An empty body is an empty slice.
-    func contiguousBody() -> BodySlice? {
-        if wholeBody == nil {
-            if body == nil { body = Body(expected: 0) }
-            wholeBody = body?.contiguous()
-        }
-        return wholeBody
+    /// The body in one piece; nil when there is no memory. An empty body is an empty slice.
+    func contiguousBody() -> BodySlice? { body.contiguous() }
+
+    // MARK: What few transfers have
+
+    private var madeExtras: Extras {
+        let extras = extras ?? Extras()
+        self.extras = extras
+        return extras
+    }
+
+    /// Pictures of the stored response that is played: no decoder is needed.
+    var pictures: [DecodeOptions: DecodedImage] {
+        get { extras?.pictures ?? [:] }
+        set { madeExtras.pictures = newValue }
+    }
+
+    /// The bytes before those that the server sends.
+    var kept: [BodySlice]? {
+        get { extras?.kept }
+        set { madeExtras.kept = newValue }
+    }
+
+    /// What this attempt's first hop is sent, when a hook has changed it.
+    var outgoing: OutgoingRequest? {
+        get { extras?.outgoing }
+        set { madeExtras.outgoing = newValue }
+    }
+
+    /// That led to the hop that runs; nil for the first.
+    var redirect: Redirect? { extras?.redirect }
+
+    /// What a hook gave for a challenge, and of where.
+    var authentication: (origin: ParsedURL, credential: Credential)? {
+        get { extras?.authentication }
+        set { madeExtras.authentication = newValue }
+    }
+
+    var hops: [Hop] {
+        get { extras?.hops ?? [] }
+        set { madeExtras.hops = newValue }
     }
 }
 

@@ -92,9 +92,9 @@ final class CacheExchange {
 
     /// What has come of the body since the last time.
     func write(_ transfer: ActiveTransfer) {
-        guard let writer, let body = transfer.body, body.count > written else { return }
-        writer.append(body.slices(from: written))
-        written = body.count
+        guard let writer, transfer.body.count > written else { return }
+        writer.append(transfer.body.slices(from: written))
+        written = transfer.body.count
     }
 
     /// The transport has ended; where it is not known yet whether the response is wanted, `settle` follows.

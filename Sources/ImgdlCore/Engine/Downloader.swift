@@ -164,11 +164,13 @@ package final class Downloader: @unchecked Sendable {
         let subscription = Subscription(
             id: Self.lastID.wrappingAdd(1, ordering: .relaxed).newValue, url: url, template, on: pumped,
             userData: userData, submitted: clock.now())
-        try mailbox.submit(subscription) {
-            outstanding.accept(subscription)
-            engine.statistics.submit()
-            willAccept(subscription)
-        }
+        try mailbox.submit(subscription) { accept(subscription, willAccept) }
+    }
+
+    private func accept(_ subscription: Subscription, _ willAccept: (Subscription) -> Void) {
+        outstanding.accept(subscription)
+        engine.statistics.submit()
+        willAccept(subscription)
     }
 
     package func cancel(_ subscription: Subscription) {

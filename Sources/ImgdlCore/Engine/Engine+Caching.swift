@@ -178,7 +178,7 @@ extension Engine {
         downloads.consulted(id, number, .play, now)
         receive(head, of: transfer)
         // What a hook says to it is looked at when all has been reported.
-        let disposition = downloads.headReceived(id, head, location: location(head, transfer.url), retryAfter: nil, now)
+        let disposition = downloads.headReceived(id, head, location: location(head, of: transfer), retryAfter: nil, now)
         let isRedirect = RedirectRules.isRedirect(head.status) && downloads.isRedirecting(id)
         if !transfer.isSent, !isRedirect { statistics.update { $0.answerFromCache() } }
         performTakenActions()

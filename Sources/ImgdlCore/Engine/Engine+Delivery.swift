@@ -34,8 +34,8 @@ extension Engine {
     }
 
     func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
-        guard let subscription = subscription(subscriber) else { return }
-        subscriptions[SlotTable<Subscription>.slot(subscriber)] = nil
+        let slot = SlotTable<Subscription>.slot(subscriber)
+        guard slot < subscriptions.count, let subscription = subscriptions[slot].take() else { return }
         let transfer = transfer(of: subscription)
         var failure: Failure?
         var content = DownloadResult.Content()

@@ -123,10 +123,10 @@ extension Engine {
 
     /// The engine ends; `untaken`: commands that came too late, of which some still owe a word to somebody. Whose process
     /// exits hears nothing any more.
-    func settle(_ untaken: [Command], isExiting: Bool) {
+    func settle(_ untaken: consuming Queue<Command>, isExiting: Bool) {
         guard !isExiting else { return }
         replaceObserver(nil)
-        for command in untaken {
+        while let command = untaken.popFirst() {
             switch command {
             case .setObserver(let observer): observer?.close()
             case .end(let subscriptions, let failure): end(subscriptions, failure)

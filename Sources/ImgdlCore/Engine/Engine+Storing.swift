@@ -67,7 +67,9 @@ extension Engine {
 
     /// The bytes that are kept come before those that the server sends.
     func playKept(_ id: TransferID, _ transfer: ActiveTransfer) {
-        guard let kept = transfer.kept.take(), downloads.disposition(id) == .receive else { return }
+        guard let kept = transfer.kept else { return }
+        transfer.kept = nil
+        guard downloads.disposition(id) == .receive else { return }
         adopt(kept, id, transfer)
         transfer.exchange?.write(transfer)
     }

@@ -5,7 +5,7 @@ extension Engine: TransportEvents {
     func start(_ id: TransferID) {
         guard let transfer = open(id) else { return }
         transfer.exchange = nil
-        transfer.startHop(transfer.outgoing?.url ?? transfer.request.url, redirect: nil)
+        transfer.startHop(transfer.outgoing?.url, redirect: nil)
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
         transport?.start(id, transportRequest(id, transfer))
@@ -118,7 +118,7 @@ extension Engine: TransportEvents {
         }
         receive(head, of: transfer)
         _ = downloads.headReceived(
-            id, head, location: location(head, transfer.url), retryAfter: retryAfter(head), clock.now())
+            id, head, location: location(head, of: transfer), retryAfter: retryAfter(head), clock.now())
         // A hook may answer at once: only then is it known what becomes of the body.
         performActions()
         playKept(id, transfer)
@@ -178,10 +178,10 @@ extension Engine: TransportEvents {
         performEnd()
     }
 
-    func location(_ head: ResponseHead, _ base: ParsedURL) -> Result<ParsedURL, Failure>? {
+    func location(_ head: ResponseHead, of transfer: ActiveTransfer) -> Result<ParsedURL, Failure>? {
         guard RedirectRules.isRedirect(head.status), let reference = head.first(named: "Location"),
             let transport
         else { return nil }
-        return Result { () throws(Failure) in try transport.resolveReference(reference, against: base) }
+        return Result { () throws(Failure) in try transport.resolveReference(reference, against: transfer.url) }
     }
 }

@@ -3,7 +3,6 @@ import Synchronization
 /// The one thread that owns all mutable state of the pipeline. It carries events from the mailbox, the transport and
 /// the clock to the rules, and performs the actions that come back. It decides nothing itself.
 final class Engine {
-    private static let maximumSpare = 256
     /// So many requests at once that lead to nothing are a burst, …
     private static let burst = 8
     /// … and the next ones may wait for so long, in nanoseconds: to be woken for each dozen takes more time than all
@@ -30,8 +29,8 @@ final class Engine {
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
-    private var spareActions: [Action] = []
-    private var spareCommands: [Command] = []
+    private var spareActions = Queue<Action>()
+    private var spareCommands = Queue<Command>()
     var measurements: [TransferMeasurement?] = []
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -147,25 +146,23 @@ final class Engine {
         guard !isPerformingCommands else { return }
         isPerformingCommands = true
         takeReleasedMemory()
-        var commands: [Command] = []
+        var commands = Queue<Command>()
         swap(&commands, &spareCommands)
         commands = mailbox.takeAll(reusing: commands)
         // None is told an earlier moment than that in which it was given.
         if !commands.isEmpty { clock.passes() }
         commandCount += commands.count
         let isAny = !commands.isEmpty
-        // Each is taken out at the end: so it is not copied, and the array keeps its memory.
-        commands.reverse()
-        while let command = commands.popLast() { perform(command) }
+        while let command = commands.popFirst() { perform(command) }
         // What only waits leads to no action.
         if isAny { noteLoad() }
-        spareCommands = commands.capacity <= Self.maximumSpare ? commands : []
+        spareCommands = commands
         isPerformingCommands = false
     }
 
     private func perform(_ command: consuming Command) {
         let now = clock.now()
-        switch command {
+        switch consume command {
         case .submit(let subscription):
             let admission = downloads.submit(subscription.request, subscription.sharedOptions, now)
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
@@ -246,13 +243,11 @@ final class Engine {
         if downloads.hasActions {
             ledToActions = true
             noteLoad()
-            var actions: [Action] = []
+            var actions = Queue<Action>()
             swap(&actions, &spareActions)
             actions = downloads.takeActions(reusing: actions)
-            // As commands are.
-            actions.reverse()
-            while let action = actions.popLast() { perform(action) }
-            if actions.capacity <= Self.maximumSpare { spareActions = actions }
+            while let action = actions.popFirst() { perform(action) }
+            spareActions = actions
         }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }
     }
@@ -313,7 +308,7 @@ final class Engine {
         guard let request = downloads.request(id) else { return nil }
         let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
         while active.count <= slot { active.append(nil) }
-        let opened = ActiveTransfer(request, bodyMemory)
+        let opened = ActiveTransfer(consume request, bodyMemory)
         active[slot] = opened
         return opened
     }

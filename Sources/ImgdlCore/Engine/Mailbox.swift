@@ -30,7 +30,7 @@ enum Command {
 /// Carries commands to the engine's thread: one wake-up for many of them.
 final class Mailbox: @unchecked Sendable {
     private let lock = Lock()
-    private var commands: [Command] = []
+    private var commands = Queue<Command>()
     private var intake = Intake.open
     private var isClosed = false
     private let wakeLock = Lock()
@@ -118,8 +118,8 @@ final class Mailbox: @unchecked Sendable {
         }
     }
 
-    /// `spare`: an empty array whose memory the next ones get.
-    func takeAll(reusing spare: consuming [Command]) -> [Command] {
+    /// `spare`: empty; the next ones get its memory.
+    func takeAll(reusing spare: consuming Queue<Command> = Queue()) -> Queue<Command> {
         lock.withLock {
             rest = .awake
             isUrgent = false
@@ -129,11 +129,11 @@ final class Mailbox: @unchecked Sendable {
     }
 
     /// What has not been taken, and will not be.
-    func close() -> [Command] {
+    func close() -> Queue<Command> {
         let left = lock.withLock {
             isClosed = true
             intake = .shutDown
-            defer { commands = [] }
+            defer { commands = Queue() }
             return commands
         }
         wakeLock.withLock { isEngineGone = true }
@@ -141,9 +141,9 @@ final class Mailbox: @unchecked Sendable {
     }
 
     /// Whether `wakeEngine` has to follow, outside the lock: the engine would wait for that as soon as it is awake.
-    private func append(_ command: Command) -> Bool {
-        commands.append(command)
+    private func append(_ command: consuming Command) -> Bool {
         if case .submit = command {} else { isUrgent = true }
+        commands.append(command)
         guard rest == .sleeps || rest == .naps && isUrgent else { return false }
         rest = .awake
         return true

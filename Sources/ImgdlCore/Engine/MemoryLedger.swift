@@ -40,14 +40,18 @@ final class MemoryLedger: @unchecked Sendable {
 
 /// Bytes counted as in use for as long as somebody holds this: a decoder at work, its transfer, and the terminals that
 /// carry its picture.
-final class MemoryCharge: Sendable {
+final class MemoryCharge: @unchecked Sendable {
     private let bytes: Int64
-    private let ledger: MemoryLedger
+    /// Counted once, up and down, and not for the call besides.
+    private let ledger: Unmanaged<MemoryLedger>
 
     init(_ bytes: Int64, _ ledger: MemoryLedger) {
         self.bytes = bytes
-        self.ledger = ledger
+        self.ledger = .passRetained(ledger)
     }
 
-    deinit { ledger.giveBack(bytes) }
+    deinit {
+        ledger._withUnsafeGuaranteedRef { $0.giveBack(bytes) }
+        ledger.release()
+    }
 }

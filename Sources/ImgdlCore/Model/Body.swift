@@ -2,7 +2,7 @@ import Glibc
 
 /// Bytes of a body as they arrive. The engine's thread appends; decoders on other threads read slices of what is
 /// already there: written bytes are never moved or changed, so no reader sees a buffer that grows (features D6, I11).
-package final class Body {
+package struct Body: ~Copyable {
     private static let smallest = 16 << 10
     fileprivate static let largest = 1 << 20
 
@@ -11,39 +11,46 @@ package final class Body {
     private var first: BodySegment?
     private var others: [BodySegment] = []
     package private(set) var count = 0
-    private let expected: Int64
+    /// Helps to make one segment of a small body; it is a hint from the network and reserves 1 MiB at most.
+    package var expected: Int64
     private let memory: BodyMemory?
 
-    /// `expected` helps to make one segment of a small body; it is a hint from the network and reserves 1 MiB at most.
     /// `memory`: that other bodies have left.
-    package init(expected: Int64, memory: BodyMemory? = nil) {
+    package init(expected: Int64 = -1, memory: BodyMemory? = nil) {
         self.expected = expected
         self.memory = memory
     }
 
+    /// Begins anew.
+    package mutating func removeAll() {
+        adopted = []
+        first = nil
+        others = []
+        count = 0
+    }
+
     /// False when there is no memory.
-    package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    package mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var rest = bytes
-        while !rest.isEmpty {
-            guard let segment = segmentWithRoom(for: rest.count) else { return false }
-            let taken = segment.append(rest)
+        while true {
+            let taken = others.isEmpty ? first?.append(rest) ?? 0 : others[others.count - 1].append(rest)
             count += taken
+            if taken == rest.count { return true }
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+            guard addSegment(for: rest.count) else { return false }
         }
+    }
+
+    private mutating func addSegment(for bytes: Int) -> Bool {
+        let hint = first == nil && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
+        let capacity = min(max(hint, min(bytes, Self.smallest)), Self.largest)
+        guard let segment = BodySegment(capacity: capacity, memory) else { return false }
+        if first == nil { first = segment } else { others.append(segment) }
         return true
     }
 
-    private func segmentWithRoom(for bytes: Int) -> BodySegment? {
-        if let last = others.last ?? first, last.room > 0 { return last }
-        let hint = first == nil && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
-        let capacity = min(max(hint, min(bytes, Self.smallest)), Self.largest)
-        guard let segment = BodySegment(capacity: capacity, memory) else { return nil }
-        if first == nil { first = segment } else { others.append(segment) }
-        return segment
-    }
-
     /// Takes what is in memory already for its beginning, shared; before anything is appended.
-    package func adopt(_ slices: [BodySlice]) {
+    package mutating func adopt(_ slices: [BodySlice]) {
         for slice in slices { count += slice.count }
         if adopted.isEmpty { adopted = slices } else { adopted.append(joining: slices) }
     }
@@ -64,7 +71,7 @@ package final class Body {
     }
 
     /// All of it in one piece: that of a small body, or a copy. nil when there is no memory.
-    package func contiguous() -> BodySlice? {
+    package mutating func contiguous() -> BodySlice? {
         if adopted.count == 1, first == nil { return adopted[0] }
         if adopted.isEmpty, let first, others.isEmpty { return BodySlice(first) }
         guard let whole = BodySegment(capacity: max(count, 1), memory) else { return nil }
@@ -79,7 +86,8 @@ package final class Body {
 /// Memory of fixed size that is filled once, from its start.
 package final class BodySegment: @unchecked Sendable {
     private let block: BodyMemory.Block
-    private let memory: BodyMemory?
+    /// Counted once, up and down, and not for each call besides.
+    private let memory: Unmanaged<BodyMemory>?
     /// What it was made for: its block may have more.
     private let capacity: Int
     fileprivate private(set) var count = 0
@@ -90,11 +98,15 @@ package final class BodySegment: @unchecked Sendable {
     fileprivate init?(capacity: Int, _ memory: BodyMemory?) {
         guard let block = memory.map({ $0.take(capacity) }) ?? BodyMemory.Block(capacity) else { return nil }
         self.block = block
-        self.memory = memory
+        self.memory = memory.map { .passRetained($0) }
         self.capacity = capacity
     }
 
-    deinit { if let memory { memory.giveBack(block) } else { block.free() } }
+    deinit {
+        guard let memory else { return block.free() }
+        memory._withUnsafeGuaranteedRef { $0.giveBack(block) }
+        memory.release()
+    }
 
     /// All of it at once.
     fileprivate func fill(by fill: (UnsafeMutableRawBufferPointer) -> Bool) -> Bool {

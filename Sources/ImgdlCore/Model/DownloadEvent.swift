@@ -1,5 +1,5 @@
 /// What a server answered to the last hop.
-package final class Response: Sendable {
+package struct Response: Sendable {
     package let url: ParsedURL
     package let head: ResponseHead
     /// The redirects that led here, in order (features I25).
@@ -93,7 +93,7 @@ package final class DownloadResult: @unchecked Sendable {
 /// What a subscriber is told, in this order (DESIGN section 2, promise 2).
 package enum DownloadEvent: Sendable {
     case started
-    case response(Response, Progress)
+    indirect case response(Response, Progress)
     indirect case header(ImageHeader, Progress)
     case progress(Progress)
     indirect case partial(DecodedImage, Progress)

@@ -1,3 +1,5 @@
+import Glibc
+
 /// One header field as sent or received; the name keeps its case, comparisons ignore it (RFC 9110 section 5.1).
 package struct HeaderField: Hashable, Sendable {
     package var name: String
@@ -19,8 +21,11 @@ package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
 }
 
 package func equalIgnoringCase(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-    guard left.count == right.count else { return false }
-    for index in 0..<left.count {
+    let count = left.count
+    guard count == right.count else { return false }
+    // As most are written.
+    if let left = left.baseAddress, let right = right.baseAddress, memcmp(left, right, count) == 0 { return true }
+    for index in 0..<count {
         let (a, b) = (left[index], right[index])
         guard a == b || ((a ^ b) == 0x20 && (a | 0x20) >= 0x61 && (a | 0x20) <= 0x7A) else { return false }
     }

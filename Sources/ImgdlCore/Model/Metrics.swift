@@ -27,7 +27,7 @@ package struct Metrics: Equatable, Sendable {
     /// The transfer was there before the request.
     package var isShared = false
     /// Of the server, numeric; empty before a connection.
-    package var address = ""
+    package var address = NumericAddress()
 
     package init() {}
 }

@@ -24,6 +24,8 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
         package let host: String
         package let port: UInt16
         package let isSecure: Bool
+        /// http or https.
+        package let isNetwork: Bool
         /// How canonical URLs begin that have it, up to their path's slash; empty where that was not looked for.
         package let text: String
 
@@ -32,6 +34,7 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
             self.host = host
             self.port = port
             isSecure = scheme == "https"
+            isNetwork = isSecure || scheme == "http"
             self.text = text
         }
 
@@ -118,9 +121,11 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
 
     package var scheme: String { origin.scheme }
     /// Of https.
-    package var isSecure: Bool { origin.isSecure }
+    package var isSecure: Bool { part { $0.origin.isSecure } }
+    /// Of http or https.
+    package var isNetwork: Bool { part { $0.origin.isNetwork } }
     package var host: String { origin.host }
-    package var port: UInt16 { origin.port }
+    package var port: UInt16 { part { $0.origin.port } }
     /// From the URL's user information, percent-decoded; nil where it has none.
     package var user: String? { secrets?.parts.user }
     package var password: String? { secrets?.parts.password }
@@ -154,7 +159,9 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     package var cacheKey: String { canonical }
 
     /// RFC 6454 section 5.
-    package func isSameOrigin(as other: ParsedURL) -> Bool { origin == other.origin }
+    package func isSameOrigin(as other: ParsedURL) -> Bool {
+        part { own in other.part { own.origin == $0.origin } }
+    }
 
     package var hasCredential: Bool { secrets.map { $0.parts.user != nil || $0.parts.password != nil } ?? false }
 

@@ -12,7 +12,7 @@ package struct TransferTimes: Equatable, Sendable {
     package var bytesSent: Int64 = 0
     package var isConnectionReused = false
     /// Of the server (or the proxy), numeric; empty before a connection.
-    package var address = ""
+    package var address = NumericAddress()
 
     package init() {}
 }

@@ -29,8 +29,10 @@ package final class SchemeLoaders: @unchecked Sendable {
 
     package init() {}
 
+    package var areNone: Bool { !hasAny.load(ordering: .acquiring) }
+
     package func loader(for scheme: String) -> (any SchemeLoader)? {
-        hasAny.load(ordering: .acquiring) ? lock.withLock { loaders[scheme] } : nil
+        areNone ? nil : lock.withLock { loaders[scheme] }
     }
 
     /// `scheme` in lower case; nil takes the loader out. Throws `shutDown` once the downloader has ended.

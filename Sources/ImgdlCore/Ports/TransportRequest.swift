@@ -80,6 +80,7 @@ package final class RequestManner: Equatable, Sendable {
     package var method: String { values.method }
     package var fields: [HeaderField] { values.fields }
     package var body: [UInt8]? { values.body }
+    package var hasBody: Bool { values.body != nil }
     package var credential: Credential? { values.credential }
     package var usesCookies: Bool { values.usesCookies }
     package var tls: TLSOptions { values.tls }

@@ -39,9 +39,9 @@ struct TransferCourse {
     var hasHead = false
     var received: Int64 = 0
     var expected: Int64 = -1
-    /// Of the final response, in lower case, without parameters.
-    var mediaType = ""
-    var remainingCoding: String?
+    /// Of the final response.
+    var head: ResponseHead?
+    var hasRemainingCoding = false
     /// Bytes read of what is left of a body that nobody wants.
     var drained: Int64 = 0
     /// Milliseconds that the server asks to wait before the next attempt.

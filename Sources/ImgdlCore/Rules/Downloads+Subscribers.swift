@@ -1,12 +1,17 @@
 /// How a subscriber comes, what it is told, and how it goes.
 extension Downloads {
-    mutating func join(_ id: TransferID, _ boxed: Boxed<SubscriberOptions>) -> SubscriberID {
+    mutating func join(_ id: TransferID, _ boxed: consuming Boxed<SubscriberOptions>) -> SubscriberID {
         let before = transfers[id].priority
         let last = transfers[id].lastSubscriber
         let isFirst = last == .none
         let wasProbed = isFirst || needsProbe(id)
         let variant = isFirst ? firstVariant(id, boxed) : boxed.wrappedValue.decode.map { transfers[id].variant($0) }
         if !wasProbed, variant != nil, transfers[id].received > 0 { transfers[id].awaitsLook = true }
+        transfers[id].join(boxed, limits)
+        if !isFirst {
+            if let variant { transfers[id].variants[variant].join(boxed.wrappedValue) }
+            requeue(id, before)
+        }
         let new = subscribers.insert(
             Subscriber(options: boxed, transfer: id, variant: variant, previous: last, freshSubscriber))
         let link = SubscriberLink(new)
@@ -16,11 +21,6 @@ extension Downloads {
             transfers[id].firstSubscriber = link
         }
         transfers[id].lastSubscriber = link
-        transfers[id].join(boxed, limits)
-        if !isFirst {
-            if let variant { transfers[id].variants[variant].join(boxed.wrappedValue) }
-            requeue(id, before)
-        }
         return new
     }
 

@@ -184,8 +184,8 @@ extension Downloads {
     mutating func judge(_ id: TransferID, _ head: ResponseHead, _ retryAfter: Int64?, _ now: Instant) {
         transfers[id].hasHead = true
         transfers[id].expected = ResponseRules.expectedBytes(head)
-        transfers[id].mediaType = head.mediaType
-        transfers[id].remainingCoding = head.remainingCoding
+        transfers[id].head = head
+        transfers[id].hasRemainingCoding = head.remainingCoding != nil
         transfers[id].retryAfter = retryAfter
         var doom: Failure?
         var isAccepted = false
@@ -224,7 +224,8 @@ extension Downloads {
         let isTaken = subscribers[subscriber].takesAnySuccess && transfers[id].isPlainSuccess
         if !isTaken,
             let refusal = ResponseRules.refusal(
-                status: transfers[id].status, mediaType: transfers[id].mediaType, coding: transfers[id].remainingCoding,
+                status: transfers[id].status, mediaType: transfers[id].head?.mediaType ?? "",
+                coding: transfers[id].head?.remainingCoding,
                 subscribers[subscriber].options, request: transfers[id].request)
         {
             return refusal

@@ -22,8 +22,8 @@ package struct Downloads: ~Copyable {
     var transfers = SlotTable<Transfer>()
     var subscribers = SlotTable<Subscriber>()
     /// Of all that have not begun.
-    private let freshTransfer = Boxed(wrappedValue: TransferCourse())
-    let freshSubscriber = Boxed(wrappedValue: SubscriberCourse())
+    private let freshTransfer = CommonUntilChanged.Storage(common: TransferCourse())
+    let freshSubscriber = CommonUntilChanged.Storage(common: SubscriberCourse())
     /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the
     /// same.
     var usualVariants: (options: Boxed<SubscriberOptions>, variants: [Variant])?
@@ -77,7 +77,7 @@ package struct Downloads: ~Copyable {
     /// For the waits between attempts. Of any kind: then the rules are a value that is passed on by its address alone,
     /// and not by some 900 bytes that are copied for each question.
     var random: any RandomNumberGenerator
-    var actions: [Action] = []
+    var actions = Queue<Action>()
 
     enum DeadlineOwner: Equatable {
         /// Connecting, idle or draining for too long; looked at when the time has come, since each byte moves it.
@@ -107,8 +107,8 @@ package struct Downloads: ~Copyable {
 
     package var hasActions: Bool { !actions.isEmpty }
 
-    /// What is to be done, oldest first; none is left. `spare`: an empty array whose memory the next ones get.
-    package mutating func takeActions(reusing spare: consuming [Action] = []) -> [Action] {
+    /// What is to be done, oldest first; none is left. `spare`: empty; the next ones get its memory.
+    package mutating func takeActions(reusing spare: consuming Queue<Action>) -> Queue<Action> {
         guard !actions.isEmpty else { return spare }
         swap(&actions, &spare)
         return spare
@@ -126,11 +126,12 @@ package struct Downloads: ~Copyable {
 
     /// A new subscriber: it joins the transfer of the same bytes, or waits with one of its own (features B3, B4).
     package mutating func submit(
-        _ request: TransferRequest, _ options: Boxed<SubscriberOptions>, _ now: Instant
+        _ request: consuming TransferRequest, _ options: consuming Boxed<SubscriberOptions>, _ now: Instant
     ) -> Admission {
         if let id = joinable(request) {
+            let continuesInBackground = options.wrappedValue.continuesInBackground
             let subscriber = join(id, options)
-            if options.wrappedValue.continuesInBackground { reconsider(id, now) }
+            if continuesInBackground { reconsider(id, now) }
             if !transfers[id].isWaiting { catchUp(subscriber, now) }
             // It may have opened a decoder, and have a paused transfer go on.
             if background == nil { pressIfFull(now) } else { startWaiting(now) }
@@ -147,7 +148,7 @@ package struct Downloads: ~Copyable {
         return Admission(subscriber: subscriber, transfer: id, hasJoined: false)
     }
 
-    mutating func insert(_ request: TransferRequest) -> TransferID {
+    mutating func insert(_ request: consuming TransferRequest) -> TransferID {
         TransferID(rawValue: transfers.insert(Transfer(request, freshTransfer)))
     }
 

@@ -9,7 +9,7 @@ package struct Queue<Element> {
     package var isEmpty: Bool { head == elements.count }
     package var count: Int { elements.count - head }
 
-    package mutating func append(_ element: Element) { elements.append(element) }
+    package mutating func append(_ element: consuming Element) { elements.append(element) }
 
     package mutating func append(contentsOf others: some Sequence<Element>) {
         for other in others { elements.append(other) }

@@ -22,7 +22,7 @@ struct Transfer: ~Copyable {
 
     let request: TransferRequest
     /// What has come of it since it first left the queue.
-    @Boxed private var course: TransferCourse
+    private var course: CommonUntilChanged<TransferCourse>
     var phase = Phase.waiting
     /// This attempt's subscribers have been told that it has started.
     var isUnderWay = false {
@@ -41,41 +41,41 @@ struct Transfer: ~Copyable {
     var variants: [Variant] = []
 
     /// `fresh`: of one that has not begun.
-    init(_ request: TransferRequest, _ fresh: Boxed<TransferCourse>) {
+    init(_ request: consuming TransferRequest, _ fresh: CommonUntilChanged<TransferCourse>.Storage) {
         self.request = request
-        _course = fresh
+        course = CommonUntilChanged(fresh)
     }
 
     subscript<Member>(dynamicMember path: WritableKeyPath<TransferCourse, Member>) -> Member {
-        @inline(__always) get { course[keyPath: path] }
-        @inline(__always) _modify { yield &course[keyPath: path] }
+        @inline(__always) get { course.value[keyPath: path] }
+        @inline(__always) _modify { yield &course.value[keyPath: path] }
     }
 
     subscript<Member>(dynamicMember path: WritableKeyPath<TransferDetours, Member>) -> Member {
-        @inline(__always) get { course.detours[keyPath: path] }
-        @inline(__always) _modify { yield &course.detours[keyPath: path] }
+        @inline(__always) get { course.value.detours[keyPath: path] }
+        @inline(__always) _modify { yield &course.value.detours[keyPath: path] }
     }
 
     /// What this attempt asked first, unless a hook says otherwise what the request does.
     var firstURL: ParsedURL {
-        get { course.detours.chosenURL ?? request.url }
-        set { course.detours.chosenURL = newValue }
+        get { course.value.detours.chosenURL ?? request.url }
+        set { course.value.detours.chosenURL = newValue }
     }
 
     var firstMethod: String {
-        get { course.detours.chosenMethod ?? request.method }
-        set { course.detours.chosenMethod = newValue }
+        get { course.value.detours.chosenMethod ?? request.method }
+        set { course.value.detours.chosenMethod = newValue }
     }
 
     /// Of this hop.
     var method: String {
-        get { course.detours.hopMethod ?? request.method }
-        set { course.detours.hopMethod = newValue }
+        get { course.value.detours.hopMethod ?? request.method }
+        set { course.value.detours.hopMethod = newValue }
     }
 
     var sendsBody: Bool {
-        get { course.detours.hopSendsBody ?? (request.body != nil) }
-        set { course.detours.hopSendsBody = newValue }
+        get { course.value.detours.hopSendsBody ?? (request.body != nil) }
+        set { course.value.detours.hopSendsBody = newValue }
     }
 
     /// In or before the queue: nobody has been told that this attempt has started.
@@ -83,14 +83,15 @@ struct Transfer: ~Copyable {
 
     /// What is left of the body is read only to use the connection again.
     var isDraining: Bool {
-        course.detours.redirect != nil || course.detours.doom != nil || course.detours.credential != nil
-            || course.cache.takesOver || course.cache.asksAgain
+        course.value.detours.redirect != nil || course.value.detours.doom != nil
+            || course.value.detours.credential != nil
+            || course.value.cache.takesOver || course.value.cache.asksAgain
     }
 
-    var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.detours.failure == nil }
+    var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.value.detours.failure == nil }
 
     /// The response is a success whose body nobody has to decode further.
-    var isPlainSuccess: Bool { ResponseRules.isSuccess(course.status) && course.remainingCoding == nil }
+    var isPlainSuccess: Bool { ResponseRules.isSuccess(course.value.status) && !course.value.hasRemainingCoding }
 
     func asks(_ kind: HookKinds) -> Bool { request.hooks?.kinds.contains(kind) ?? false }
 
@@ -98,7 +99,7 @@ struct Transfer: ~Copyable {
     var transformsBody: Bool { asks(.transformBody) }
 
     /// URLs asked, the first included.
-    var hops: [ParsedURL] { [firstURL] + course.detours.laterHops }
+    var hops: [ParsedURL] { [firstURL] + course.value.detours.laterHops }
 
     /// Only safe methods are shared: two POSTs are two.
     var isShareable: Bool { request.method == "GET" || request.method == "HEAD" }
@@ -107,27 +108,29 @@ struct Transfer: ~Copyable {
     var isSafe: Bool { method == "GET" || method == "HEAD" }
 
     /// How many bytes the server says will come; the length that answers a HEAD is not that of a body.
-    var announcedBody: Int64? { course.expected < 0 || method == "HEAD" ? nil : course.expected }
+    var announcedBody: Int64? { course.value.expected < 0 || method == "HEAD" ? nil : course.value.expected }
 
     /// When it is too late for the next byte.
     func deadline(_ limits: Limits) -> Instant? {
-        guard pauses.isEmpty, course.detours.question == nil, !course.cache.isPlaying else { return nil }
+        guard pauses.isEmpty, course.value.detours.question == nil, !course.value.cache.isPlaying else { return nil }
         switch phase {
-        case .connecting: return course.lastActivity.advanced(byMilliseconds: course.lowest.connectTimeout)
+        case .connecting: return course.value.lastActivity.advanced(byMilliseconds: course.value.lowest.connectTimeout)
         case .receiving where isDraining:
-            return course.lastActivity.advanced(byMilliseconds: min(limits.drainTimeout, course.lowest.idleTimeout))
-        case .receiving: return course.lastActivity.advanced(byMilliseconds: course.lowest.idleTimeout)
+            return course.value.lastActivity.advanced(
+                byMilliseconds: min(limits.drainTimeout, course.value.lowest.idleTimeout))
+        case .receiving: return course.value.lastActivity.advanced(byMilliseconds: course.value.lowest.idleTimeout)
         case .waiting, .asking, .consulting, .transforming, .decoding, .resting: return nil
         }
     }
 
     /// It is at the transport for one subscriber alone, and its end is worth waiting for.
     func isNearlyDone(_ now: Instant) -> Bool {
-        guard subscriberCount == 1, phase == .receiving, course.place >= 0, !isDraining, let sent = course.sent,
-            let answered = course.answered
+        guard subscriberCount == 1, phase == .receiving, course.value.place >= 0, !isDraining,
+            let sent = course.value.sent,
+            let answered = course.value.answered
         else { return false }
         return ResumeRules.isNearlyDone(
-            received: course.received, expected: course.expected,
+            received: course.value.received, expected: course.value.expected,
             bodyNanoseconds: now.nanoseconds - answered.nanoseconds,
             firstByteNanoseconds: answered.nanoseconds - sent.nanoseconds)
     }
@@ -135,34 +138,34 @@ struct Transfer: ~Copyable {
     /// As before its first attempt, but for what it has learned: what came so far is void.
     mutating func reset() {
         phase = .resting
-        course.detours.chosenURL = nil
-        course.detours.chosenMethod = nil
-        course.detours.hopMethod = nil
-        course.detours.hopSendsBody = nil
-        course.detours.laterHops = []
-        course.detours.doom = nil
-        course.reminder = nil
-        course.hasHead = false
-        course.outcome = .network
-        course.cache.reset()
+        course.value.detours.chosenURL = nil
+        course.value.detours.chosenMethod = nil
+        course.value.detours.hopMethod = nil
+        course.value.detours.hopSendsBody = nil
+        course.value.detours.laterHops = []
+        course.value.detours.doom = nil
+        course.value.reminder = nil
+        course.value.hasHead = false
+        course.value.outcome = .network
+        course.value.cache.reset()
         isUnderWay = false
-        course.sent = nil
-        course.answered = nil
-        course.expected = -1
-        course.mediaType = ""
-        course.remainingCoding = nil
-        course.drained = 0
-        course.retryAfter = nil
+        course.value.sent = nil
+        course.value.answered = nil
+        course.value.expected = -1
+        course.value.head = nil
+        course.value.hasRemainingCoding = false
+        course.value.drained = 0
+        course.value.retryAfter = nil
         voidBody()
     }
 
-    mutating func receive(_ bytes: Int64, _ now: Instant) { course.receive(bytes, now) }
+    mutating func receive(_ bytes: Int64, _ now: Instant) { course.value.receive(bytes, now) }
 
     /// What came of the body is not that of the picture.
     mutating func voidBody() {
-        course.received = 0
-        course.picture = .unknown
-        course.awaitsLook = false
+        course.value.received = 0
+        course.value.picture = .unknown
+        course.value.awaitsLook = false
         for variant in variants.indices { variants[variant].reset() }
     }
 
@@ -190,7 +193,9 @@ struct Transfer: ~Copyable {
         count(options.wrappedValue.priority, 1)
         if options.wrappedValue.continuesInBackground { continuingCount += 1 }
         if options.wrappedValue.events.contains(.progress) { progressCount += 1 }
-        if course.knowsLowest, !course.lowest.covers(options, limits) { course.lowest.include(options, limits) }
+        if course.value.knowsLowest, !course.value.lowest.covers(options, limits) {
+            course.value.lowest.include(options, limits)
+        }
     }
 
     mutating func leave(_ options: Boxed<SubscriberOptions>) {
@@ -202,7 +207,7 @@ struct Transfer: ~Copyable {
     /// The one that decodes so, made when there is none.
     mutating func variant(_ options: DecodeOptions) -> Int {
         if let known = variants.firstIndex(where: { $0.options == options }) { return known }
-        let hasNewBytes = course.received > 0 && (!transformsBody || phase == .decoding)
+        let hasNewBytes = course.value.received > 0 && (!transformsBody || phase == .decoding)
         variants.append(Variant(options: options, hasNewBytes: hasNewBytes))
         return variants.count - 1
     }
@@ -213,7 +218,7 @@ struct Transfer: ~Copyable {
 struct Subscriber: ~Copyable {
     @Boxed var options: SubscriberOptions
     /// What few of them ever have.
-    @Boxed private var course: SubscriberCourse
+    private var course: CommonUntilChanged<SubscriberCourse>
     private var sinceNanoseconds = noTime
     let transferSlot: UInt32
     var previous: SubscriberLink
@@ -239,11 +244,11 @@ struct Subscriber: ~Copyable {
 
     /// `fresh`: of one that has been told nothing.
     init(
-        options: Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberLink,
-        _ fresh: Boxed<SubscriberCourse>
+        options: consuming Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberLink,
+        _ fresh: CommonUntilChanged<SubscriberCourse>.Storage
     ) {
         _options = options
-        _course = fresh
+        course = CommonUntilChanged(fresh)
         transferSlot = UInt32(SlotTable<Transfer>.slot(transfer))
         variantIndex = variant.map { Int32($0) } ?? -1
         self.previous = previous
@@ -261,14 +266,14 @@ struct Subscriber: ~Copyable {
     var maySalvage: Bool { options.salvages && variant != nil }
 
     /// When it may see the next partial image; nil for at once.
-    var partialDue: Instant? { course.lastPartial?.advanced(byMilliseconds: options.partialInterval) }
+    var partialDue: Instant? { course.value.lastPartial?.advanced(byMilliseconds: options.partialInterval) }
 
     /// Milliseconds before its next attempt, at most.
-    var longestWait: Int64 { RetryRules.longestWait(options.retry, attempt: course.retries) }
+    var longestWait: Int64 { RetryRules.longestWait(options.retry, attempt: course.value.retries) }
 
     subscript<Member>(dynamicMember path: WritableKeyPath<SubscriberCourse, Member>) -> Member {
-        @inline(__always) get { course[keyPath: path] }
-        @inline(__always) _modify { yield &course[keyPath: path] }
+        @inline(__always) get { course.value[keyPath: path] }
+        @inline(__always) _modify { yield &course.value[keyPath: path] }
     }
 }
 

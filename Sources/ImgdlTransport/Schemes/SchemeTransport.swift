@@ -44,6 +44,8 @@ package final class SchemeTransport: Transport {
     }
 
     package func start(_ id: TransferID, _ request: consuming TransportRequest) {
+        // As nearly all are.
+        if request.url.isNetwork, loaders.areNone { return network.start(id, request) }
         let scheme = request.url.scheme
         if let loader = loaders.loader(for: scheme) { return relay(id, request, loader) }
         switch scheme {

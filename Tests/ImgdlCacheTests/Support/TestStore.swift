@@ -48,7 +48,7 @@ func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
 }
 
 func slices(_ bytes: [UInt8]) -> [BodySlice] {
-    let body = Body(expected: Int64(bytes.count))
+    var body = Body(expected: Int64(bytes.count))
     bytes.withUnsafeBytes { XCTAssertTrue(body.append($0)) }
     return body.slices(from: 0)
 }

@@ -169,3 +169,12 @@ extension Failure {
 
     func with(status: Int32) -> Failure { Failure(code, message, status: status) }
 }
+
+extension Downloads {
+    mutating func takeActions() -> [Action] {
+        var queue = takeActions(reusing: Queue())
+        var actions: [Action] = []
+        while let action = queue.popFirst() { actions.append(action) }
+        return actions
+    }
+}
