@@ -129,6 +129,43 @@ final class PixelBufferTests: XCTestCase {
         XCTAssert(try useMemory(size).isFresh)
     }
 
+    /// Pictures of 12 and 24 megapixels in turn, more of them than are kept: those stay that serve both.
+    func testTheLargestStaysWhereThereIsNoRoomForAll() throws {
+        system_pixels_release_kept()
+        system_pixels_begin_work()
+        defer { system_pixels_end_work() }
+        func take(_ megabytes: Int) throws -> (memory: UnsafeMutableRawPointer, capacity: Int, isFresh: Bool) {
+            var capacity = 0
+            var isZero: Int32 = 0
+            let memory = try XCTUnwrap(system_pixels_allocate(megabytes << 20, &capacity, &isZero))
+            return (memory, capacity, isZero != 0)
+        }
+        let pictures = try [92, 46, 46, 92].map { try take($0) }
+        for picture in pictures { system_pixels_free(picture.memory, picture.capacity) }
+        let next = try [92, 92].map { try take($0) }
+        for picture in next { system_pixels_free(picture.memory, picture.capacity) }
+        XCTAssertEqual(next.map(\.isFresh), [false, false])
+    }
+
+    /// A larger picture gets the pages of a smaller one, and the system clears what it has more.
+    func testMemoryThatIsTooSmallIsMadeLarger() throws {
+        system_pixels_release_kept()
+        system_pixels_begin_work()
+        defer { system_pixels_end_work() }
+        try useMemory(46 << 20)
+        var capacity = 0
+        var isZero: Int32 = 0
+        let memory = try XCTUnwrap(system_pixels_allocate(92 << 20, &capacity, &isZero))
+        defer { system_pixels_free(memory, capacity) }
+        XCTAssertEqual(isZero, 0)
+        XCTAssertEqual(capacity, 92 << 20)
+        XCTAssertEqual(UInt(bitPattern: memory) % (2 << 20), 0, "where huge pages fit")
+        let bytes = UnsafeRawBufferPointer(start: memory, count: capacity)
+        XCTAssert([0xAB, 0].contains(bytes[46 << 20 - 1]), "the system may have taken it")
+        XCTAssert(stride(from: 46 << 20, to: capacity, by: 1_021).allSatisfy { bytes[$0] == 0 })
+        memset(memory, 0xCD, capacity)
+    }
+
     func testThreadsThatDecodeAreAtWork() throws {
         let size = 96 << 20
         let pool = WorkerPool(width: 1)

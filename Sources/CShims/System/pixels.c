@@ -23,7 +23,7 @@ static struct shelf ordinary = {.most_quarters = 4, .is_taken = ATOMIC_FLAG_INIT
 /* In use or kept. */
 static atomic_int ordinary_count;
 
-static struct shelf large = {.most_quarters = 16, .is_taken = ATOMIC_FLAG_INIT};
+static struct shelf large = {.most_quarters = 16, .is_elastic = 1, .is_taken = ATOMIC_FLAG_INIT};
 /* How many have more to decode. */
 static atomic_int at_work;
 
@@ -39,10 +39,11 @@ static int processors(void)
     return count;
 }
 
-static void *map(size_t size)
+/* Aligned to huge pages. */
+static void *map_aligned(size_t size, int protection)
 {
     /* One huge page more than needed, then the unaligned ends are given back. */
-    char *memory = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *memory = mmap(NULL, size + HUGE_PAGE, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     char *aligned = (char *)(((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
@@ -51,8 +52,27 @@ static void *map(size_t size)
         munmap(memory, before);
     if (after)
         munmap(aligned + size, after);
-    (void)madvise(aligned, size, MADV_HUGEPAGE);
     return aligned;
+}
+
+static void *map(size_t size)
+{
+    void *memory = map_aligned(size, PROT_READ | PROT_WRITE);
+    if (memory)
+        (void)madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
+}
+
+/* Its pages go along, and only what is new has to be cleared. NULL memory where that is not to be had. */
+static struct mapping extend(struct mapping kept, size_t size)
+{
+    void *place = map_aligned(size, PROT_NONE);
+    if (place && mremap(kept.memory, kept.size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED)
+        return (struct mapping){place, size};
+    if (place)
+        munmap(place, size);
+    munmap(kept.memory, kept.size);
+    return (struct mapping){NULL, 0};
 }
 
 /* For each processor one that is written, and one on its way to somebody. */
@@ -110,6 +130,8 @@ void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
     if (rounded < size || rounded + HUGE_PAGE < rounded)
         return NULL;
     struct mapping mapping = shelf_take(&large, rounded);
+    if (mapping.memory && mapping.size < rounded)
+        mapping = extend(mapping, rounded);
     *is_zero = !mapping.memory;
     if (!mapping.memory)
         mapping = (struct mapping){map(rounded), rounded};

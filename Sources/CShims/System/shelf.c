@@ -38,6 +38,16 @@ static int find(const struct shelf *shelf, size_t size)
     return best;
 }
 
+/* Of those that are too small the largest; -1: there is none. */
+static int find_to_extend(const struct shelf *shelf, size_t size)
+{
+    int found = -1;
+    for (int i = 0; i < shelf->count; i++)
+        if (shelf->kept[i].size < size && (found < 0 || shelf->kept[i].size > shelf->kept[found].size))
+            found = i;
+    return found;
+}
+
 /* What was removed is unmapped when nobody waits for the shelf. */
 static void unmap_all(const struct mapping *removed, int count)
 {
@@ -52,11 +62,14 @@ struct mapping shelf_take(struct shelf *shelf, size_t size)
     if (atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire))
         return found;
     int best = find(shelf, size);
+    int is_fit = best >= 0;
+    size_t before = shelf->bytes;
+    if (!is_fit && shelf->is_elastic)
+        best = find_to_extend(shelf, size);
     if (best >= 0)
         found = remove_kept(shelf, best);
-    else
-        for (size_t before = shelf->bytes; shelf->count > 0 && before - shelf->bytes < size;)
-            removed[count++] = remove_kept(shelf, 0);
+    while (!is_fit && shelf->count > 0 && before - shelf->bytes < size)
+        removed[count++] = remove_kept(shelf, 0);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
     unmap_all(removed, count);
     return found;
@@ -72,18 +85,20 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
         munmap(mapping.memory, mapping.size);
         return 0;
     }
-    int is_smallest = shelf->count >= most && mapping.size < shelf->kept[smallest(shelf)].size;
-    if (is_smallest) {
-        removed[count++] = mapping;
-    } else {
-        while (shelf->count >= most || shelf->bytes + mapping.size > most_bytes)
-            removed[count++] = remove_kept(shelf, shelf->count >= most ? smallest(shelf) : 0);
+    int is_kept = 1;
+    while (is_kept && (shelf->count >= most || shelf->bytes + mapping.size > most_bytes)) {
+        int is_about_size = shelf->count >= most || shelf->is_elastic;
+        int index = is_about_size ? smallest(shelf) : 0;
+        is_kept = !is_about_size || shelf->kept[index].size <= mapping.size;
+        removed[count++] = is_kept ? remove_kept(shelf, index) : mapping;
+    }
+    if (is_kept) {
         shelf->kept[shelf->count++] = mapping;
         shelf->bytes += mapping.size;
     }
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
     unmap_all(removed, count);
-    return !is_smallest;
+    return is_kept;
 }
 
 int shelf_trim(struct shelf *shelf, size_t most_bytes)

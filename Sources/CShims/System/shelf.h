@@ -16,6 +16,8 @@ struct mapping {
 struct shelf {
     /* How many quarters of what is asked for one that is taken may have. */
     const size_t most_quarters;
+    /* Mappings are made larger where one that is too small is all there is: the largest are worth most. */
+    const int is_elastic;
     /* The oldest first. */
     struct mapping kept[MOST_ON_A_SHELF];
     int count;
@@ -24,11 +26,12 @@ struct shelf {
     atomic_flag is_taken;
 };
 
-/* The one that fits best, of those the one that was used last; NULL memory when there is none. Then so much is given back
- * to the system as is about to be asked of it: what is kept adds nothing to the most that was ever in use. */
+/* The one that fits best, of those the one that was used last; NULL memory when there is none, or, of an elastic shelf, the
+ * largest that is too small. Then so much is given back to the system as is about to be asked of it: what is kept adds
+ * nothing to the most that was ever in use. */
 struct mapping shelf_take(struct shelf *shelf, size_t size);
 /* Whether it is kept. `most` are, MOST_ON_A_SHELF at most: beyond that the smallest goes back to the system, and beyond the
- * bytes the oldest. `is_lazy`: the system may take the pages of what is kept, when it is short of memory. */
+ * bytes the oldest, of an elastic shelf the smallest. `is_lazy`: the system may take the pages of what is kept, when it is short of memory. */
 int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t most_bytes, int is_lazy);
 /* So that no more than that is kept: how many went back to the system, the oldest first. */
 int shelf_trim(struct shelf *shelf, size_t most_bytes);
