@@ -95,10 +95,10 @@ static int most_large(void)
 }
 
 /* Where one picture of 24 megapixels follows the other, the system would clear 96 MB for each. */
-static size_t most_large_bytes(void)
+static void give_large(struct mapping mapping)
 {
     int is_at_work = atomic_load_explicit(&at_work, memory_order_relaxed) > 0;
-    return is_at_work ? MOST_LARGE_BYTES_AT_WORK : MOST_LARGE_BYTES;
+    shelf_give(&large, mapping, most_large(), is_at_work ? MOST_LARGE_BYTES_AT_WORK : MOST_LARGE_BYTES, !is_at_work);
 }
 
 static void *take_ordinary(int *is_zero)
@@ -144,15 +144,15 @@ void system_pixels_free(void *memory, size_t capacity)
     if (capacity == FROM_MALLOC)
         free(memory);
     else if (capacity > HUGE_PAGE)
-        shelf_give(&large, (struct mapping){memory, capacity}, most_large(), most_large_bytes(), 1);
+        give_large((struct mapping){memory, capacity});
     else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, MOST_ORDINARY * HUGE_PAGE, 0))
         atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
 }
 
 void system_pixels_release_kept(void)
 {
-    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0), memory_order_relaxed);
-    shelf_trim(&large, 0);
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0, 0), memory_order_relaxed);
+    shelf_trim(&large, 0, 0);
 }
 
 void system_pixels_begin_work(void)
@@ -163,5 +163,5 @@ void system_pixels_begin_work(void)
 void system_pixels_end_work(void)
 {
     if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)
-        shelf_trim(&large, MOST_LARGE_BYTES);
+        shelf_trim(&large, MOST_LARGE_BYTES, 1);
 }
