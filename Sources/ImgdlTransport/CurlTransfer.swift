@@ -28,7 +28,7 @@ final class CurlTransfer {
 
     private let deniesPrivateAddresses: Bool
     /// It outlives what runs on it, and a transfer that has ended does not look at it.
-    private unowned(unsafe) let transport: CurlTransport
+    private let transport: Unmanaged<CurlTransport>
     private var parser: ResponseHeadParser
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
@@ -56,7 +56,7 @@ final class CurlTransfer {
         self.request = request
         priority = request.priority
         self.deniesPrivateAddresses = deniesPrivateAddresses
-        self.transport = transport
+        self.transport = .passUnretained(transport)
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
@@ -133,7 +133,7 @@ final class CurlTransfer {
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
                 hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0,
-                secrets: transport.options.proxies.secrets + [String(query)]))
+                secrets: options.proxies.secrets + [String(query)]))
         if code == CURLE_SSL_CERTPROBLEM, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
         }
@@ -178,6 +178,14 @@ final class CurlTransfer {
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 
+    private var options: RequestOptions { transport._withUnsafeGuaranteedRef(\.options) }
+
+    /// Neither the transport nor whom it reports to is counted for it.
+    @inline(__always)
+    private func tell<Result>(_ report: (any TransportEvents) -> Result) -> Result {
+        transport._withUnsafeGuaranteedRef { report($0.events) }
+    }
+
     // MARK: curl's callbacks; false stops the transfer
 
     /// Whether it was stopped before its end, by a callback or by `cancel`.
@@ -207,7 +215,7 @@ final class CurlTransfer {
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
-            transport.events.transferConnected(id)
+            tell { $0.transferConnected(id) }
         }
         return !isEnded
     }
@@ -251,18 +259,18 @@ final class CurlTransfer {
     private func mayBeAnswered(_ status: Int32) -> Bool {
         switch status {
         case 401: request.credential != nil && request.fields.first(named: "Authorization") == nil
-        case 407: !transport.options.proxies.proxy(for: request.url.scheme).isEmpty
+        case 407: !options.proxies.proxy(for: request.url.scheme).isEmpty
         default: false
         }
     }
 
     private func report(_ head: ResponseHead) -> Bool {
-        if head.status == 407, !transport.options.proxies.proxy(for: request.url.scheme).isEmpty {
+        if head.status == 407, !options.proxies.proxy(for: request.url.scheme).isEmpty {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }
         isEncoded = head.isEncoded || Self.isTransferEncoded(head)
-        guard case .discard = transport.events.transferReceived(id, head: head) else { return !isEnded }
+        guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
         announcedBytes = head.contentLength ?? 0
         // The beginning of an error page says what is wrong; that of a redirect says nothing.
@@ -302,16 +310,16 @@ final class CurlTransfer {
             guard report(head) else { return false }
         }
         guard isDiscarding else {
-            if !bytes.isEmpty { transport.events.transferReceived(id, body: bytes) }
+            if !bytes.isEmpty { tell { $0.transferReceived(id, body: bytes) } }
             if stopsReading, !isToStop {
                 isToStop = true
-                transport.stopReadingLater(self)
+                transport._withUnsafeGuaranteedRef { $0.stopReadingLater(self) }
             }
             return !isEnded
         }
         let preview = bytes.prefix(max(0, BodyDisposition.previewBytes - discardedBytes))
         discardedBytes += bytes.count
-        if !preview.isEmpty { transport.events.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) }
+        if !preview.isEmpty { tell { $0.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) } }
         let isKnownToBeLong = announcedBytes > Int64(Self.discardLimit)
         let limit = isKnownToBeLong ? BodyDisposition.previewBytes - 1 : Self.discardLimit
         return !isEnded && discardedBytes <= limit
@@ -320,7 +328,7 @@ final class CurlTransfer {
     private func sent(_ count: Int64) {
         guard !isEnded, count > sentBytes else { return }
         sentBytes = count
-        transport.events.transferSent(id)
+        tell { $0.transferSent(id) }
     }
 
     private func openSocket(_ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {

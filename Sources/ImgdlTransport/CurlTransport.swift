@@ -2,16 +2,16 @@ import CCurl
 import Glibc
 import ImgdlCore
 
-/// The transport over libcurl's multi interface, on the engine's thread. The engine owns it and outlives it; the loop is
-/// kept until the transport goes.
+/// The transport over libcurl's multi interface, on the engine's thread. It and the engine hold each other until the engine
+/// lets go of it; the loop is kept until the transport goes.
 ///
 /// Only running transfers hold an easy handle; handles are used again. What is asked for inside a report waits until
 /// curl has returned, since curl may not be called from its own callbacks: whoever is cancelled hears nothing more from
 /// that moment, and its connection closes right after.
 package final class CurlTransport: Transport {
     private let loop: any TransportLoop
-    /// The engine: see above.
-    unowned(unsafe) let events: any TransportEvents
+    /// The engine. Held, since each use of what is not held would be counted.
+    let events: any TransportEvents
     private let resolver: any Resolver
     let options: RequestOptions
     /// nil when closed.

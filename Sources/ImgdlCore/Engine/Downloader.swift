@@ -105,6 +105,7 @@ package final class Downloader: @unchecked Sendable {
             engineThread = try Thread.start(name: "imgdl-engine") { [engine] in engine.run() }
         } catch {
             transport.close()
+            engine.letGoOfTransport()
             throw error
         }
     }

@@ -72,6 +72,9 @@ final class Engine {
         downloads.finishesNearlyDone = cache.finishesNearlyDone
     }
 
+    /// Where `run` is never called, which does that in the end: the transport holds the engine.
+    func letGoOfTransport() { transport = nil }
+
     /// Once the thread has ended: whoever keeps the downloader keeps no cache open.
     func letGoOfStore() { store = nil }
 
