@@ -64,15 +64,21 @@ final class PixelBufferTests: XCTestCase {
         }
     }
 
-    /// Memory for so many bytes, freed again, and whether it was fresh from the system.
-    @discardableResult
-    private func useMemory(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, isMapped: Bool, isFresh: Bool) {
+    /// Memory for so many bytes, and whether it is fresh from the system.
+    private func takeMemory(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, capacity: Int, isFresh: Bool) {
         var capacity = 0
         var isZero: Int32 = 0
         let memory = try XCTUnwrap(system_pixels_allocate(size, &capacity, &isZero))
-        memset(memory, 0xAB, size)
-        system_pixels_free(memory, capacity)
-        return (memory, capacity > 0, isZero != 0)
+        return (memory, capacity, isZero != 0)
+    }
+
+    /// The same, freed again.
+    @discardableResult
+    private func useMemory(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, isMapped: Bool, isFresh: Bool) {
+        let used = try takeMemory(size)
+        memset(used.memory, 0xAB, size)
+        system_pixels_free(used.memory, used.capacity)
+        return (used.memory, used.capacity > 0, used.isFresh)
     }
 
     /// Whatever their size: what was used last is still in the processor's caches.
@@ -101,18 +107,12 @@ final class PixelBufferTests: XCTestCase {
 
     /// One that is smaller than all that are kept takes nobody's place.
     func testSmallerMemoryTakesNoPlaceOfLarger() throws {
-        func take(_ size: Int) throws -> (memory: UnsafeMutableRawPointer, capacity: Int, isFresh: Bool) {
-            var capacity = 0
-            var isZero: Int32 = 0
-            let memory = try XCTUnwrap(system_pixels_allocate(size, &capacity, &isZero))
-            return (memory, capacity, isZero != 0)
-        }
         system_pixels_release_kept()
         let kept = min(3, sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1)
-        let large = try (0..<kept).map { _ in try take(12 << 20) }
-        let small = try take(3 << 20)
+        let large = try (0..<kept).map { _ in try takeMemory(12 << 20) }
+        let small = try takeMemory(3 << 20)
         for used in large + [small] { system_pixels_free(used.memory, used.capacity) }
-        let again = try (0..<kept).map { _ in try take(12 << 20) }
+        let again = try (0..<kept).map { _ in try takeMemory(12 << 20) }
         for used in again { system_pixels_free(used.memory, used.capacity) }
         XCTAssert(again.allSatisfy { !$0.isFresh })
     }
@@ -134,17 +134,16 @@ final class PixelBufferTests: XCTestCase {
         system_pixels_release_kept()
         system_pixels_begin_work()
         defer { system_pixels_end_work() }
-        func take(_ megabytes: Int) throws -> (memory: UnsafeMutableRawPointer, capacity: Int, isFresh: Bool) {
-            var capacity = 0
-            var isZero: Int32 = 0
-            let memory = try XCTUnwrap(system_pixels_allocate(megabytes << 20, &capacity, &isZero))
-            return (memory, capacity, isZero != 0)
+        let size = 92 << 20
+        let pictures = try [size, size / 2, size / 2, size].map { try takeMemory($0) }
+        for (index, picture) in pictures.enumerated() {
+            picture.memory.storeBytes(of: UInt8(index + 1), toByteOffset: picture.capacity - 1, as: UInt8.self)
         }
-        let pictures = try [92, 46, 46, 92].map { try take($0) }
         for picture in pictures { system_pixels_free(picture.memory, picture.capacity) }
-        let next = try [92, 92].map { try take($0) }
+        let next = try (0..<2).map { _ in try takeMemory(size) }
+        let ends = next.map { $0.memory.load(fromByteOffset: size - 1, as: UInt8.self) }
         for picture in next { system_pixels_free(picture.memory, picture.capacity) }
-        XCTAssertEqual(next.map(\.isFresh), [false, false])
+        XCTAssertEqual(Set(ends), [1, 4], "as they were, and none made larger")
     }
 
     /// A larger picture gets the pages of a smaller one, and the system clears what it has more.
@@ -153,17 +152,31 @@ final class PixelBufferTests: XCTestCase {
         system_pixels_begin_work()
         defer { system_pixels_end_work() }
         try useMemory(46 << 20)
-        var capacity = 0
-        var isZero: Int32 = 0
-        let memory = try XCTUnwrap(system_pixels_allocate(92 << 20, &capacity, &isZero))
+        let (memory, capacity, isFresh) = try takeMemory(92 << 20)
         defer { system_pixels_free(memory, capacity) }
-        XCTAssertEqual(isZero, 0)
+        XCTAssertFalse(isFresh)
         XCTAssertEqual(capacity, 92 << 20)
         XCTAssertEqual(UInt(bitPattern: memory) % (2 << 20), 0, "where huge pages fit")
         let bytes = UnsafeRawBufferPointer(start: memory, count: capacity)
         XCTAssertEqual(bytes[(46 << 20) - 1], 0xAB)
         XCTAssert(stride(from: 46 << 20, to: capacity, by: 1_021).allSatisfy { bytes[$0] == 0 })
         memset(memory, 0xCD, capacity)
+    }
+
+    /// Not while there is work, when the next picture needs it.
+    func testTheSystemMayTakeWhatIsKeptWhenTheWorkIsOver() throws {
+        func lazyBytes() throws -> Int {
+            let rollup = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)
+            let line = try XCTUnwrap(rollup.split(separator: "\n").first { $0.hasPrefix("LazyFree:") })
+            return 1024 * (try XCTUnwrap(line.split(separator: " ").compactMap { Int($0) }.first))
+        }
+        system_pixels_release_kept()
+        let before = try lazyBytes()
+        system_pixels_begin_work()
+        try useMemory(46 << 20)
+        XCTAssertLessThan(try lazyBytes() - before, 1 << 20)
+        system_pixels_end_work()
+        XCTAssertGreaterThan(try lazyBytes() - before, 40 << 20)
     }
 
     func testThreadsThatDecodeAreAtWork() throws {

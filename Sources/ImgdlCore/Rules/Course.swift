@@ -41,6 +41,7 @@ struct TransferCourse {
     var expected: Int64 = -1
     /// Of the final response.
     var head: ResponseHead?
+    /// Whether that has a `remainingCoding`: asked for each subscriber, and the text would be counted.
     var hasRemainingCoding = false
     /// Bytes read of what is left of a body that nobody wants.
     var drained: Int64 = 0
