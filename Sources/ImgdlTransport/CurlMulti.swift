@@ -37,6 +37,7 @@ final class CurlMulti {
         guard !isClosed else { return }
         isClosed = true
         curl_multi_cleanup(multi)
+        deadline = nil
     }
 
     func add(_ handle: EasyHandle) throws(Failure) {

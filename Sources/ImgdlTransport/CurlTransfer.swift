@@ -27,6 +27,7 @@ final class CurlTransfer {
     var isEnded = false
 
     private let deniesPrivateAddresses: Bool
+    private let sendsBody: Bool
     /// It outlives what runs on it, and a transfer that has ended does not look at it.
     private let transport: Unmanaged<CurlTransport>
     private var parser: ResponseHeadParser
@@ -50,14 +51,15 @@ final class CurlTransfer {
     private var refusedAddress: Failure?
 
     init(
-        _ id: TransferID, _ request: consuming TransportRequest, deniesPrivateAddresses: Bool, transport: CurlTransport
+        _ id: TransferID, _ request: __owned TransportRequest, deniesPrivateAddresses: Bool, transport: CurlTransport
     ) {
         self.id = id
-        self.request = request
         priority = request.priority
         self.deniesPrivateAddresses = deniesPrivateAddresses
+        sendsBody = request.manner.hasBody
         self.transport = .passUnretained(transport)
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
+        self.request = request
     }
 
     /// Of those that will run on the handle with its options as they are now.
@@ -110,7 +112,7 @@ final class CurlTransfer {
 
     /// What was measured, also of one that failed.
     var times: TransferTimes {
-        var times = handle?.times(isConnected: isConnected, sendsBody: request.manner.hasBody) ?? TransferTimes()
+        var times = handle?.times(isConnected: isConnected, sendsBody: sendsBody) ?? TransferTimes()
         times.resolve += lookUpTime
         return times
     }

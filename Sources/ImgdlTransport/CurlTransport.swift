@@ -14,8 +14,7 @@ package final class CurlTransport: Transport {
     let events: any TransportEvents
     private let resolver: any Resolver
     let options: RequestOptions
-    /// nil when closed.
-    private var lanes: Lanes?
+    private let lanes: Lanes
     /// Those that have neither ended nor been cancelled.
     private var transfers = RunningTransfers()
     private var isReporting = false
@@ -68,12 +67,11 @@ package final class CurlTransport: Transport {
 
     // MARK: Starting
 
-    package func start(_ id: TransferID, _ request: consuming TransportRequest) {
+    package func start(_ id: TransferID, _ request: __owned TransportRequest) {
         let refusal = refusal(of: request)
         let needsAddresses = options.needsAddresses(request.url)
         let transfer = CurlTransfer(
             id, request, deniesPrivateAddresses: options.deniesPrivateAddresses, transport: self)
-        transfers.insert(transfer)
         if let refusal {
             failLater(transfer, refusal)
         } else if needsAddresses {
@@ -81,9 +79,10 @@ package final class CurlTransport: Transport {
         } else {
             begin(transfer, addresses: [])
         }
+        transfers.insert(transfer)
     }
 
-    private func refusal(of request: borrowing TransportRequest) -> Failure? {
+    private func refusal(of request: TransportRequest) -> Failure? {
         do throws(Failure) {
             try options.check(request)
         } catch {
@@ -133,7 +132,7 @@ package final class CurlTransport: Transport {
             deferred.append(.begin(transfer))
             return
         }
-        guard let lanes, !transfer.isEnded else { return }
+        guard !lanes.areClosed, !transfer.isEnded else { return }
         do throws(Failure) {
             let lane = try lanes.lane(for: transfer.request)
             let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
@@ -185,10 +184,9 @@ package final class CurlTransport: Transport {
             release(transfer)
         }
         transfers.removeAll()
-        guard let lanes else { return }
+        guard !lanes.areClosed else { return }
         options.cookies.save()
         lanes.close()
-        self.lanes = nil
         resolver.close()
     }
 
@@ -260,14 +258,14 @@ package final class CurlTransport: Transport {
 
     // MARK: Driving
 
-    package var deadline: Instant? { lanes?.deadline }
+    package var deadline: Instant? { lanes.deadline }
 
     package func deadlineReached(_ now: Instant) {
-        lanes?.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
+        lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
-        guard let multi = lanes?.owner(of: descriptor).multi else { return }
+        let multi = lanes.owner(of: descriptor).multi
         drive { multi.descriptorReady(descriptor, readable: readable, writable: writable) }
     }
 
@@ -281,7 +279,6 @@ package final class CurlTransport: Transport {
 
     /// What begins inside a report waits for the end of them all.
     package func reportEnds() {
-        guard let lanes else { return }
         isReporting = true
         lanes.forEach { reportEnds(of: $0.multi) }
         isReporting = false

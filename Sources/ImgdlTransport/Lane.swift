@@ -22,7 +22,7 @@ final class Lane {
     func takeHandle(for setup: HandleSetup?) throws(Failure) -> EasyHandle {
         running += 1
         if let spare = spareHandles.popLast() {
-            if spare.setup != nil, spare.setup == setup {
+            if spare.setup != nil, spare.setup === setup || spare.setup == setup {
                 spare.forgetError()
                 return spare
             }
@@ -37,7 +37,7 @@ final class Lane {
     }
 
     /// Off the multi. What was set for one request alone, such as a password, is not kept.
-    func giveBack(_ handle: EasyHandle) {
+    func giveBack(_ handle: consuming EasyHandle) {
         running -= 1
         guard spareHandles.count < Self.maximumSpareHandles, handle.setup != nil || handle.reset() else { return }
         spareHandles.append(handle)

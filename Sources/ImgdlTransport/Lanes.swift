@@ -10,6 +10,7 @@ final class Lanes {
     let common: Lane
     /// Least recently used first.
     private(set) var special: [Lane] = []
+    private(set) var areClosed = false
     /// Whose descriptor it is, for all lanes but the common one.
     private var owners: [Int32: Lane] = [:]
 
@@ -43,6 +44,7 @@ final class Lanes {
         owners.isEmpty ? common : owners[descriptor] ?? common
     }
 
+    /// None once they are closed.
     var deadline: Instant? {
         guard !special.isEmpty else { return common.multi.deadline }
         return ([common] + special).compactMap(\.multi.deadline).min()
@@ -63,6 +65,7 @@ final class Lanes {
         for lane in special { lane.close() }
         special = []
         common.close()
+        areClosed = true
     }
 
     private func closeUnused(keeping count: Int) {

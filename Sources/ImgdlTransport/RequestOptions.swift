@@ -10,8 +10,8 @@ final class RequestOptions {
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
-    /// The last that was looked at, and what was found.
-    private var lastURL: ParsedURL?
+    /// Of the last URL that was looked at, and what was found.
+    private var lastOrigin: ParsedURL.Origin?
     private var lastNeedsAddresses = false
 
     init(trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, deniesPrivateAddresses: Bool) {
@@ -22,7 +22,7 @@ final class RequestOptions {
     }
 
     /// Throws before anything is sent if the request could be read in two ways.
-    func check(_ request: borrowing TransportRequest) throws(Failure) {
+    func check(_ request: TransportRequest) throws(Failure) {
         if checked !== request.manner {
             try Self.check(request.manner)
             // Passwords and large bodies are let go with their request.
@@ -47,8 +47,8 @@ final class RequestOptions {
     /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
     /// section 6.3); behind a proxy names are the proxy's business, and the proxy's own name is left to curl.
     func needsAddresses(_ url: ParsedURL) -> Bool {
-        if lastURL?.isSameOrigin(as: url) == true { return lastNeedsAddresses }
-        lastURL = url
+        if url.hasOrigin(lastOrigin) { return lastNeedsAddresses }
+        lastOrigin = url.origin
         lastNeedsAddresses = isResolvedHere(url)
         return lastNeedsAddresses
     }

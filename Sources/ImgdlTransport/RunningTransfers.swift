@@ -10,7 +10,7 @@ struct RunningTransfers {
         return transfer.id.rawValue == id.rawValue ? transfer : nil
     }
 
-    mutating func insert(_ transfer: CurlTransfer) {
+    mutating func insert(_ transfer: __owned CurlTransfer) {
         let slot = Self.slot(transfer.id)
         while slots.count <= slot { slots.append(nil) }
         precondition(slots[slot] == nil, "a transfer's slot is its own until it has ended")

@@ -46,9 +46,10 @@ final class CallbackSink: EventSink {
         }
     }
 
-    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
+    /// Not inlined: the compiler would count a result that is handed through.
+    @inline(never) private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
-        let data = result.body.flatMap { DataObject.handle($0) }
+        let data = DataObject.handle(result.body)
         withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in
                 result.contentType.withCString { contentType in

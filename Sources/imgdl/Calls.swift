@@ -17,13 +17,12 @@ func object<Object: AnyObject>(_ handle: OpaquePointer?, _ kind: HandleKind, as 
     throws(Failure) -> Object
 {
     let (found, isForeign) = HandleTable.shared.look(up: handle, kind)
-    guard let object = found as? Object else {
-        throw Failure(.invalidHandle, "not a handle of a living \(kind)")
-    }
+    guard let found else { throw Failure(.invalidHandle, "not a handle of a living \(kind)") }
     if isForeign {
         throw Failure(.forked, "this \(kind) belongs to the parent process: make a new one after fork")
     }
-    return object
+    // What is of this kind is of this type.
+    return unsafeDowncast(found, to: Object.self)
 }
 
 /// The executor that a request or a config names: nil for NULL.

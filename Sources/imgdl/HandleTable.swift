@@ -25,9 +25,10 @@ final class HandleTable {
         /// Of the process that it was made in.
         var process: Int32 = 0
         var kind = HandleKind.data
-        var object: AnyObject?
+        /// Held by the table.
+        var object: Unmanaged<AnyObject>?
 
-        mutating func occupy(_ object: AnyObject, _ kind: HandleKind, _ references: Int32) {
+        mutating func occupy(_ object: Unmanaged<AnyObject>, _ kind: HandleKind, _ references: Int32) {
             self.references = references
             process = Int32(truncatingIfNeeded: ProcessGeneration.current)
             self.kind = kind
@@ -40,7 +41,7 @@ final class HandleTable {
             guard references == 0 else { return nil }
             generation &+= 1
             if generation == 0 { generation = 1 }
-            return object.take()
+            return object.take()?.takeRetainedValue()
         }
     }
 
@@ -53,8 +54,9 @@ final class HandleTable {
     private init() {}
 
     /// A new handle with so many references.
-    func insert(_ object: AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
-        lock.withLock {
+    func insert(_ object: __owned AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
+        let object = Unmanaged.passRetained(object)
+        return lock.withLock {
             let index: Int
             if let reused = takeFree() {
                 index = reused
@@ -75,7 +77,18 @@ final class HandleTable {
     func look(up handle: OpaquePointer?, _ kind: HandleKind) -> (object: AnyObject?, isForeign: Bool) {
         lock.withLock {
             guard let index = index(handle, kind) else { return (nil, false) }
-            return (slots[index].object, isForeign(index))
+            return (slots[index].object?.takeUnretainedValue(), isForeign(index))
+        }
+    }
+
+    /// What `body` makes of the object, where it lies and inside the lock; nil for what is no handle of that kind. `Object`
+    /// is what the kind is of.
+    func read<Object: AnyObject, Result>(
+        _ handle: OpaquePointer?, _ kind: HandleKind, _ body: (Object) -> Result
+    ) -> Result? {
+        lock.withLock {
+            guard let index = index(handle, kind), let object = slots[index].object else { return nil }
+            return Unmanaged<Object>.fromOpaque(object.toOpaque())._withUnsafeGuaranteedRef(body)
         }
     }
 

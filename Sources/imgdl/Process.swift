@@ -14,8 +14,9 @@ enum Process {
     private static var cachesEndAtExit = false
     private static var shared: (handle: OpaquePointer, generation: Int)?
 
+    /// Of a downloader.
     private struct Live {
-        weak var downloader: Downloader?
+        weak var exitStop: ExitStop?
     }
 
     private struct LiveCache {
@@ -40,8 +41,8 @@ enum Process {
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
         lock.withLock {
-            live.removeAll { $0.downloader == nil }
-            live.append(Live(downloader: downloader))
+            live.removeAll { $0.exitStop == nil }
+            live.append(Live(exitStop: downloader.exitStop))
             if !downloadersEndAtExit {
                 downloadersEndAtExit = true
                 // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
@@ -136,10 +137,7 @@ enum Process {
     }
 
     private static func stopAll() {
-        let downloaders = lock.withLock { live.compactMap(\.downloader) }
-        for downloader in downloaders where downloader.processGeneration == ProcessGeneration.current {
-            downloader.stopForExit()
-        }
+        for exitStop in lock.withLock({ live.compactMap(\.exitStop) }) { exitStop.stop() }
         for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) { cache.close() }
     }
 }

@@ -67,6 +67,11 @@ struct RequestReader {
         given.user_data = nil
         // A template holds no executor of the host's, which ends when the host lets go of it.
         if hasOwnExecutor(request) { given.executor = nil }
+        if let bytes = bytes(of: request.url),
+            let known = withUnsafeBytes(of: &given, { downloader.known(bytes, $0) })
+        {
+            return known
+        }
         let desk = withUnsafeBytes(of: &given) { downloader.desk(for: $0) }
         if let known = desk.template {
             let url = try url(request, downloader, desk)
@@ -136,11 +141,15 @@ struct RequestReader {
     private static func url(
         _ request: imgdl_request, _ downloader: Downloader, _ desk: Downloader.Desk
     ) throws(Failure) -> ParsedURL {
-        guard let start = request.url else { throw Failure(.invalidURL, "the URL is NULL") }
-        let count = strlen(start)
-        return try start.withMemoryRebound(to: UInt8.self, capacity: count) { (start) throws(Failure) in
-            try downloader.parse(UnsafeBufferPointer(start: start, count: count), desk)
-        }
+        guard let bytes = bytes(of: request.url) else { throw Failure(.invalidURL, "the URL is NULL") }
+        return try downloader.parse(bytes, desk)
+    }
+
+    private static func bytes(of text: UnsafePointer<CChar>?) -> UnsafeBufferPointer<UInt8>? {
+        guard let text else { return nil }
+        let count = strlen(text)
+        return UnsafeBufferPointer(
+            start: UnsafeRawPointer(text).bindMemory(to: UInt8.self, capacity: count), count: count)
     }
 
     private static func profile(

@@ -82,7 +82,7 @@ private final class DueTransport: Transport {
 
     func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
-    func start(_ id: TransferID, _ request: consuming TransportRequest) {}
+    func start(_ id: TransferID, _ request: __owned TransportRequest) {}
     func cancel(_ id: TransferID) {}
     func setPaused(_ id: TransferID, _ isPaused: Bool) {}
     func setPriority(_ id: TransferID, _ priority: Priority) {}
@@ -104,7 +104,7 @@ private final class ReadingTransport: Transport {
 
     var deadline: Instant? { started == nil ? nil : Instant(nanoseconds: 0) }
 
-    func start(_ id: TransferID, _ request: consuming TransportRequest) { started = id }
+    func start(_ id: TransferID, _ request: __owned TransportRequest) { started = id }
 
     func deadlineReached(_ now: Instant) {
         guard let id = started.take() else { return }

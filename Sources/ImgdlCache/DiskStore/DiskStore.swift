@@ -21,7 +21,7 @@ final class DiskStore: @unchecked Sendable {
     private var readingThread: Thread?
 
     /// What the threads share.
-    struct State {
+    struct State: ~Copyable {
         var changes = PendingChanges()
         var commands: [DiskCommand] = []
         var queuedBytes = 0

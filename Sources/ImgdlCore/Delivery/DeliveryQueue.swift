@@ -2,7 +2,7 @@
 /// that deliver on a thread of their own; one thread at a time takes from it.
 ///
 /// What ends here ends inside a lock: whoever takes holds what it has taken until it is outside.
-struct DeliveryQueue {
+struct DeliveryQueue: ~Copyable {
     private var ready = Queue<Subscription>()
 
     var isEmpty: Bool { ready.isEmpty }

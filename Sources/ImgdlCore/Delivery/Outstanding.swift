@@ -63,9 +63,12 @@ package final class Outstanding: @unchecked Sendable {
     /// nil while it is not known to the engine.
     func metrics(of subscription: Subscription, _ now: Instant) -> Metrics? {
         if let told = subscription.told { return told.metrics }
-        return subscription.measurement?.metrics(
-            submitted: subscription.submitted, isShared: subscription.isShared, decode: subscription.options.decode,
-            now)
+        let metrics = subscription.withMeasurement {
+            $0.metrics(
+                submitted: subscription.submitted, isShared: subscription.isShared,
+                decode: subscription.options.decode, now)
+        }
+        return metrics ?? nil
     }
 
     func complete(_ subscription: Subscription) {

@@ -17,4 +17,23 @@ package final class Recipient: Sendable {
         pumped = self.executor as? PumpedExecutor
         self.sink = sink
     }
+
+    /// To its executor, or, where nobody listens, at once.
+    func post(_ event: DownloadEvent, of subscription: Subscription) {
+        if sink == nil { subscription.deliver(event) } else { executor.post(subscription, event) }
+    }
+
+    /// What is told last, and what follows from it, on the executor's thread.
+    func end(_ subscription: Subscription, _ result: DownloadResult) {
+        outstanding.beginTerminal(subscription, result)
+        if let sink {
+            sink.deliver(.terminal(result), of: subscription)
+            sink.close(subscription)
+            // A callback has had them: nothing keeps pixels alive behind the caller's back.
+            result.letGoOfContent()
+        } else {
+            result.letGoOfCharges()
+        }
+        outstanding.complete(subscription)
+    }
 }

@@ -18,7 +18,7 @@ package final class Subscription: @unchecked Sendable {
     package let id: UInt64
     /// The engine may put the transfer's in place of an equal one.
     package private(set) var url: ParsedURL
-    private var template: RequestTemplate
+    private let template: RequestTemplate
     /// Where its callbacks run; nil: on the recipient's executor.
     private let ownExecutor: PumpedExecutor?
     /// When it was asked for.
@@ -72,9 +72,6 @@ package final class Subscription: @unchecked Sendable {
     var sharedOptions: Boxed<SubscriberOptions> { template.options }
     package var recipient: Recipient { template.recipient }
 
-    /// Of one that is not accepted yet.
-    func setPriority(_ priority: Priority) { template = template.with(priority) }
-
     /// Made for who asks.
     package var extras: SubscriptionExtras { rarities.object { SubscriptionExtras() } }
 
@@ -120,7 +117,7 @@ package final class Subscription: @unchecked Sendable {
     func tell(_ result: DownloadResult) { conclusion.set(result) }
 
     /// Of its transfer, once that has left the queue.
-    var measurement: TransferMeasurement? { measuring.object }
+    func withMeasurement<Result>(_ body: (TransferMeasurement) -> Result) -> Result? { measuring.look(body) }
     func attach(_ measurement: TransferMeasurement) { measuring.set(measurement) }
 
     // MARK: Delivery
@@ -134,13 +131,7 @@ package final class Subscription: @unchecked Sendable {
 
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
-        if !hasSink {
-            deliver(event)
-        } else if let ownExecutor {
-            ownExecutor.post(self, event)
-        } else {
-            recipient.executor.post(self, event)
-        }
+        if let ownExecutor, hasSink { ownExecutor.post(self, event) } else { template.post(event, of: self) }
     }
 
     /// One that the engine never had.
@@ -151,31 +142,17 @@ package final class Subscription: @unchecked Sendable {
 
     /// Runs the callback. Called by the executor on its thread, for one event after the other.
     func deliver(_ event: DownloadEvent) {
-        guard case .terminal(let result) = event else {
+        switch event {
+        case .terminal(let result):
+            if isCancelled, result.code != .cancelled { end(cancelled(result)) } else { end(result) }
+        default:
             if !isCancelled { sink?.deliver(event, of: self) }
-            return
-        }
-        if isCancelled, result.code != .cancelled {
-            let result = cancelled(result)
-            end(.terminal(result), result, recipient)
-        } else {
-            end(event, result, recipient)
         }
     }
 
-    /// `event`: with that result. What is looked up is looked up once, since each look at it counts a reference.
-    private func end(_ event: DownloadEvent, _ result: DownloadResult, _ recipient: Recipient) {
-        let outstanding = recipient.outstanding
-        outstanding.beginTerminal(self, result)
-        if let sink = recipient.sink {
-            sink.deliver(event, of: self)
-            sink.close(self)
-            // A callback has had them: nothing keeps pixels alive behind the caller's back.
-            result.letGoOfContent()
-        } else {
-            result.letGoOfCharges()
-        }
-        complete(result, outstanding)
+    private func end(_ result: DownloadResult) {
+        template.end(self, result)
+        rarities.look { $0.whenComplete?(result.code) }
     }
 
     /// Ends it without a callback: its executor is gone.
@@ -184,7 +161,8 @@ package final class Subscription: @unchecked Sendable {
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)
         sink?.close(self)
-        complete(result, outstanding)
+        outstanding.complete(self)
+        rarities.look { $0.whenComplete?(result.code) }
     }
 
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
@@ -192,11 +170,6 @@ package final class Subscription: @unchecked Sendable {
         return DownloadResult(
             failure: failure, message: failure.message(about: url), progress: result.progress,
             metrics: result.metrics)
-    }
-
-    private func complete(_ result: DownloadResult, _ outstanding: Outstanding) {
-        outstanding.complete(self)
-        rarities.object?.whenComplete?(result.code)
     }
 }
 

@@ -34,6 +34,8 @@ package final class Batch: @unchecked Sendable {
     /// nil once it has ended.
     private var subscriptions: [Subscription?]
     private var isBeginning = false
+    /// In place of their own, of those that have not begun.
+    private var priority: Priority?
     private let announcement: Subscription
     private let announcer: Announcer
 
@@ -87,7 +89,7 @@ package final class Batch: @unchecked Sendable {
             for case let subscription? in subscriptions[..<rules.next] {
                 downloader.setPriority(subscription, priority)
             }
-            for case let subscription? in subscriptions[rules.next...] { subscription.setPriority(priority) }
+            self.priority = priority
         }
     }
 
@@ -113,6 +115,9 @@ package final class Batch: @unchecked Sendable {
                 }
                 do throws(Failure) {
                     try downloader.accept(subscription)
+                    if let priority, priority != subscription.options.priority {
+                        downloader.setPriority(subscription, priority)
+                    }
                     return .some(nil)
                 } catch {
                     return (subscription, error)

@@ -29,7 +29,7 @@ extension Downloader {
     func accept(_ held: Subscription) throws(Failure) {
         try mailbox.submit(held) {
             outstanding.accept(held)
-            engine.statistics.submit()
+            statistics.submit()
         }
     }
 

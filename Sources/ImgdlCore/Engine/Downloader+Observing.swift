@@ -9,6 +9,4 @@ extension Downloader {
     package func metrics(of subscription: Subscription) -> Metrics? {
         outstanding.metrics(of: subscription, clock.now())
     }
-
-    package var statistics: DownloaderStatistics { engine.statistics }
 }

@@ -25,12 +25,12 @@ package struct DownloaderPorts {
 
 /// One downloader as other threads see it: they post commands, read counters and wait. Owns the threads.
 package final class Downloader: @unchecked Sendable {
-    package let processGeneration = ProcessGeneration.current
     static let lastID = Atomic<UInt64>(0)
 
     private let loop: EventLoop
     let mailbox: Mailbox
     let engine: Engine
+    package let statistics: DownloaderStatistics
     /// The transport refers to it without holding it.
     private let engineLoop: EngineLoop
     private let workers: WorkerPool
@@ -44,6 +44,7 @@ package final class Downloader: @unchecked Sendable {
     /// Where `defaultExecutor` is a thread of this downloader's own.
     private let deliveryThread: ThreadExecutor?
     private let engineThread: Thread
+    package let exitStop: ExitStop
 
     let lock = Lock()
     private let ended: Condition
@@ -88,6 +89,7 @@ package final class Downloader: @unchecked Sendable {
         engine = Engine(
             limits: configuration.limits, loop: loop, mailbox: mailbox, clock: turn, codec: ports.codec,
             workers: workers, ledger: ledger)
+        statistics = engine.statistics
         engineLoop = EngineLoop(loop, mailbox, turn)
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
         session = Session(transport)
@@ -103,6 +105,7 @@ package final class Downloader: @unchecked Sendable {
             deliveryThread = executor == nil ? try ThreadExecutor() : nil
             defaultExecutor = executor ?? deliveryThread ?? InlineExecutor.shared
             engineThread = try Thread.start(name: "imgdl-engine") { [engine] in engine.run() }
+            exitStop = ExitStop(engine, on: engineThread, loaders, clock)
         } catch {
             transport.close()
             engine.letGoOfTransport()
@@ -126,6 +129,19 @@ package final class Downloader: @unchecked Sendable {
         package let epoch: Int
         fileprivate let session: Session
         fileprivate let lastOrigin: ParsedURL.Origin?
+    }
+
+    /// What a request comes to for which a caller gave these bytes, and a URL that needs no parser: nil where it has to be
+    /// read.
+    package func known(
+        _ url: UnsafeBufferPointer<UInt8>, _ given: UnsafeRawBufferPointer
+    ) -> (ParsedURL, RequestTemplate)? {
+        lock.withLock {
+            guard let template = templates.find(given), let url = session.parsePlain(url, lastOrigin: lastOrigin)
+            else { return nil }
+            if !url.hasOrigin(lastOrigin) { lastOrigin = url.origin }
+            return (url, template)
+        }
     }
 
     /// `given`: nil for a request that has no template.
@@ -170,7 +186,7 @@ package final class Downloader: @unchecked Sendable {
 
     private func accept(_ subscription: Subscription, _ willAccept: (Subscription) -> Void) {
         outstanding.accept(subscription)
-        engine.statistics.submit()
+        statistics.submit()
         willAccept(subscription)
     }
 
@@ -283,14 +299,6 @@ package final class Downloader: @unchecked Sendable {
             // Nothing is left when this returns, not even the thread that saw to it.
             reaper?.join()
         }
-    }
-
-    /// Stops the engine's thread as it stands, since the process exits: no callbacks, and nobody waits for long.
-    package func stopForExit() {
-        guard !engineThread.isCurrent else { return }
-        loaders.abandon()
-        engine.stop()
-        engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
     }
 
     private func reap() {

@@ -6,7 +6,8 @@ extension Engine {
     // MARK: Consulting
 
     func consult(_ id: TransferID, _ consultation: Consultation) {
-        guard let transfer = open(id) else { return }
+        open(id)
+        guard let transfer = transfer(id) else { return }
         switch consultation.kind {
         case .first: if let outgoing = transfer.outgoing { transfer.startHop(outgoing.url, redirect: nil) }
         case .redirect(let redirect): advance(id, transfer, redirect)
@@ -174,7 +175,8 @@ extension Engine {
         length: Int64 = 0
     ) {
         guard let transfer = transfer(id) else { return }
-        beginMeasurement(id).update { $0.answerFromCache(now, head.httpVersion) }
+        beginMeasurement(id)
+        measurements.look(at: id.slot) { $0.update { $0.answerFromCache(now, head.httpVersion) } }
         downloads.consulted(id, number, .play, now)
         receive(head, of: transfer)
         // What a hook says to it is looked at when all has been reported.
@@ -193,7 +195,7 @@ extension Engine {
     private func skip(_ count: Int64, _ id: TransferID, _ transfer: ActiveTransfer) {
         guard count > 0, !downloads.isBodiless(id) else { return }
         transfer.skip(count)
-        measurement(id)?.setBodyBytes(Int(count))
+        measurements.look(at: id.slot) { $0.setBodyBytes(count) }
         downloads.bodySkipped(id, count, clock.now())
         performTakenActions()
     }
@@ -206,7 +208,7 @@ extension Engine {
             }
         }
         transfer.adopt(slices)
-        measurement(id)?.setBodyBytes(Int(transfer.received))
+        measurements.look(at: id.slot) { $0.setBodyBytes(transfer.received) }
         downloads.bodyReceived(id, Int(transfer.received), clock.now())
         performTakenActions()
     }

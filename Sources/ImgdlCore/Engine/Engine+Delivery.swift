@@ -1,9 +1,9 @@
 /// What the rules want a subscriber told, with the values that it is told.
 extension Engine {
     func emit(_ subscriber: SubscriberID, _ notice: Notice) {
-        guard let subscription = subscription(subscriber), let transfer = transfer(of: subscription) else {
-            return
-        }
+        guard let subscription = subscriptions[SlotTable<Subscription>.slot(subscriber)],
+            let transfer = active[Int(subscription.transferSlot)]
+        else { return }
         defer { clock.passes() }
         switch notice {
         case .started: subscription.post(.started)
@@ -20,23 +20,27 @@ extension Engine {
         }
     }
 
-    /// nil: one of the rules' own, whom nobody tells anything.
-    func subscription(_ subscriber: SubscriberID) -> Subscription? {
-        let slot = SlotTable<Subscription>.slot(subscriber)
-        return slot < subscriptions.count ? subscriptions[slot] : nil
-    }
-
     /// nil: it has ended, or never came.
     func id(of subscription: Subscription) -> SubscriberID? {
         let slot = Int(subscription.slot)
-        guard slot < subscriptions.count, subscriptions[slot] === subscription else { return nil }
+        guard subscriptions.look(at: slot, { $0 === subscription }) == true else { return nil }
         return downloads.subscriber(at: slot)
     }
 
     func end(_ subscriber: SubscriberID, _ outcome: Outcome) {
-        let slot = SlotTable<Subscription>.slot(subscriber)
-        guard slot < subscriptions.count, let subscription = subscriptions[slot].take() else { return }
-        let transfer = transfer(of: subscription)
+        // One of the rules' own, whom nobody tells anything, has none.
+        guard let subscription = subscriptions.take(SlotTable<Subscription>.slot(subscriber)) else { return }
+        let terminal =
+            active.look(at: Int(subscription.transferSlot)) { result(of: subscription, $0, outcome) }
+            ?? result(of: subscription, nil, outcome)
+        subscription.post(.terminal(terminal))
+        clock.passes()
+    }
+
+    /// `transfer`: nil for one that never left the queue.
+    private func result(
+        of subscription: Subscription, _ transfer: ActiveTransfer?, _ outcome: Outcome
+    ) -> DownloadResult {
         var failure: Failure?
         var content = DownloadResult.Content()
         switch outcome {
@@ -54,8 +58,7 @@ extension Engine {
             if let salvaged { addImage(transfer, salvaged, to: &content, of: subscription) }
         }
         content.response = transfer?.response
-        subscription.post(.terminal(result(of: subscription, transfer, failure, content)))
-        clock.passes()
+        return result(of: subscription, transfer, failure, content)
     }
 
     private func result(

@@ -1,7 +1,8 @@
 /// Asking the host's hooks, and what they answer: inside the call, or later from any thread through the mailbox.
 extension Engine {
     func ask(_ id: TransferID, _ question: Question) {
-        guard let transfer = open(id), let hooks = transfer.request.hooks else { return }
+        open(id)
+        guard let transfer = transfer(id), let hooks = transfer.request.hooks else { return }
         let pending = PendingReply(id, question.number, mailbox)
         switch question.kind {
         case .request:

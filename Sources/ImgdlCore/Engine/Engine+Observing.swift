@@ -1,31 +1,22 @@
 /// What the engine measures on the way, and whom it tells (features B24, N1–N4). A clock is read where a transfer starts
 /// and stops and where a request ends, never for a chunk.
 extension Engine {
-    func measurement(_ id: TransferID) -> TransferMeasurement? {
-        measurement(at: SlotTable<TransferMeasurement>.slot(id.rawValue))
-    }
-
-    private func measurement(at slot: Int) -> TransferMeasurement? {
-        slot < measurements.count ? measurements[slot] : nil
-    }
-
     /// A request has come to a transfer that was there.
     func measureJoin(_ subscription: Subscription) {
         subscription.markShared()
-        if let measurement = measurement(at: Int(subscription.transferSlot)) { subscription.attach(measurement) }
+        measurements.look(at: Int(subscription.transferSlot)) { subscription.attach($0) }
         statistics.update { $0.join() }
     }
 
     /// There is something to measure of it: of one that waits there is not.
-    @discardableResult
-    func beginMeasurement(_ id: TransferID) -> TransferMeasurement {
-        if let known = measurement(id) { return known }
-        let slot = SlotTable<TransferMeasurement>.slot(id.rawValue)
-        while measurements.count <= slot { measurements.append(nil) }
-        let measurement = statistics.makeMeasurement()
-        measurements[slot] = measurement
-        downloads.forEachSubscriber(of: id) { subscription($0)?.attach(measurement) }
-        return measurement
+    func beginMeasurement(_ id: TransferID) {
+        guard !measurements.isTaken(id.slot) else { return }
+        measurements.put(statistics.makeMeasurement(), at: id.slot)
+        measurements.look(at: id.slot) { measurement in
+            downloads.forEachSubscriber(of: id) { subscriber in
+                subscriptions.look(at: SlotTable<Subscription>.slot(subscriber)) { $0.attach(measurement) }
+            }
+        }
     }
 
     func noteLoad() {
@@ -37,9 +28,9 @@ extension Engine {
 
     /// An attempt begins.
     func observeStart(_ id: TransferID) {
-        let measurement = beginMeasurement(id)
+        beginMeasurement(id)
         let now = clock.now()
-        statistics.update(measurement) { statistics, meter in
+        measure(id) { statistics, meter in
             statistics.start(isRetry: meter.hasStarted)
             meter.start(now)
         }
@@ -47,30 +38,31 @@ extension Engine {
     }
 
     func measureFollow(_ id: TransferID) {
-        guard let measurement = measurement(id) else { return }
-        statistics.update(measurement) { statistics, meter in
+        measure(id) { statistics, meter in
             statistics.follow()
             meter.follow()
         }
     }
 
     func measureExchange(_ id: TransferID, _ times: TransferTimes) {
-        guard let measurement = measurement(id) else { return }
-        statistics.update(measurement) { statistics, meter in
+        measure(id) { statistics, meter in
             statistics.exchange(times)
             meter.exchange(times)
         }
     }
 
     func measureDecode(_ report: DecodeReport) {
-        guard let measurement = measurement(report.transfer),
-            let options = downloads.decodeOptions(report.transfer, variant: report.variant)
-        else { return }
+        guard let options = downloads.decodeOptions(report.transfer, variant: report.variant) else { return }
         let pixels = report.image.map { UInt64($0.header.width) * UInt64($0.header.height) } ?? 0
-        statistics.update(measurement) { statistics, meter in
+        measure(report.transfer) { statistics, meter in
             meter.decoded(options, report.duration)
             if report.verdict != .fed { statistics.decoded(meter.decodeDuration(options), pixels: pixels) }
         }
+    }
+
+    /// Nothing of one that has not begun, or is over.
+    private func measure(_ id: TransferID, _ body: (inout Statistics, inout TransferMeter) -> Void) {
+        measurements.look(at: id.slot) { statistics.update($0, body) }
     }
 
     /// These, which never had a transfer.
@@ -89,10 +81,9 @@ extension Engine {
         switch milestone {
         case .answered: tell(.response, id, .ok, subscribers)
         case .stopped(let code):
-            guard let measurement = measurement(id) else { return }
             let now = clock.now()
             var hasStarted = false
-            statistics.update(measurement) { statistics, meter in
+            measure(id) { statistics, meter in
                 // It may have been started and ended in one go: then it never got to the transport.
                 hasStarted = meter.hasStarted
                 guard hasStarted else { return }
@@ -106,7 +97,7 @@ extension Engine {
     }
 
     private func tell(_ kind: Observation.Kind, _ id: TransferID, _ code: ErrorCode, _ subscribers: Int) {
-        guard let observer, let transfer = transfer(id), let measurement = measurement(id) else { return }
+        guard let observer, let transfer = transfer(id), let measurement = measurements[id.slot] else { return }
         observer.observe(
             Observation(
                 kind: kind, transfer: id, url: transfer.request.url, code: code,

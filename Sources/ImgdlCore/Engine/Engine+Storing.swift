@@ -11,8 +11,10 @@ extension Engine {
     }
 
     /// A head that is not the answer, or not as it came: nil where it is as if there were no cache.
-    func receiveForCache(_ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer) -> ResponseHead? {
-        guard let exchange = transfer.exchange, let store else { return head }
+    func receiveForCache(
+        _ id: TransferID, _ head: ResponseHead, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
+        _ store: any Store
+    ) -> ResponseHead? {
         exchange.responseTime = clock.wallTime()
         exchange.head = head
         freshen(head, transfer)
@@ -108,17 +110,21 @@ extension Engine {
         }
     }
 
-    /// Before the end of a body that is wanted is told: it is stored, and compared with what was.
-    func endBody(_ id: TransferID, _ transfer: ActiveTransfer) {
-        guard let exchange = transfer.exchange, downloads.disposition(id) == .receive else { return }
+    /// Before the end of a body that is wanted is told: it is stored, and compared with what was. Why it is not the rest that
+    /// was asked for, where it is not.
+    func endBody(_ id: TransferID, _ transfer: ActiveTransfer) -> Failure? {
+        guard let exchange = transfer.exchange else { return nil }
+        if let failure = resumedWrongly(transfer) { return failure }
+        guard downloads.disposition(id) == .receive else { return nil }
         exchange.end(isWhole: true, transfer)
         if let snapshot = exchange.snapshot, downloads.comparesWithStored(id), transfer.holds(snapshot) {
             downloads.isUnchanged(id)
         }
+        return nil
     }
 
     /// Of a body that was resumed: what came is not what was announced.
-    func resumedWrongly(_ transfer: ActiveTransfer) -> Failure? {
+    private func resumedWrongly(_ transfer: ActiveTransfer) -> Failure? {
         guard case .resume = transfer.exchange?.plan, transfer.response?.head.outcome == .resumed,
             transfer.expected >= 0, transfer.received != transfer.expected
         else { return nil }

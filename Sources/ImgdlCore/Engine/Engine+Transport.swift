@@ -3,12 +3,14 @@ extension Engine: TransportEvents {
     // MARK: To the transport
 
     func start(_ id: TransferID) {
-        guard let transfer = open(id) else { return }
-        transfer.exchange = nil
-        transfer.startHop(transfer.outgoing?.url, redirect: nil)
-        if !transfer.isSent { observeStart(id) }
-        transfer.isSent = true
-        transport?.start(id, transportRequest(id, transfer))
+        open(id)
+        active.look(at: id.slot) { transfer in
+            transfer.exchange = nil
+            transfer.startHop(transfer.outgoing?.url, redirect: nil)
+            if !transfer.isSent { observeStart(id) }
+            transfer.isSent = true
+            transport?.start(id, transportRequest(id, transfer))
+        }
     }
 
     func follow(_ id: TransferID, _ redirect: Redirect) {
@@ -110,12 +112,17 @@ extension Engine: TransportEvents {
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
-        measurement(id)?.update { $0.answer(head.httpVersion) }
+        measurements.look(at: id.slot) { $0.update { $0.answer(head.httpVersion) } }
         invalidate(id, head, transfer)
-        guard let head = receiveForCache(id, head, transfer) else {
+        guard let exchange = transfer.exchange, let store else { return received(head, id, transfer) }
+        guard let head = receiveForCache(id, head, transfer, exchange, store) else {
             performActions()
             return downloads.disposition(id)
         }
+        return received(head, id, transfer)
+    }
+
+    private func received(_ head: ResponseHead, _ id: TransferID, _ transfer: ActiveTransfer) -> BodyDisposition {
         receive(head, of: transfer)
         _ = downloads.headReceived(
             id, head, location: location(head, of: transfer), retryAfter: retryAfter(head), clock.now())
@@ -134,31 +141,35 @@ extension Engine: TransportEvents {
     func retryAfter(_ head: ResponseHead) -> Int64? { RetryRules.retryAfter(head, wallTime: clock.wallTime()) }
 
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer) {
-        guard let transfer = transfer(id) else { return }
+        guard let isTaken = active.look(at: id.slot, { take(body, of: id, $0) }) else { return }
+        if isTaken {
+            downloads.bodyReceived(id, body.count, clock.now())
+            performActions()
+        } else {
+            transport?.cancel(id)
+            failed(id, Failure(.outOfMemory, "no memory for the body"))
+        }
+    }
+
+    /// False when there is no memory.
+    private func take(_ body: UnsafeRawBufferPointer, of id: TransferID, _ transfer: ActiveTransfer) -> Bool {
         if downloads.disposition(id) == .discard {
             // What is read of an unwanted body belongs to no picture.
             transfer.appendPreview(body)
-            downloads.bodyReceived(id, body.count, clock.now())
-            return performActions()
+            return true
         }
         if downloads.needsProbe(id), let size = transfer.probe(body, codec) { downloads.probed(id, size) }
-        if transfer.append(body) {
-            transfer.exchange?.write(transfer)
-            measurement(id)?.setBodyBytes(Int(transfer.received))
-            downloads.bodyReceived(id, body.count, clock.now())
-        } else {
-            transport?.cancel(id)
-            return failed(id, Failure(.outOfMemory, "no memory for the body"))
-        }
-        performActions()
+        guard transfer.append(body) else { return false }
+        transfer.exchange?.write(transfer)
+        measurements.look(at: id.slot) { $0.setBodyBytes(transfer.received) }
+        return true
     }
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         prepareEnd()
         measureExchange(id, times)
-        if let transfer = transfer(id), downloads.contains(id) {
-            if let failure = resumedWrongly(transfer) { return failed(id, failure) }
-            endBody(id, transfer)
+        if downloads.contains(id), let failure = active.look(at: id.slot, { endBody(id, $0) }) ?? nil {
+            return failed(id, failure)
         }
         downloads.finished(id, clock.now())
         performEnd()
@@ -171,9 +182,7 @@ extension Engine: TransportEvents {
     }
 
     private func failed(_ id: TransferID, _ failure: Failure) {
-        if let transfer = transfer(id), downloads.contains(id) {
-            transfer.exchange?.end(isWhole: false, transfer)
-        }
+        if downloads.contains(id) { active.look(at: id.slot) { $0.exchange?.end(isWhole: false, $0) } }
         downloads.failed(id, failure, clock.now())
         performEnd()
     }

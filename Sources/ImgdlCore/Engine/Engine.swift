@@ -21,9 +21,8 @@ final class Engine {
     var stepsInWork = 0 {
         didSet { downloads.hasFreeWorker = stepsInWork < workers.width }
     }
-    /// By slot of the rules' numbers.
-    var subscriptions: [Subscription?] = []
-    private var active: [ActiveTransfer?] = []
+    var subscriptions = ObjectTable<Subscription>()
+    var active = ObjectTable<ActiveTransfer>()
     private let bodyMemory = BodyMemory()
     var store: (any Store)?
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
@@ -31,7 +30,7 @@ final class Engine {
     /// Empty, for the memory that it has.
     private var spareActions = Queue<Action>()
     private var spareCommands = Queue<Command>()
-    var measurements: [TransferMeasurement?] = []
+    var measurements = ObjectTable<TransferMeasurement>()
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
     private var isShuttingDown = false
@@ -171,15 +170,13 @@ final class Engine {
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
             subscription.slot = UInt32(slot)
             subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))
-            if slot >= subscriptions.capacity { subscriptions.reserveCapacity(slot + max(64, slot / 4)) }
-            while subscriptions.count <= slot { subscriptions.append(nil) }
-            subscriptions[slot] = subscription
             if admission.hasJoined {
                 // Of many that ask for the same, one text of the URL is enough.
                 if let request = downloads.request(admission.transfer) { subscription.share(request.url) }
                 measureJoin(subscription)
                 look(admission.transfer, now)
             }
+            subscriptions.put(subscription, at: slot)
         case .cancel(let subscription): if let id = id(of: subscription) { downloads.cancel(id, now) }
         case .setPriority(let subscription, let priority):
             if let id = id(of: subscription) { downloads.setPriority(id, priority) }
@@ -288,13 +285,11 @@ final class Engine {
             if let transfer = transfer(id) { transfer.exchange?.breakOff(transfer) }
         case .forget(let id):
             // One that never left the queue has none.
-            if let transfer = transfer(id) {
+            if let transfer = active.take(id.slot) {
                 transfer.exchange?.breakOff(transfer)
                 transfer.abandonDecoders()
-                active[SlotTable<ActiveTransfer>.slot(id.rawValue)] = nil
             }
-            let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
-            if slot < measurements.count { measurements[slot] = nil }
+            measurements.take(id.slot)
         case .reserve(let id, let variant, let bytes):
             transfer(id)?.addVariants(upTo: variant)
             transfer(id)?.variants[variant].charge = MemoryCharge(bytes, ledger)
@@ -305,20 +300,16 @@ final class Engine {
         }
     }
 
-    /// What is held of a transfer that leaves the queue.
-    func open(_ id: TransferID) -> ActiveTransfer? {
-        if let known = transfer(id) { return known }
-        guard let request = downloads.request(id) else { return nil }
-        let slot = SlotTable<ActiveTransfer>.slot(id.rawValue)
-        while active.count <= slot { active.append(nil) }
-        let opened = ActiveTransfer(consume request, bodyMemory)
-        active[slot] = opened
-        return opened
+    /// Makes what is held of a transfer that leaves the queue.
+    func open(_ id: TransferID) {
+        guard !active.isTaken(id.slot), let request = downloads.request(id) else { return }
+        active.put(ActiveTransfer(consume request, bodyMemory), at: id.slot)
     }
 
-    func transfer(_ id: TransferID) -> ActiveTransfer? { transfer(at: SlotTable<ActiveTransfer>.slot(id.rawValue)) }
+    func transfer(_ id: TransferID) -> ActiveTransfer? { active[id.slot] }
+}
 
-    func transfer(of subscription: Subscription) -> ActiveTransfer? { transfer(at: Int(subscription.transferSlot)) }
-
-    private func transfer(at slot: Int) -> ActiveTransfer? { slot < active.count ? active[slot] : nil }
+extension TransferID {
+    /// In the engine's tables.
+    var slot: Int { SlotTable<ActiveTransfer>.slot(rawValue) }
 }

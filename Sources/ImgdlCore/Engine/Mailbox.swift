@@ -130,11 +130,11 @@ final class Mailbox: @unchecked Sendable {
 
     /// What has not been taken, and will not be.
     func close() -> Queue<Command> {
-        let left = lock.withLock {
+        var left = Queue<Command>()
+        lock.withLock {
             isClosed = true
             intake = .shutDown
-            defer { commands = Queue() }
-            return commands
+            swap(&commands, &left)
         }
         wakeLock.withLock { isEngineGone = true }
         return left

@@ -12,6 +12,12 @@ package final class RequestTemplate: Sendable {
         self.recipient = recipient
     }
 
+    // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
+
+    func post(_ event: DownloadEvent, of subscription: Subscription) { recipient.post(event, of: subscription) }
+
+    func end(_ subscription: Subscription, _ result: DownloadResult) { recipient.end(subscription, result) }
+
     /// The same but for the priority.
     package func with(_ priority: Priority) -> RequestTemplate {
         var options = options
@@ -21,17 +27,18 @@ package final class RequestTemplate: Sendable {
 }
 
 /// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it.
-struct RequestTemplates {
+struct RequestTemplates: ~Copyable {
     private static let capacity = 4
-    private var entries: [(given: [UInt8], template: RequestTemplate)] = []
+    private var entries = ObjectTable<KnownRequest>()
+    private var count = 0
     private var oldest = 0
     /// How often what requests have by default has changed.
     private(set) var epoch = 0
     private var isClosed = false
 
     func find(_ given: UnsafeRawBufferPointer) -> RequestTemplate? {
-        for index in entries.indices where entries[index].given.withUnsafeBytes({ Self.isEqual($0, given) }) {
-            return entries[index].template
+        for slot in 0..<count {
+            if let found = entries.look(at: slot, { $0.isGiven(given) ? $0.template : nil }) ?? nil { return found }
         }
         return nil
     }
@@ -39,17 +46,17 @@ struct RequestTemplates {
     /// `epoch`: as it was before the template was read.
     mutating func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
         guard epoch == self.epoch, !isClosed else { return }
-        if entries.count < Self.capacity {
-            entries.append((Array(given), template))
-        } else {
-            entries[oldest] = (Array(given), template)
-            oldest = (oldest + 1) % Self.capacity
-        }
+        let slot = oldest
+        oldest = (oldest + 1) % Self.capacity
+        count = max(count, slot + 1)
+        entries.take(slot)
+        entries.put(KnownRequest(Array(given), template), at: slot)
     }
 
     mutating func forgetAll() {
         epoch += 1
-        entries = []
+        for slot in 0..<count { entries.take(slot) }
+        count = 0
         oldest = 0
     }
 
@@ -58,11 +65,24 @@ struct RequestTemplates {
         forgetAll()
         isClosed = true
     }
+}
 
-    private static func isEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
-        guard left.count == right.count, let start = left.baseAddress, let other = right.baseAddress else {
-            return false
+/// What was given, byte by byte, and what was read.
+private final class KnownRequest {
+    private let given: [UInt8]
+    let template: RequestTemplate
+
+    init(_ given: [UInt8], _ template: RequestTemplate) {
+        self.given = given
+        self.template = template
+    }
+
+    func isGiven(_ other: UnsafeRawBufferPointer) -> Bool {
+        given.withUnsafeBytes { own in
+            guard own.count == other.count, let start = own.baseAddress, let otherStart = other.baseAddress else {
+                return false
+            }
+            return memcmp(start, otherStart, own.count) == 0
         }
-        return memcmp(start, other, left.count) == 0
     }
 }

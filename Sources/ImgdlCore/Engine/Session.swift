@@ -6,9 +6,14 @@ final class Session: @unchecked Sendable {
 
     init(_ transport: any Transport) { self.transport = transport }
 
-    /// `lastOrigin`: used again where the URL has the same. Threads: any. Throws `invalidURL`, `unsupportedScheme`.
+    /// `lastOrigin`: used again where the URL has the same. Threads: any. nil where it has to be parsed.
+    func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
+        transport.parsePlain(url, lastOrigin: lastOrigin)
+    }
+
+    /// Threads: any. Throws `invalidURL`, `unsupportedScheme`.
     func parse(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) throws(Failure) -> ParsedURL {
-        if let plain = transport.parsePlain(url, lastOrigin: lastOrigin) { return plain }
+        if let plain = parsePlain(url, lastOrigin: lastOrigin) { return plain }
         if let last = urls.lastURL(url) { return last }
         guard let text = String(validating: url, as: UTF8.self) else {
             throw Failure(.invalidURL, "the URL is not UTF-8")

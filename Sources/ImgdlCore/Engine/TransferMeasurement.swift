@@ -11,7 +11,7 @@ final class TransferMeasurement: @unchecked Sendable {
 
     fileprivate init(_ lock: Lock) { self.lock = lock }
 
-    func setBodyBytes(_ count: Int) { bodyBytes.store(Int64(count), ordering: .relaxed) }
+    func setBodyBytes(_ count: Int64) { bodyBytes.store(count, ordering: .relaxed) }
 
     func update(_ body: (inout TransferMeter) -> Void) { lock.withLock { body(&meter) } }
 
@@ -64,13 +64,15 @@ package final class DownloaderStatistics: @unchecked Sendable {
     /// A request has ended; what its terminal tells.
     func end(_ subscription: Subscription, _ code: ErrorCode, _ now: Instant) -> Metrics {
         let (submitted, isShared) = (subscription.submitted, subscription.isShared)
-        let measurement = subscription.measurement
         return lock.withLock {
-            let metrics =
-                measurement?.finalMetrics(
-                    submitted: submitted, isShared: isShared, decode: subscription.options.decode, now)
-                ?? TransferMeter().metrics(submitted: submitted, isShared: isShared, decode: nil, now)
-            statistics.end(code, metrics, hasStarted: measurement?.meter.hasStarted ?? false)
+            let (metrics, hasStarted) =
+                subscription.withMeasurement { measurement in
+                    let metrics = measurement.finalMetrics(
+                        submitted: submitted, isShared: isShared, decode: subscription.options.decode, now)
+                    return (metrics, measurement.meter.hasStarted)
+                }
+                ?? (TransferMeter().metrics(submitted: submitted, isShared: isShared, decode: nil, now), false)
+            statistics.end(code, metrics, hasStarted: hasStarted)
             return metrics
         }
     }

@@ -7,7 +7,7 @@ final class WorkerPool: @unchecked Sendable {
     private let changed: Condition
     let width: Int
     /// For each priority what begins, and what goes on.
-    private var queues = [Queue<() -> Void>](repeating: Queue(), count: 2 * Priority.allCases.count)
+    private var queues = InlineArray<6, Queue<() -> Void>> { _ in Queue() }
     private var idle = 0
     private var threads: [Thread] = []
     /// A thread has work, or will find some.

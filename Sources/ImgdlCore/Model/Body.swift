@@ -44,8 +44,12 @@ package struct Body: ~Copyable {
     private mutating func addSegment(for bytes: Int) -> Bool {
         let hint = first == nil && expected > 0 ? Int(min(expected, Int64(Self.largest))) : max(count, Self.smallest)
         let capacity = min(max(hint, min(bytes, Self.smallest)), Self.largest)
+        guard first != nil else {
+            first = BodySegment(capacity: capacity, memory)
+            return first != nil
+        }
         guard let segment = BodySegment(capacity: capacity, memory) else { return false }
-        if first == nil { first = segment } else { others.append(segment) }
+        others.append(segment)
         return true
     }
 

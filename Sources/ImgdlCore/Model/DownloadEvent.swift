@@ -2,14 +2,17 @@
 package struct Response: Sendable {
     package let url: ParsedURL
     package let head: ResponseHead
-    /// The redirects that led here, in order (features I25).
-    package let hops: [Hop]
+    /// Of few: a reference to none costs nothing.
+    private let followed: [Hop]?
 
     package init(url: ParsedURL, head: ResponseHead, hops: [Hop]) {
         self.url = url
         self.head = head
-        self.hops = hops
+        followed = hops.isEmpty ? nil : hops
     }
+
+    /// The redirects that led here, in order (features I25).
+    package var hops: [Hop] { followed ?? [] }
 }
 
 /// A redirect that was followed.

@@ -16,6 +16,12 @@ struct OnceReference<Object: AnyObject>: ~Copyable, @unchecked Sendable {
         return Unmanaged<Object>.fromOpaque(set).takeUnretainedValue()
     }
 
+    /// As it lies there, not counted.
+    @inline(__always) func look<Result>(_ body: (Object) -> Result) -> Result? {
+        guard let set = address.load(ordering: .acquiring) else { return nil }
+        return Unmanaged<Object>.fromOpaque(set)._withUnsafeGuaranteedRef(body)
+    }
+
     /// What is set; where nothing is, it is made. Of several threads that make one at once, all get the same.
     func object(orSet make: () -> Object) -> Object {
         if let object { return object }

@@ -115,6 +115,8 @@ package struct ParsedURL: Hashable, @unchecked Sendable {
     }
 
     package var origin: Origin { part { $0.origin } }
+    /// This very object.
+    package func hasOrigin(_ other: Origin?) -> Bool { part { $0.origin === other } }
     private var secrets: Secrets? { part { $0.secrets } }
     /// Of the canonical form; each process has its own.
     package var hash: Int { part { Int($0.hash) } }

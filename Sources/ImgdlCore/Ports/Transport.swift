@@ -17,7 +17,7 @@ package protocol Transport: AnyObject {
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
     /// Begins; reports to `events` later, never from inside this call.
-    func start(_ id: TransferID, _ request: consuming TransportRequest)
+    func start(_ id: TransferID, _ request: __owned TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
     func cancel(_ id: TransferID)
     /// Paused, no more body bytes are reported, and soon none are read; head, end and failure may still come. Of a body

@@ -1,31 +1,63 @@
-/// First in, first out: adding, and taking what came first, take constant time however many wait.
-package struct Queue<Element> {
-    /// nil: taken.
-    private var elements: [Element?] = []
+import Glibc
+
+/// First in, first out: adding, and taking what came first, take constant time however many wait. Never copied, so that
+/// nothing has to look whether it is shared.
+package struct Queue<Element>: ~Copyable {
+    /// A large one that has become empty is let go of.
+    private static var mostKept: Int { 1024 }
+
+    /// Those from `head` to `end` are there.
+    private var elements: UnsafeMutablePointer<Element>?
     private var head = 0
+    private var end = 0
+    private var capacity = 0
 
     package init() {}
 
-    package var isEmpty: Bool { head == elements.count }
-    package var count: Int { elements.count - head }
+    deinit {
+        (elements.map { $0 + head })?.deinitialize(count: count)
+        free(elements)
+    }
 
-    package mutating func append(_ element: consuming Element) { elements.append(element) }
+    package var isEmpty: Bool { head == end }
+    package var count: Int { end - head }
+
+    package mutating func append(_ element: consuming Element) {
+        if end == capacity { makeRoom() }
+        (elements.unsafelyUnwrapped + end).initialize(to: element)
+        end += 1
+    }
 
     package mutating func append(contentsOf others: some Sequence<Element>) {
-        for other in others { elements.append(other) }
+        for other in others { append(other) }
     }
 
     package mutating func popFirst() -> Element? {
-        guard head < elements.count else { return nil }
-        let first = elements[head].take()
+        guard head < end else { return nil }
+        let first = (elements.unsafelyUnwrapped + head).move()
         head += 1
-        if head == elements.count {
-            elements.removeAll(keepingCapacity: elements.capacity <= 1024)
-            head = 0
-        } else if head >= 64, head * 2 >= elements.count {
-            elements.removeFirst(head)
-            head = 0
-        }
+        if head == end { becomeEmpty() }
         return first
+    }
+
+    private mutating func becomeEmpty() {
+        head = 0
+        end = 0
+        guard capacity > Self.mostKept else { return }
+        free(elements)
+        elements = nil
+        capacity = 0
+    }
+
+    /// Not inlined: seldom called, and from many places.
+    @inline(never) private mutating func makeRoom() {
+        if let elements, head * 2 > end {
+            elements.moveInitialize(from: elements + head, count: count)
+            end -= head
+            head = 0
+        } else {
+            capacity = max(16, 2 * capacity)
+            elements = resized(elements, to: capacity)
+        }
     }
 }

@@ -43,7 +43,7 @@ package final class SchemeTransport: Transport {
         try network.resolveReference(reference, against: base)
     }
 
-    package func start(_ id: TransferID, _ request: consuming TransportRequest) {
+    package func start(_ id: TransferID, _ request: __owned TransportRequest) {
         // As nearly all are.
         if request.url.isNetwork, loaders.areNone { return network.start(id, request) }
         let scheme = request.url.scheme
