@@ -70,16 +70,17 @@ package final class CurlTransport: Transport {
     package func start(_ id: TransferID, _ request: __owned TransportRequest) {
         let refusal = refusal(of: request)
         let needsAddresses = options.needsAddresses(request.url)
-        let transfer = CurlTransfer(
-            id, request, deniesPrivateAddresses: options.deniesPrivateAddresses, transport: self)
-        if let refusal {
-            failLater(transfer, refusal)
-        } else if needsAddresses {
-            lookUp(transfer)
-        } else {
-            begin(transfer, addresses: [])
+        transfers.insert(
+            CurlTransfer(id, request, deniesPrivateAddresses: options.deniesPrivateAddresses, transport: self), id)
+        transfers.look(id) { transfer in
+            if let refusal {
+                failLater(transfer, refusal)
+            } else if needsAddresses {
+                lookUp(transfer)
+            } else {
+                begin(transfer, addresses: [])
+            }
         }
-        transfers.insert(transfer)
     }
 
     private func refusal(of request: TransportRequest) -> Failure? {
@@ -127,7 +128,7 @@ package final class CurlTransport: Transport {
     }
 
     func begin(_ transfer: CurlTransfer, addresses: [String]) {
-        transfer.addresses = addresses
+        if !addresses.isEmpty { transfer.addresses = addresses }
         guard !isReporting else {
             deferred.append(.begin(transfer))
             return
@@ -150,7 +151,7 @@ package final class CurlTransport: Transport {
             if transfer.connection == .unshared { handle.setOnce(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
             do throws(Failure) {
                 try handle.check()
-                try lane.multi.add(handle)
+                try lane.add(handle)
             } catch {
                 handle.transfer = nil
                 lane.giveBack(handle)
@@ -265,8 +266,7 @@ package final class CurlTransport: Transport {
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
-        let multi = lanes.owner(of: descriptor).multi
-        drive { multi.descriptorReady(descriptor, readable: readable, writable: writable) }
+        drive { lanes.descriptorReady(descriptor, readable: readable, writable: writable) }
     }
 
     /// What ends meanwhile is told by `reportEnds`.

@@ -36,6 +36,14 @@ final class Lane {
         }
     }
 
+    // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
+
+    func add(_ handle: EasyHandle) throws(Failure) { try multi.add(handle) }
+
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        multi.descriptorReady(descriptor, readable: readable, writable: writable)
+    }
+
     /// Off the multi. What was set for one request alone, such as a password, is not kept.
     func giveBack(_ handle: consuming EasyHandle) {
         running -= 1

@@ -40,8 +40,12 @@ final class Lanes {
         return lane
     }
 
-    func owner(of descriptor: Int32) -> Lane {
-        owners.isEmpty ? common : owners[descriptor] ?? common
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        if !owners.isEmpty, let owner = owners[descriptor] {
+            owner.descriptorReady(descriptor, readable: readable, writable: writable)
+        } else {
+            common.descriptorReady(descriptor, readable: readable, writable: writable)
+        }
     }
 
     /// None once they are closed.

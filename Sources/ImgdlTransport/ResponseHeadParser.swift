@@ -46,11 +46,11 @@ struct ResponseHeadParser {
         let section = section.take() ?? HeaderSection()
         let hasTransferCoding = section.contains("Transfer-Encoding")
         let hasContentCoding = section.contains("Content-Encoding")
+        let contentLength = hasTransferCoding ? nil : try contentLength(section)
         var head = ResponseHead(
-            status: status, httpVersion: version, section: section,
-            contentLength: hasTransferCoding ? nil : try contentLength(section), isEncoded: false)
+            status: status, httpVersion: version, section: section, contentLength: contentLength, isEncoded: false)
         if hasContentCoding || hasTransferCoding {
-            let fields = section.fields
+            let fields = head.fields
             let contentCodings = Self.codings(fields, "Content-Encoding")
             head.remainingCoding = Self.unknown(contentCodings + Self.codings(fields, "Transfer-Encoding"))
             head.isEncoded =

@@ -1,32 +1,22 @@
 import ImgdlCore
 
 /// Transfers by their number, whose slot is an index: the engine has no two at once in one slot.
-struct RunningTransfers {
-    private var slots: [CurlTransfer?] = []
+struct RunningTransfers: ~Copyable {
+    private var transfers = ObjectTable<CurlTransfer>()
 
-    subscript(id: TransferID) -> CurlTransfer? {
-        let slot = Self.slot(id)
-        guard slot < slots.count, let transfer = slots[slot] else { return nil }
-        return transfer.id.rawValue == id.rawValue ? transfer : nil
-    }
+    subscript(id: TransferID) -> CurlTransfer? { has(id) ? transfers[id.slot] : nil }
 
-    mutating func insert(_ transfer: __owned CurlTransfer) {
-        let slot = Self.slot(transfer.id)
-        while slots.count <= slot { slots.append(nil) }
-        precondition(slots[slot] == nil, "a transfer's slot is its own until it has ended")
-        slots[slot] = transfer
-    }
+    mutating func insert(_ transfer: __owned CurlTransfer, _ id: TransferID) { transfers.put(transfer, at: id.slot) }
+
+    /// As it lies there: `body` must not have it removed.
+    func look(_ id: TransferID, _ body: (CurlTransfer) -> Void) { transfers.look(at: id.slot, body) }
 
     @discardableResult
-    mutating func remove(_ id: TransferID) -> CurlTransfer? {
-        let slot = Self.slot(id)
-        guard slot < slots.count, slots[slot]?.id.rawValue == id.rawValue else { return nil }
-        return slots[slot].take()
-    }
+    mutating func remove(_ id: TransferID) -> CurlTransfer? { has(id) ? transfers.take(id.slot) : nil }
 
-    mutating func removeAll() { slots = [] }
+    mutating func removeAll() { for slot in 0..<transfers.count { transfers.take(slot) } }
 
-    var all: [CurlTransfer] { slots.compactMap { $0 } }
+    var all: [CurlTransfer] { (0..<transfers.count).compactMap { transfers[$0] } }
 
-    private static func slot(_ id: TransferID) -> Int { SlotTable<CurlTransfer>.slot(id.rawValue) }
+    private func has(_ id: TransferID) -> Bool { transfers.look(at: id.slot) { $0.id == id } == true }
 }

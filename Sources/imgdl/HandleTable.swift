@@ -19,7 +19,7 @@ enum HandleKind: UInt8 {
 final class HandleTable {
     static let shared = HandleTable()
 
-    private struct Slot {
+    private struct Slot: BitwiseCopyable {
         var generation: UInt32 = 1
         var references: Int32 = 0
         /// Of the process that it was made in.
@@ -46,7 +46,7 @@ final class HandleTable {
     }
 
     let lock = Lock()
-    private var slots: [Slot] = []
+    private var slots = PlainTable<Slot>()
     /// Taken from the front: a slot rests before it is used again.
     private var free: [UInt32] = []
     private var freeHead = 0
@@ -54,16 +54,14 @@ final class HandleTable {
     private init() {}
 
     /// A new handle with so many references.
-    func insert(_ object: __owned AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
-        let object = Unmanaged.passRetained(object)
+    func insert(_ object: consuming AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
+        let object = Unmanaged.passRetained(consume object)
         return lock.withLock {
             let index: Int
             if let reused = takeFree() {
                 index = reused
             } else {
                 index = slots.count
-                // By a quarter and not by as many again: there may be a million.
-                if index == slots.capacity { slots.reserveCapacity(index + max(64, index / 4)) }
                 slots.append(Slot())
             }
             slots[index].occupy(object, kind, references)

@@ -26,9 +26,10 @@ package final class Recipient: Sendable {
     /// What is told last, and what follows from it, on the executor's thread.
     func end(_ subscription: Subscription, _ result: DownloadResult) {
         outstanding.beginTerminal(subscription, result)
-        if let sink {
-            sink.deliver(.terminal(result), of: subscription)
-            sink.close(subscription)
+        if sink != nil {
+            // Each by itself: one that is kept for both would be counted.
+            sink?.deliver(.terminal(result), of: subscription)
+            sink?.close(subscription)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.
             result.letGoOfContent()
         } else {

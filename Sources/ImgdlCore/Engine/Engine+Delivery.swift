@@ -32,23 +32,23 @@ extension Engine {
         guard let subscription = subscriptions.take(SlotTable<Subscription>.slot(subscriber)) else { return }
         let terminal =
             active.look(at: Int(subscription.transferSlot)) { result(of: subscription, $0, outcome) }
-            ?? result(of: subscription, nil, outcome)
+            ?? result(of: subscription, outcome)
         subscription.post(.terminal(terminal))
         clock.passes()
     }
 
-    /// `transfer`: nil for one that never left the queue.
     private func result(
-        of subscription: Subscription, _ transfer: ActiveTransfer?, _ outcome: Outcome
+        of subscription: Subscription, _ transfer: ActiveTransfer, _ outcome: Outcome
     ) -> DownloadResult {
         var failure: Failure?
+        var preview: [UInt8] = []
         var content = DownloadResult.Content()
         switch outcome {
         case .success(let variant):
             if let variant { addImage(transfer, variant, to: &content, of: subscription) }
             if subscription.options.wantsBody {
-                content.body = transfer?.contiguousBody()
-                content.bodyCharge = transfer.map { bodyCharge($0) }
+                content.body = transfer.contiguousBody()
+                content.bodyCharge = bodyCharge(transfer)
                 if content.body == nil {
                     failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
@@ -57,33 +57,34 @@ extension Engine {
             failure = reason
             if let salvaged { addImage(transfer, salvaged, to: &content, of: subscription) }
         }
-        content.response = transfer?.response
-        return result(of: subscription, transfer, failure, content)
+        if let failure, ResponseRules.showsBody(failure.code) { preview = transfer.firstBytes() }
+        content.response = transfer.response
+        return result(of: subscription, failure, transfer.progress, preview, content)
+    }
+
+    /// Of one that never left the queue.
+    private func result(of subscription: Subscription, _ outcome: Outcome) -> DownloadResult {
+        var failure: Failure?
+        if case .failure(let reason, _) = outcome { failure = reason }
+        return result(of: subscription, failure, Progress(), [], DownloadResult.Content())
     }
 
     private func result(
-        of subscription: Subscription, _ transfer: ActiveTransfer?, _ failure: Failure?,
+        of subscription: Subscription, _ failure: Failure?, _ progress: Progress, _ preview: [UInt8],
         _ content: consuming DownloadResult.Content
     ) -> DownloadResult {
-        var message = ""
-        var preview: [UInt8] = []
-        if let failure {
-            if ResponseRules.showsBody(failure.code) { preview = transfer?.firstBytes() ?? [] }
-            message = failure.message(about: subscription.url)
-        }
         let contentType = content.response?.head.mediaType ?? ""
         return DownloadResult(
-            failure: failure, message: message, progress: transfer?.progress ?? Progress(),
+            failure: failure, message: failure?.message(about: subscription.url) ?? "", progress: progress,
             metrics: statistics.end(subscription, failure?.code ?? .ok, clock.now()), contentType: contentType,
             preview: preview, content: content)
     }
 
     /// Pictures are shared by those who ask for the same pixels; what they are worth in the layout is each one's own.
     private func addImage(
-        _ transfer: ActiveTransfer?, _ variant: Int, to content: inout DownloadResult.Content,
+        _ transfer: ActiveTransfer, _ variant: Int, to content: inout DownloadResult.Content,
         of subscription: Subscription
     ) {
-        guard let transfer else { return }
         content.imageCharge = transfer.variants[variant].charge
         guard var image = transfer.variants[variant].image else { return }
         image.scaleFactor = subscription.scaleFactor

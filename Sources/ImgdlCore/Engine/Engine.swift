@@ -308,8 +308,3 @@ final class Engine {
 
     func transfer(_ id: TransferID) -> ActiveTransfer? { active[id.slot] }
 }
-
-extension TransferID {
-    /// In the engine's tables.
-    var slot: Int { SlotTable<ActiveTransfer>.slot(rawValue) }
-}

@@ -9,15 +9,15 @@ final class EventLoop {
     let epoll: Int32
     private let wakeDescriptor: Int32
     /// By descriptor.
-    private var interests: [Interest] = []
+    private var interests = PlainTable<Interest>()
     /// Descriptors whose interest epoll may have to be told before the thread sleeps.
-    private var changed: [Int32] = []
+    private var changed = PlainTable<Int32>()
     private var readyCount = 0
     private var isClosed = false
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
 
     /// What epoll has been told, and what it is to be told: curl changes its mind several times in a turn.
-    private struct Interest {
+    private struct Interest: BitwiseCopyable {
         /// Of `epoll_event`; 0: epoll does not have it.
         var known: UInt32 = 0
         var wanted: UInt32 = 0
@@ -64,7 +64,7 @@ final class EventLoop {
     }
 
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool) {
-        while interests.count <= Int(descriptor) { interests.append(Interest()) }
+        interests.extend(to: Int(descriptor) + 1, with: Interest())
         want((readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0), descriptor)
     }
 
@@ -100,11 +100,12 @@ final class EventLoop {
 
     private func tellChanged() {
         guard !changed.isEmpty else { return }
-        for descriptor in changed {
+        for index in 0..<changed.count {
+            let descriptor = changed[index]
             if !interests[Int(descriptor)].isResting { tell(descriptor) }
             interests[Int(descriptor)].isListed = false
         }
-        changed.removeAll(keepingCapacity: true)
+        changed.removeAll()
     }
 
     private func tell(_ descriptor: Int32) {

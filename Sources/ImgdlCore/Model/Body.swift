@@ -13,12 +13,13 @@ package struct Body: ~Copyable {
     package private(set) var count = 0
     /// Helps to make one segment of a small body; it is a hint from the network and reserves 1 MiB at most.
     package var expected: Int64
-    private let memory: BodyMemory?
+    /// Not held: whoever has the body has this for longer.
+    private let memory: Unmanaged<BodyMemory>?
 
-    /// `memory`: that other bodies have left.
+    /// `memory`: that other bodies have left; it is to outlive this one.
     package init(expected: Int64 = -1, memory: BodyMemory? = nil) {
         self.expected = expected
-        self.memory = memory
+        self.memory = memory.map { .passUnretained($0) }
     }
 
     /// Begins anew.
@@ -99,10 +100,11 @@ package final class BodySegment: @unchecked Sendable {
     fileprivate var room: Int { capacity - count }
 
     /// nil when there is no memory.
-    fileprivate init?(capacity: Int, _ memory: BodyMemory?) {
-        guard let block = memory.map({ $0.take(capacity) }) ?? BodyMemory.Block(capacity) else { return nil }
+    fileprivate init?(capacity: Int, _ memory: Unmanaged<BodyMemory>?) {
+        let taken = memory.map { $0._withUnsafeGuaranteedRef { $0.take(capacity) } } ?? BodyMemory.Block(capacity)
+        guard let block = taken else { return nil }
         self.block = block
-        self.memory = memory.map { .passRetained($0) }
+        self.memory = memory?.retain()
         self.capacity = capacity
     }
 

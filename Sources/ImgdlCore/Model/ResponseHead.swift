@@ -30,7 +30,7 @@ package struct ResponseHead: Equatable, Sendable {
 
     /// As it came. Nobody adds to the section any more.
     package init(
-        status: Int32, httpVersion: Int32, section: HeaderSection, contentLength: Int64?, isEncoded: Bool
+        status: Int32, httpVersion: Int32, section: __owned HeaderSection, contentLength: Int64?, isEncoded: Bool
     ) {
         _parts = Boxed(
             wrappedValue: Parts(

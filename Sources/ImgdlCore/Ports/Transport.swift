@@ -1,8 +1,11 @@
 /// Names one running transfer between engine and transport: slot and generation, never used again.
-package struct TransferID: Hashable, Sendable {
-    package let rawValue: UInt64
+@usableFromInline package struct TransferID: Hashable, Sendable {
+    @usableFromInline package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// An index for tables: no two that run have the same.
+    @inlinable package var slot: Int { Int(rawValue & 0xFFFF_FFFF) }
 }
 
 /// Port: moves bytes. `ImgdlTransport` implements it with libcurl. Lives on the engine's thread; everything here but

@@ -1,31 +1,49 @@
+import Glibc
+
 /// A value that many have in common until they change it. It cannot be copied, as a `Boxed` can: once it is its owner's it
 /// stays so, and is changed without asking who else has it, which for a transfer's course would be some sixty times.
 struct CommonUntilChanged<Value>: ~Copyable {
-    final class Storage {
-        fileprivate var value: Value
-        fileprivate let isCommon: Bool
+    /// What all begin with. It outlives them, so that none has to count it.
+    struct Common: ~Copyable {
+        fileprivate let place: UnsafeMutablePointer<Value>
 
-        fileprivate init(_ value: Value, isCommon: Bool) {
-            self.value = value
-            self.isCommon = isCommon
+        init(_ value: consuming Value) {
+            place = resized(nil, to: 1)
+            place.initialize(to: value)
         }
 
-        /// For all that begin with it.
-        convenience init(common value: Value) { self.init(value, isCommon: true) }
+        deinit {
+            place.deinitialize(count: 1)
+            free(place)
+        }
     }
 
-    private var storage: Storage
+    /// The address of the value; odd while that is the common one.
+    private var bits: UInt
 
-    init(_ common: Storage) { storage = common }
+    init(_ common: borrowing Common) { bits = UInt(bitPattern: common.place) | 1 }
+
+    deinit {
+        guard !isCommon else { return }
+        place.deinitialize(count: 1)
+        free(place)
+    }
+
+    private var isCommon: Bool { bits & 1 != 0 }
+    private var place: UnsafeMutablePointer<Value> { UnsafeMutablePointer(bitPattern: bits & ~1).unsafelyUnwrapped }
 
     var value: Value {
-        @inline(__always) _read { yield storage.value }
-        @inline(__always) _modify {
-            if storage.isCommon { separate() }
-            yield &storage.value
+        @inline(__always) unsafeAddress { UnsafePointer(place) }
+        @inline(__always) unsafeMutableAddress {
+            if isCommon { separate() }
+            return place
         }
     }
 
     /// Not inlined: values are changed in very many places, and separated in few of them.
-    @inline(never) private mutating func separate() { storage = Storage(storage.value, isCommon: false) }
+    @inline(never) private mutating func separate() {
+        let own: UnsafeMutablePointer<Value> = resized(nil, to: 1)
+        own.initialize(to: place.pointee)
+        bits = UInt(bitPattern: own)
+    }
 }

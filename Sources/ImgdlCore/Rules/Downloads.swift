@@ -22,8 +22,8 @@ package struct Downloads: ~Copyable {
     var transfers = SlotTable<Transfer>()
     var subscribers = SlotTable<Subscriber>()
     /// Of all that have not begun.
-    private let freshTransfer = CommonUntilChanged.Storage(common: TransferCourse())
-    let freshSubscriber = CommonUntilChanged.Storage(common: SubscriberCourse())
+    private let freshTransfer = CommonUntilChanged.Common(TransferCourse())
+    let freshSubscriber = CommonUntilChanged.Common(SubscriberCourse())
     /// The decoders of the last transfer that was made, of one subscriber who has not heard anything: most want the
     /// same.
     var usualVariants: (options: Boxed<SubscriberOptions>, variants: [Variant])?

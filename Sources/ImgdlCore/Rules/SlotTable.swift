@@ -11,7 +11,7 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
     private var generations: UnsafeMutablePointer<UInt32>
     private var slotCount = 0
     private var capacity = 0
-    private var free: [UInt32] = []
+    private var free = PlainTable<UInt32>()
     private let firstGeneration: UInt32
     package private(set) var count = 0
 

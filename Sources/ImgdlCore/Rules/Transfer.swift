@@ -41,7 +41,7 @@ struct Transfer: ~Copyable {
     var variants: [Variant] = []
 
     /// `fresh`: of one that has not begun.
-    init(_ request: consuming TransferRequest, _ fresh: CommonUntilChanged<TransferCourse>.Storage) {
+    init(_ request: consuming TransferRequest, _ fresh: borrowing CommonUntilChanged<TransferCourse>.Common) {
         self.request = request
         course = CommonUntilChanged(fresh)
     }
@@ -245,7 +245,7 @@ struct Subscriber: ~Copyable {
     /// `fresh`: of one that has been told nothing.
     init(
         options: consuming Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberLink,
-        _ fresh: CommonUntilChanged<SubscriberCourse>.Storage
+        _ fresh: borrowing CommonUntilChanged<SubscriberCourse>.Common
     ) {
         _options = options
         course = CommonUntilChanged(fresh)

@@ -61,10 +61,10 @@ package struct WaitingQueue: ~Copyable {
     private static let agingTurn = 4
 
     private var standings = PlainTable<Standing>()
-    private var hosts: [Host] = []
+    private var hosts = PlainTable<Host>()
     /// Of each of them; nil for a free one, and where there is only one. Apart, since hosts are looked at all the time.
     private var names: [HostAndPort?] = []
-    private var freeHosts: [Int32] = []
+    private var freeHosts = PlainTable<Int32>()
     private var hostsByName: [HostAndPort: Int32] = [:]
     private var ranks = PairingHeaps()
     /// By when they came, in nanoseconds; of those that came at the same time each a little later than the one before.
@@ -167,12 +167,14 @@ package struct WaitingQueue: ~Copyable {
         let isKept = (maximum == 0) == (maximumPerHost == 0)
         maximumPerHost = maximum
         guard !isKept else {
-            for index in hosts.indices { updateOpen(index) }
+            for index in 0..<hosts.count { updateOpen(index) }
             return false
         }
         let slots = (0..<standings.count).filter { standings[$0].isWaiting }
         let keys = slots.map { (rank: ranks.key($0), age: ages.key($0)) }
-        (hosts, names, freeHosts, hostsByName, count) = ([], [], [], [:], 0)
+        (names, hostsByName, count) = ([], [:], 0)
+        hosts.removeAll()
+        freeHosts.removeAll()
         ranks = PairingHeaps()
         ages = PairingHeaps()
         openHosts = PairingHeaps()
