@@ -6,8 +6,11 @@ import ImgdlCore
 final class CurlMulti {
     private let multi: UnsafeMutableRawPointer
     private let loop: any TransportLoop
-    private(set) var deadline: Instant?
     private var isClosed = false
+    /// As curl said it last.
+    private var knownDeadline: Instant?
+    /// Nothing has been asked of curl since.
+    private var isDeadlineKnown = false
     /// Told which descriptors are this one's, and which are not any more.
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
     /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
@@ -18,16 +21,11 @@ final class CurlMulti {
         self.multi = multi
         self.loop = loop
         ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Int(maximumIdleConnections))
-        ccurl_multi_set_callbacks(
-            multi, Unmanaged.passUnretained(self).toOpaque(),
-            { _, descriptor, what, context, _ in
-                CurlMulti.with(context) { $0.watch(descriptor, what) }
-                return 0
-            },
-            { _, milliseconds, context in
-                CurlMulti.with(context) { $0.setTimer(milliseconds) }
-                return 0
-            })
+        ccurl_multi_set_socket_callback(multi, Unmanaged.passUnretained(self).toOpaque()) {
+            _, descriptor, what, context, _ in
+            CurlMulti.with(context) { $0.watch(descriptor, what) }
+            return 0
+        }
     }
 
     deinit { close() }
@@ -37,10 +35,24 @@ final class CurlMulti {
         guard !isClosed else { return }
         isClosed = true
         curl_multi_cleanup(multi)
-        deadline = nil
     }
 
+    /// When curl wants to be called though nothing is ready. Asked for when it is needed: to be told of each change costs a
+    /// look at the clock for each call of curl's functions.
+    var deadline: Instant? {
+        if isDeadlineKnown { return knownDeadline }
+        isDeadlineKnown = true
+        var milliseconds = -1
+        if !isClosed { curl_multi_timeout(multi, &milliseconds) }
+        knownDeadline = milliseconds < 0 ? nil : loop.now.advanced(byMilliseconds: Int64(milliseconds))
+        return knownDeadline
+    }
+
+    /// Something has been asked of curl, here or by one of its easy handles.
+    func noteUse() { isDeadlineKnown = false }
+
     func add(_ handle: EasyHandle) throws(Failure) {
+        noteUse()
         let code = curl_multi_add_handle(multi, handle.easy)
         guard code == CURLM_OK else {
             throw Failure(
@@ -51,14 +63,11 @@ final class CurlMulti {
 
     /// Ends the transfer if it still runs.
     func remove(_ handle: EasyHandle) {
+        noteUse()
         curl_multi_remove_handle(multi, handle.easy)
     }
 
-    func timeReached() {
-        // One shot: curl says again when it wants to be called, also if this was too early.
-        deadline = nil
-        act(CURL_SOCKET_TIMEOUT, 0)
-    }
+    func timeReached() { act(CURL_SOCKET_TIMEOUT, 0) }
 
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
         act(descriptor, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0))
@@ -105,6 +114,7 @@ final class CurlMulti {
 
     private func act(_ descriptor: Int32, _ events: Int32) {
         guard !isClosed else { return }
+        noteUse()
         var running: Int32 = 0
         curl_multi_socket_action(multi, descriptor, events, &running)
     }
@@ -122,9 +132,5 @@ final class CurlMulti {
             loop.watch(
                 descriptor, readable: what & CURL_POLL_IN != 0, writable: what & CURL_POLL_OUT != 0)
         }
-    }
-
-    private func setTimer(_ milliseconds: Int) {
-        deadline = milliseconds < 0 ? nil : loop.now.advanced(byMilliseconds: Int64(milliseconds))
     }
 }

@@ -296,11 +296,13 @@ final class CurlTransfer {
     /// curl has returned.
     func stopReading() {
         isToStop = false
+        lane?.multi.noteUse()
         if stopsReading { handle?.stopReading() }
     }
 
     /// Lets it go on, if it is not paused, and sends what curl has to say for it.
     func flush() {
+        lane?.multi.noteUse()
         handle?.flush()
         if stopsReading { handle?.stopReading() }
     }

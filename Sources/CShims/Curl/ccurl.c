@@ -164,16 +164,11 @@ CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value)
     return curl_multi_setopt(multi, option, value);
 }
 
-CURLMcode ccurl_multi_set_callbacks(CURLM *multi, void *context, curl_socket_callback socket,
-                                    curl_multi_timer_callback timer)
+CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, void *context, curl_socket_callback socket)
 {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
     if (!code)
         code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket);
-    if (!code)
-        code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
-    if (!code)
-        code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
     return code;
 }
 

@@ -53,8 +53,7 @@ const char *ccurl_default_ca_file(CURL *easy);
 int ccurl_features(void);
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
-CURLMcode ccurl_multi_set_callbacks(CURLM *multi, void *context, curl_socket_callback socket,
-                                    curl_multi_timer_callback timer);
+CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, void *context, curl_socket_callback socket);
 /* Takes the next finished transfer off the multi's messages: false when there is none. */
 bool ccurl_next_done(CURLM *multi, void **context, CURLcode *result);
 
