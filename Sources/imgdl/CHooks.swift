@@ -35,7 +35,7 @@ final class CHooks: Hooks, @unchecked Sendable {
 
     func transformBody(_ body: BodySlice, answer: @escaping @Sendable (HookAnswer<[UInt8]>) -> Void) {
         let next = Continuation.handle(.body(answer))
-        let data = DataObject.handle(body)
+        let data = dataHandle(body)
         Thread.resting { table.transform_body?(data, next, table.user_data) }
         _ = HandleTable.shared.release(data, .data)
     }

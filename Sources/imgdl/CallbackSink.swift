@@ -49,7 +49,7 @@ final class CallbackSink: EventSink {
     /// Not inlined: the compiler would count a result that is handed through.
     @inline(never) private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
-        let data = DataObject.handle(result.body)
+        let data = dataHandle(result.body)
         withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in
                 result.contentType.withCString { contentType in

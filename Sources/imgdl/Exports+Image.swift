@@ -13,17 +13,10 @@ final class ImageObject {
     }
 }
 
-/// What an imgdl_data handle stands for.
-final class DataObject {
-    let bytes: BodySlice
-
-    init(_ bytes: __owned BodySlice) { self.bytes = bytes }
-
-    /// nil for nil.
-    static func handle(_ bytes: __owned BodySlice?) -> OpaquePointer? {
-        guard let bytes else { return nil }
-        return HandleTable.shared.insert(DataObject(bytes), .data)
-    }
+/// A new imgdl_data handle with one reference; nil for nil.
+func dataHandle(_ bytes: BodySlice?) -> OpaquePointer? {
+    guard let bytes else { return nil }
+    return HandleTable.shared.insert(bytes.held, .data)
 }
 
 /// What is asked of an image, looked at where it lies; nil where the handle is none.
@@ -31,8 +24,8 @@ private func image<Part>(_ handle: OpaquePointer?, _ part: (DecodedImage) -> Par
     HandleTable.shared.read(handle, .image) { (object: ImageObject) in part(object.image) }
 }
 
-private func data<Part>(_ handle: OpaquePointer?, _ part: (BodySlice) -> Part) -> Part? {
-    HandleTable.shared.read(handle, .data) { (object: DataObject) in part(object.bytes) }
+private func data<Part>(_ handle: OpaquePointer?, _ part: (HeldBytes) -> Part) -> Part? {
+    HandleTable.shared.read(handle, .data, part)
 }
 
 @_cdecl("imgdl_image_width") @implementation

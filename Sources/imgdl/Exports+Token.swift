@@ -74,7 +74,7 @@ private final class BorrowedResult {
         result.http_status = source.status
         result.message = UnsafePointer(message)
         result.image = source.image.flatMap { ImageObject.handle($0) }
-        result.data = source.body.flatMap { DataObject.handle($0) }
+        result.data = dataHandle(source.body)
         result.response = response?.pointer
         result.content_type = UnsafePointer(contentType)
         if !preview.isEmpty { result.preview = UnsafeRawPointer(preview.baseAddress) }

@@ -8,6 +8,8 @@ package final class Recipient: Sendable {
     let pumped: PumpedExecutor?
     /// nil: nobody listens.
     let sink: (any EventSink)?
+    /// To those who name no pumped one, or where nobody listens.
+    let tellsAtOnce: Bool
 
     /// `executor`: nil for the downloader's.
     package init(_ downloader: Downloader, executor: (any Executor)?, sink: (any EventSink)?) {
@@ -16,6 +18,7 @@ package final class Recipient: Sendable {
         self.executor = executor ?? downloader.defaultExecutor
         pumped = self.executor as? PumpedExecutor
         self.sink = sink
+        tellsAtOnce = sink == nil || self.executor is InlineExecutor
     }
 
     /// To its executor, or, where nobody listens, at once.

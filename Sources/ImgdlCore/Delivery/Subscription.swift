@@ -129,6 +129,9 @@ package final class Subscription: @unchecked Sendable {
 
     func share(_ equal: ParsedURL) { url = equal }
 
+    /// Its terminal has been told when `post` returns.
+    var isToldAtOnce: Bool { template.tellsAtOnce && (ownExecutor == nil || !hasSink) }
+
     /// To its executor, or, where nobody listens, at once.
     func post(_ event: DownloadEvent) {
         if let ownExecutor, hasSink { ownExecutor.post(self, event) } else { template.post(event, of: self) }

@@ -48,7 +48,8 @@ extension Engine {
             if let variant { addImage(transfer, variant, to: &content, of: subscription) }
             if subscription.options.wantsBody {
                 content.body = transfer.contiguousBody()
-                content.bodyCharge = bodyCharge(transfer)
+                // What is told at once counts no longer than this takes.
+                if !subscription.isToldAtOnce { content.bodyCharge = bodyCharge(transfer) }
                 if content.body == nil {
                     failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }

@@ -14,6 +14,8 @@ package final class RequestTemplate: Sendable {
 
     // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
 
+    var tellsAtOnce: Bool { recipient.tellsAtOnce }
+
     func post(_ event: DownloadEvent, of subscription: Subscription) { recipient.post(event, of: subscription) }
 
     func end(_ subscription: Subscription, _ result: DownloadResult) { recipient.end(subscription, result) }

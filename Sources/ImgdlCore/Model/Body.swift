@@ -88,16 +88,36 @@ package struct Body: ~Copyable {
     }
 }
 
+/// Bytes that are there for good, and what holds them, as one object.
+package class HeldBytes: @unchecked Sendable {
+    /// Valid while the object lives.
+    package var start: UnsafeRawPointer { fatalError("its classes say where") }
+    package var count: Int { 0 }
+}
+
+/// Those that are part of something larger.
+private final class HeldSlice: HeldBytes, @unchecked Sendable {
+    private let slice: BodySlice
+
+    init(_ slice: BodySlice) { self.slice = slice }
+
+    override var start: UnsafeRawPointer { slice.start }
+    override var count: Int { slice.count }
+}
+
 /// Memory of fixed size that is filled once, from its start.
-package final class BodySegment: @unchecked Sendable {
+package final class BodySegment: HeldBytes, @unchecked Sendable {
     private let block: BodyMemory.Block
     /// Counted once, up and down, and not for each call besides.
     private let memory: Unmanaged<BodyMemory>?
     /// What it was made for: its block may have more.
     private let capacity: Int
-    fileprivate private(set) var count = 0
+    private var filled = 0
     fileprivate var bytes: UnsafeMutableRawPointer { block.bytes }
-    fileprivate var room: Int { capacity - count }
+    fileprivate var room: Int { capacity - filled }
+
+    package override var start: UnsafeRawPointer { UnsafeRawPointer(bytes) }
+    package override var count: Int { filled }
 
     /// nil when there is no memory.
     fileprivate init?(capacity: Int, _ memory: Unmanaged<BodyMemory>?) {
@@ -117,15 +137,15 @@ package final class BodySegment: @unchecked Sendable {
     /// All of it at once.
     fileprivate func fill(by fill: (UnsafeMutableRawBufferPointer) -> Bool) -> Bool {
         guard fill(UnsafeMutableRawBufferPointer(start: bytes, count: capacity)) else { return false }
-        count = capacity
+        filled = capacity
         return true
     }
 
     /// How many of them found room.
     fileprivate func append(_ source: UnsafeRawBufferPointer) -> Int {
         let taken = min(source.count, room)
-        if taken > 0, let start = source.baseAddress { memcpy(bytes + count, start, taken) }
-        count += taken
+        if taken > 0, let start = source.baseAddress { memcpy(bytes + filled, start, taken) }
+        filled += taken
         return taken
     }
 }
@@ -160,6 +180,9 @@ package struct BodySlice: Sendable {
     }
 
     package var count: Int { range.count }
+
+    /// As an object of its own. Nothing is added any more to what it is of.
+    package var held: HeldBytes { range == 0..<segment.count ? segment : HeldSlice(self) }
 
     fileprivate func joined(with next: BodySlice) -> BodySlice? {
         guard segment === next.segment, range.upperBound == next.range.lowerBound else { return nil }
