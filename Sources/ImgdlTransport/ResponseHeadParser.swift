@@ -74,7 +74,7 @@ struct ResponseHeadParser {
         return memcmp(line.baseAddress!, "HTTP/", 5) == 0
     }
 
-    private func appendField(_ line: UnsafeRawBufferPointer, colon: Int) {
+    private mutating func appendField(_ line: UnsafeRawBufferPointer, colon: Int) {
         var nameEnd = colon
         while nameEnd > 0, Self.isSpace(line[nameEnd - 1]) { nameEnd -= 1 }
         var valueStart = colon + 1

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The header fields of one response as they were received, in one piece of memory: strings are made for those alone
-/// who ask for them.
+/// The header fields of one response as they were received, and what has been found out about it, in one piece of memory:
+/// strings are made for those alone who ask for them.
 ///
-/// Whoever reads the response adds to it; once a head has it, it never changes again.
-package final class HeaderSection: @unchecked Sendable {
+/// Whoever reads the response adds to it; once a head has it, nothing is added any more.
+package struct HeaderSection: @unchecked Sendable {
     /// Before each field, which is kept as its line was: the name, what stands between, the value.
     private struct Place {
         var nameLength: UInt32
@@ -12,53 +12,100 @@ package final class HeaderSection: @unchecked Sendable {
         var valueLength: UInt32
     }
 
+    private struct Contents {
+        /// First: it is pointed to.
+        var facts = ResponseFacts()
+        let capacity: Int
+        var length = 0
+        var lastPlace = 0
+        /// A bit for each length that a name has, up to 63: most fields that are asked for are not there.
+        var nameLengths: UInt64 = 0
+        /// Likewise of those that several names have.
+        var repeatedLengths: UInt64 = 0
+        var count = 0
+    }
+
+    /// Its elements are the fields.
+    private final class Storage: ManagedBuffer<Contents, UInt8> {
+        static func make(_ contents: Contents) -> Storage {
+            unsafeDowncast(Storage.create(minimumCapacity: contents.capacity) { _ in contents }, to: Storage.self)
+        }
+    }
+
     /// Of most servers.
-    private static let usualBytes = 512
+    private static let usualBytes = 448
 
-    private var memory: UnsafeMutableRawPointer
-    private var capacity = HeaderSection.usualBytes
-    private var length = 0
-    private var lastPlace = 0
-    /// A bit for each length that a name has, up to 63: most fields that are asked for are not there.
-    private var nameLengths: UInt64 = 0
-    /// Likewise of those that several names have.
-    private var repeatedLengths: UInt64 = 0
-    package private(set) var count = 0
+    private var storage: Storage
 
-    package init() { memory = Self.allocate(capacity) }
+    /// `capacity`: bytes of fields that there will be, as far as that is known.
+    package init(capacity: Int = HeaderSection.usualBytes) { storage = .make(Contents(capacity: capacity)) }
 
-    deinit { free(memory) }
+    private var contents: UnsafeMutablePointer<Contents> { storage.withUnsafeMutablePointerToHeader { $0 } }
+    private var memory: UnsafeMutableRawPointer {
+        UnsafeMutableRawPointer(storage.withUnsafeMutablePointerToElements { $0 })
+    }
 
-    /// `allocate` of a raw pointer takes four times as many steps.
-    private static func allocate(_ bytes: Int) -> UnsafeMutableRawPointer {
-        guard let memory = malloc(bytes) else { fatalError("no memory for \(bytes) bytes of header fields") }
-        return memory
+    package var count: Int { contents.pointee.count }
+
+    /// What is known besides. Of a section that several heads have each changes its own.
+    var facts: ResponseFacts {
+        @inline(__always) unsafeAddress { UnsafePointer(factsAddress) }
+        @inline(__always) unsafeMutableAddress {
+            if !isKnownUniquelyReferenced(&storage) { storage = copy(capacity: contents.pointee.length) }
+            return factsAddress
+        }
+    }
+
+    /// Of one that no other head has yet.
+    func begin(with facts: ResponseFacts) { factsAddress.pointee = facts }
+
+    private var factsAddress: UnsafeMutablePointer<ResponseFacts> {
+        UnsafeMutableRawPointer(contents).assumingMemoryBound(to: ResponseFacts.self)
+    }
+
+    @inline(never) private func copy(capacity: Int) -> Storage {
+        let old = contents.pointee
+        let copy = Storage.make(
+            Contents(
+                facts: old.facts, capacity: capacity, length: old.length, lastPlace: old.lastPlace,
+                nameLengths: old.nameLengths, repeatedLengths: old.repeatedLengths, count: old.count))
+        copy.withUnsafeMutablePointerToElements {
+            UnsafeMutableRawPointer($0).copyMemory(from: memory, byteCount: old.length)
+        }
+        return copy
     }
 
     // MARK: Adding
 
     /// A field of a line: its name is the first bytes, and its value what is behind `valueStart`, up to the end.
-    package func append(_ line: UnsafeRawBufferPointer, nameLength: Int, valueStart: Int) {
+    package mutating func append(_ line: UnsafeRawBufferPointer, nameLength: Int, valueStart: Int) {
         reserve(MemoryLayout<Place>.size + line.count)
-        lastPlace = length
+        let contents = contents
+        let memory = memory
+        let length = contents.pointee.length
+        contents.pointee.lastPlace = length
         let place = Place(
             nameLength: UInt32(nameLength), valueStart: UInt32(valueStart),
             valueLength: UInt32(line.count - valueStart))
         memory.storeBytes(of: place, toByteOffset: length, as: Place.self)
         (memory + length + MemoryLayout<Place>.size).copyMemory(from: line.baseAddress!, byteCount: line.count)
-        length += MemoryLayout<Place>.size + line.count
-        count += 1
-        repeatedLengths |= nameLengths & Self.bit(nameLength)
-        nameLengths |= Self.bit(nameLength)
+        contents.pointee.length = length + MemoryLayout<Place>.size + line.count
+        contents.pointee.count += 1
+        contents.pointee.repeatedLengths |= contents.pointee.nameLengths & Self.bit(nameLength)
+        contents.pointee.nameLengths |= Self.bit(nameLength)
     }
 
     /// The last field's value goes on, behind a space.
-    package func continueValue(_ bytes: UnsafeRawBufferPointer) {
+    package mutating func continueValue(_ bytes: UnsafeRawBufferPointer) {
         guard count > 0 else { return }
         reserve(1 + bytes.count)
+        let contents = contents
+        let memory = memory
+        let length = contents.pointee.length
+        let lastPlace = contents.pointee.lastPlace
         memory.storeBytes(of: 0x20, toByteOffset: length, as: UInt8.self)
         if let start = bytes.baseAddress { (memory + length + 1).copyMemory(from: start, byteCount: bytes.count) }
-        length += 1 + bytes.count
+        contents.pointee.length += 1 + bytes.count
         var place = memory.loadUnaligned(fromByteOffset: lastPlace, as: Place.self)
         place.valueLength += UInt32(1 + bytes.count)
         memory.storeBytes(of: place, toByteOffset: lastPlace, as: Place.self)
@@ -66,13 +113,10 @@ package final class HeaderSection: @unchecked Sendable {
 
     private static func bit(_ nameLength: Int) -> UInt64 { 1 << UInt64(min(nameLength, 63)) }
 
-    private func reserve(_ more: Int) {
-        guard length + more > capacity else { return }
-        capacity = max(2 * capacity, length + more)
-        let larger = Self.allocate(capacity)
-        larger.copyMemory(from: memory, byteCount: length)
-        free(memory)
-        memory = larger
+    private mutating func reserve(_ more: Int) {
+        let needed = contents.pointee.length + more
+        guard needed > contents.pointee.capacity else { return }
+        storage = copy(capacity: max(2 * contents.pointee.capacity, needed))
     }
 
     // MARK: Reading
@@ -89,7 +133,7 @@ package final class HeaderSection: @unchecked Sendable {
     package func first(named name: String) -> String? {
         var name = name
         guard let found = name.withUTF8({ find(UnsafeRawBufferPointer($0)) }) else { return nil }
-        return withExtendedLifetime(self) { Self.text(found.value) }
+        return withExtendedLifetime(storage) { Self.text(found.value) }
     }
 
     package func contains(_ name: StaticString) -> Bool { find(Self.bytes(name)) != nil }
@@ -98,22 +142,24 @@ package final class HeaderSection: @unchecked Sendable {
     package func number(named name: StaticString) -> Int64? {
         let name = Self.bytes(name)
         guard let found = find(name) else { return nil }
-        let mayBeRepeated = repeatedLengths & Self.bit(name.count) != 0
+        let mayBeRepeated = contents.pointee.repeatedLengths & Self.bit(name.count) != 0
         if mayBeRepeated, find(name, from: found.end) != nil { return nil }
-        return withExtendedLifetime(self) { Self.number(found.value) }
+        return withExtendedLifetime(storage) { Self.number(found.value) }
     }
 
     /// As of `ResponseHead`.
     package var mediaType: String {
         guard let found = find(Self.bytes("Content-Type")) else { return "" }
-        return withExtendedLifetime(self) { ResponseHead.mediaType(of: found.value) }
+        return withExtendedLifetime(storage) { ResponseHead.mediaType(of: found.value) }
     }
 
-    /// The first field of this name from `start` on: its value, valid while this object lives, and where it ends.
+    /// The first field of this name from `start` on: its value, valid while the storage lives, and where it ends.
     private func find(
         _ name: UnsafeRawBufferPointer, from start: Int = 0
     ) -> (value: UnsafeRawBufferPointer, end: Int)? {
-        guard nameLengths & Self.bit(name.count) != 0 else { return nil }
+        guard contents.pointee.nameLengths & Self.bit(name.count) != 0 else { return nil }
+        let memory = memory
+        let length = contents.pointee.length
         var position = start
         while position < length {
             let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
@@ -144,6 +190,8 @@ package final class HeaderSection: @unchecked Sendable {
 
     @inline(__always)
     private func forEach(_ use: (_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> Void) {
+        let memory = memory
+        let length = contents.pointee.length
         var position = 0
         while position < length {
             let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)

@@ -1,30 +1,15 @@
 /// Status line and header fields of one response, as received (repeated fields too).
-/// Handed on often, so it is small; its parts are in one place.
+/// Handed on often, so it is small; all of it is in one place.
 package struct ResponseHead: Equatable, Sendable {
-    @Boxed private var parts: Parts
-
-    private struct Parts: Sendable {
-        var status: Int32
-        var httpVersion: Int32
-        var content: Content
-        var mediaType: String
-        var contentLength: Int64?
-        var isEncoded: Bool
-        var remainingCoding: String?
-        var outcome = CacheOutcome.network
-    }
-
-    private enum Content: Sendable {
-        case received(HeaderSection)
-        case made([HeaderField])
-    }
+    private var section: HeaderSection
 
     package init(
         status: Int32, httpVersion: Int32, fields: [HeaderField], contentLength: Int64?, isEncoded: Bool
     ) {
-        _parts = Boxed(
-            wrappedValue: Parts(
-                status: status, httpVersion: httpVersion, content: .made(fields), mediaType: Self.mediaType(fields),
+        section = HeaderSection(capacity: 0)
+        section.begin(
+            with: ResponseFacts(
+                status: status, httpVersion: httpVersion, made: fields, mediaType: Self.mediaType(fields),
                 contentLength: contentLength, isEncoded: isEncoded))
     }
 
@@ -32,66 +17,60 @@ package struct ResponseHead: Equatable, Sendable {
     package init(
         status: Int32, httpVersion: Int32, section: __owned HeaderSection, contentLength: Int64?, isEncoded: Bool
     ) {
-        _parts = Boxed(
-            wrappedValue: Parts(
-                status: status, httpVersion: httpVersion, content: .received(section), mediaType: section.mediaType,
-                contentLength: contentLength, isEncoded: isEncoded))
+        section.begin(
+            with: ResponseFacts(
+                status: status, httpVersion: httpVersion, mediaType: section.mediaType, contentLength: contentLength,
+                isEncoded: isEncoded))
+        self.section = section
     }
 
     package var status: Int32 {
-        get { parts.status }
-        set { parts.status = newValue }
+        get { section.facts.status }
+        set { section.facts.status = newValue }
     }
 
     /// 10, 11, 20 or 30.
-    package var httpVersion: Int32 { parts.httpVersion }
+    package var httpVersion: Int32 { section.facts.httpVersion }
 
     /// From Content-Length, when it is there and valid; counts the encoded body (RFC 9110 section 8.6).
     package var contentLength: Int64? {
-        get { parts.contentLength }
-        set { parts.contentLength = newValue }
+        get { section.facts.contentLength }
+        set { section.facts.contentLength = newValue }
     }
 
     /// A Content-Encoding other than identity is being undone: decoded bytes cannot be compared with `contentLength`.
     package var isEncoded: Bool {
-        get { parts.isEncoded }
-        set { parts.isEncoded = newValue }
+        get { section.facts.isEncoded }
+        set { section.facts.isEncoded = newValue }
     }
 
     /// A Content-Encoding that nobody here can undo: the body comes as it was sent.
     package var remainingCoding: String? {
-        get { parts.remainingCoding }
-        set { parts.remainingCoding = newValue }
+        get { section.facts.remainingCoding }
+        set { section.facts.remainingCoding = newValue }
     }
 
     package var outcome: CacheOutcome {
-        get { parts.outcome }
-        set { parts.outcome = newValue }
+        get { section.facts.outcome }
+        set { section.facts.outcome = newValue }
     }
 
     /// Of Content-Type, in lower case and without parameters (RFC 9110 section 8.3.1); empty where there is none.
-    package var mediaType: String { parts.mediaType }
+    package var mediaType: String { section.facts.mediaType }
 
     /// Of a head that was received they are made each time; `first(named:)` makes one value.
     package var fields: [HeaderField] {
-        get {
-            switch parts.content {
-            case .received(let section): section.fields
-            case .made(let fields): fields
-            }
-        }
+        get { section.facts.made ?? section.fields }
         set {
-            parts.content = .made(newValue)
-            parts.mediaType = Self.mediaType(newValue)
+            section.facts.made = newValue
+            section.facts.mediaType = Self.mediaType(newValue)
         }
     }
 
     /// The value of the first field of this name.
     package func first(named name: String) -> String? {
-        switch parts.content {
-        case .received(let section): section.first(named: name)
-        case .made(let fields): fields.first(named: name)
-        }
+        if let made = section.facts.made { return made.first(named: name) }
+        return section.first(named: name)
     }
 
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
@@ -132,4 +111,17 @@ package struct ResponseHead: Equatable, Sendable {
         replaced.outcome = outcome
         return replaced
     }
+}
+
+/// What is known of a response besides its fields.
+struct ResponseFacts: Sendable {
+    var status: Int32 = 0
+    var httpVersion: Int32 = 0
+    /// Fields in place of those that were received.
+    var made: [HeaderField]?
+    var mediaType = ""
+    var contentLength: Int64?
+    var isEncoded = false
+    var remainingCoding: String?
+    var outcome = CacheOutcome.network
 }
