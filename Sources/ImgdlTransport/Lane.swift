@@ -22,6 +22,7 @@ final class Lane {
     func takeHandle(for setup: HandleSetup?) throws(Failure) -> EasyHandle {
         running += 1
         if let spare = spareHandles.popLast() {
+            // Mostly the very same, which is seen without a call that would have it counted.
             if spare.setup != nil, spare.setup === setup || spare.setup == setup {
                 spare.forgetError()
                 return spare

@@ -46,8 +46,7 @@ final class CallbackSink: EventSink {
         }
     }
 
-    /// Not inlined: the compiler would count a result that is handed through.
-    @inline(never) private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
+    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
         let data = dataHandle(result.body)
         withMetricsStruct(result.metrics) { metrics in

@@ -75,6 +75,20 @@ final class ResponseHeadParserTests: XCTestCase {
         XCTAssertNil(received.first(named: "B"), "a copy is its own")
     }
 
+    func testACopyOfWhatWasReceivedIsItsOwn() throws {
+        let received = try parse(["HTTP/1.1 200 OK", "Content-Type: image/png", "Content-Length: 7", ""]).1.get()
+        var changed = received
+        changed.status = 206
+        changed.contentLength = 3
+        changed.outcome = .resumed
+        XCTAssertEqual(changed.first(named: "Content-Length"), "7", "as it was sent")
+        XCTAssertEqual(changed.mediaType, "image/png")
+        XCTAssertEqual(received.status, 200)
+        XCTAssertEqual(received.contentLength, 7)
+        XCTAssertEqual(received.outcome, .network)
+        XCTAssertEqual(received.fields, changed.fields)
+    }
+
     func testContentLength() {
         let table: [([String], Int64?, Bool)] = [
             ([], nil, true), (["Content-Length: 5"], 5, true), (["content-length: 0"], 0, true),

@@ -8,7 +8,7 @@ package final class Recipient: Sendable {
     let pumped: PumpedExecutor?
     /// nil: nobody listens.
     let sink: (any EventSink)?
-    /// To those who name no pumped one, or where nobody listens.
+    /// What is posted has been told when `post` returns.
     let tellsAtOnce: Bool
 
     /// `executor`: nil for the downloader's.
@@ -30,7 +30,7 @@ package final class Recipient: Sendable {
     func end(_ subscription: Subscription, _ result: DownloadResult) {
         outstanding.beginTerminal(subscription, result)
         if sink != nil {
-            // Each by itself: one that is kept for both would be counted.
+            // Looked up twice: one that is kept for both would be counted.
             sink?.deliver(.terminal(result), of: subscription)
             sink?.close(subscription)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.
