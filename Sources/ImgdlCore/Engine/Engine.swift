@@ -155,7 +155,7 @@ final class Engine {
         if !commands.isEmpty { clock.passes() }
         commandCount += commands.count
         let isAny = !commands.isEmpty
-        while let command = commands.popFirst() { perform(command) }
+        while !commands.isEmpty { perform(commands.removeFirst()) }
         // What only waits leads to no action.
         if isAny { noteLoad() }
         spareCommands = commands
@@ -246,7 +246,7 @@ final class Engine {
             var actions = Queue<Action>()
             swap(&actions, &spareActions)
             actions = downloads.takeActions(reusing: actions)
-            while let action = actions.popFirst() { perform(action) }
+            while !actions.isEmpty { perform(actions.removeFirst()) }
             spareActions = actions
         }
         if downloads.isHeldBack, ledger.wakeOnReturn() { mailbox.post(.memoryReleased) }

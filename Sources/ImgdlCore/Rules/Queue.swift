@@ -32,8 +32,11 @@ package struct Queue<Element>: ~Copyable {
         for other in others { append(other) }
     }
 
-    package mutating func popFirst() -> Element? {
-        guard head < end else { return nil }
+    package mutating func popFirst() -> Element? { isEmpty ? nil : removeFirst() }
+
+    /// There must be one. An optional of a large value is looked at in several steps.
+    package mutating func removeFirst() -> Element {
+        precondition(head < end)
         let first = (elements.unsafelyUnwrapped + head).move()
         head += 1
         if head == end { becomeEmpty() }
