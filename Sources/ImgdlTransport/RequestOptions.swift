@@ -10,6 +10,7 @@ final class RequestOptions {
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
+    private var lastLines: (manner: RequestManner, lines: [String])?
     /// Of the last URL that was looked at, and what was found.
     private var lastOrigin: ParsedURL.Origin?
     private var lastNeedsAddresses = false
@@ -96,7 +97,7 @@ final class RequestOptions {
             handle.set(CURLOPT_USERNAME, credential.user)
             handle.set(CURLOPT_PASSWORD, credential.password)
         }
-        handle.setFields(Self.lines(request))
+        handle.setFields(lines(request))
         if !addresses.isEmpty {
             handle.setAddresses(addresses, host: request.url.host, port: request.url.port)
         }
@@ -145,6 +146,15 @@ final class RequestOptions {
     /// POST, PUT and PATCH announce an empty body, too (RFC 9110 section 8.6).
     private static func body(_ request: TransportRequest) -> [UInt8]? {
         request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil)
+    }
+
+    /// The same text for all handles that are set up alike.
+    private func lines(_ request: TransportRequest) -> [String] {
+        if let lastLines, lastLines.manner === request.manner { return lastLines.lines }
+        let lines = Self.lines(request)
+        // As of what was checked.
+        if checked === request.manner { lastLines = (request.manner, lines) }
+        return lines
     }
 
     /// The given fields, and none of those that curl would add on its own account.
