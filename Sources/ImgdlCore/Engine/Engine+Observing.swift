@@ -109,6 +109,7 @@ extension Engine {
     func replaceObserver(_ new: (any TransferObserver)?) {
         let old = observer
         observer = new
+        downloads.hasObserver = new != nil
         old?.close()
     }
 

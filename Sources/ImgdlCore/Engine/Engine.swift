@@ -50,6 +50,7 @@ final class Engine {
     ) {
         var random = SystemRandomNumberGenerator()
         downloads = Downloads(limits, seed: random.next())
+        downloads.hasObserver = false
         ended = Condition(endLock)
         self.loop = loop
         self.mailbox = mailbox

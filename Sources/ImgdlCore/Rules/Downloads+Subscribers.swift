@@ -201,7 +201,7 @@ extension Downloads {
 
     /// The final head is there, as the server sent it or a hook has made it.
     mutating func observeAnswer(_ id: TransferID) {
-        guard transfers[id].isObserved else { return }
+        guard hasObserver, transfers[id].isObserved else { return }
         actions.append(.observe(id, .answered, subscribers: transfers[id].subscriberCount))
     }
 

@@ -46,6 +46,8 @@ package struct Downloads: ~Copyable {
     var internalCount = 0
     /// There is a cache.
     package var hasStore = false
+    /// Somebody is told of answers; of starts and ends the engine takes note in any case.
+    package var hasObserver = true
     package var finishesNearlyDone = false
     /// Transfers that stand still in the background or for want of memory.
     package internal(set) var pausedCount = 0

@@ -71,6 +71,18 @@ final class ObservingTests: XCTestCase {
         ])
     }
 
+    func testWithoutAnObserverNobodyIsToldOfAnswers() {
+        var play = Play()
+        play.downloads.hasObserver = false
+        let entry = play.submit("a")
+        play.receive(entry.transfer, 5, of: 5)
+        play.finished(entry.transfer)
+        play.expectObserved([
+            .start(entry.transfer), .observe(entry.transfer, .stopped(.ok), subscribers: 1),
+            .end(entry.subscriber, .success(variant: nil)),
+        ])
+    }
+
     func testN3_ATimeoutIsAStop() {
         var play = Play { $0.connectTimeout = 50 }
         let entry = play.submit("a")
