@@ -91,18 +91,23 @@ package struct Body: ~Copyable {
 /// Bytes that are there for good, and what holds them, as one object.
 package class HeldBytes: @unchecked Sendable {
     /// Valid while the object lives.
-    package var start: UnsafeRawPointer { fatalError("its classes say where") }
-    package var count: Int { 0 }
+    package final let start: UnsafeRawPointer
+    package final fileprivate(set) var count: Int
+
+    fileprivate init(start: UnsafeRawPointer, count: Int) {
+        self.start = start
+        self.count = count
+    }
 }
 
 /// Those that are part of something larger.
 private final class HeldSlice: HeldBytes, @unchecked Sendable {
     private let slice: BodySlice
 
-    init(_ slice: BodySlice) { self.slice = slice }
-
-    override var start: UnsafeRawPointer { slice.start }
-    override var count: Int { slice.count }
+    init(_ slice: BodySlice) {
+        self.slice = slice
+        super.init(start: slice.start, count: slice.count)
+    }
 }
 
 /// Memory of fixed size that is filled once, from its start.
@@ -112,12 +117,8 @@ package final class BodySegment: HeldBytes, @unchecked Sendable {
     private let memory: Unmanaged<BodyMemory>?
     /// What it was made for: its block may have more.
     private let capacity: Int
-    private var filled = 0
     fileprivate var bytes: UnsafeMutableRawPointer { block.bytes }
-    fileprivate var room: Int { capacity - filled }
-
-    package override var start: UnsafeRawPointer { UnsafeRawPointer(bytes) }
-    package override var count: Int { filled }
+    fileprivate var room: Int { capacity - count }
 
     /// nil when there is no memory.
     fileprivate init?(capacity: Int, _ memory: Unmanaged<BodyMemory>?) {
@@ -126,6 +127,7 @@ package final class BodySegment: HeldBytes, @unchecked Sendable {
         self.block = block
         self.memory = memory?.retain()
         self.capacity = capacity
+        super.init(start: block.bytes, count: 0)
     }
 
     deinit {
@@ -137,15 +139,15 @@ package final class BodySegment: HeldBytes, @unchecked Sendable {
     /// All of it at once.
     fileprivate func fill(by fill: (UnsafeMutableRawBufferPointer) -> Bool) -> Bool {
         guard fill(UnsafeMutableRawBufferPointer(start: bytes, count: capacity)) else { return false }
-        filled = capacity
+        count = capacity
         return true
     }
 
     /// How many of them found room.
     fileprivate func append(_ source: UnsafeRawBufferPointer) -> Int {
         let taken = min(source.count, room)
-        if taken > 0, let start = source.baseAddress { memcpy(bytes + filled, start, taken) }
-        filled += taken
+        if taken > 0, let start = source.baseAddress { memcpy(bytes + count, start, taken) }
+        count += taken
         return taken
     }
 }
