@@ -76,6 +76,40 @@ final class BudgetTests: DownloaderTestCase {
         imgdl_executor_release(executor)
     }
 
+    /// Whoever runs the callbacks: the downloader's pumped executor, or the request's own on one that is inline.
+    func testABodyCountsUntilItIsTaken() {
+        var executor: OpaquePointer?
+        XCTAssertEqual(imgdl_executor_create_pumped(&executor), 0)
+        let body = Pictures.bytes("baseline.jpg").count
+        for isRequestsOwn in [false, true] {
+            replaceDownloader { $0.executor = isRequestsOwn ? OpaquePointer(bitPattern: 1) : executor }
+            let download = Download()
+            download.keepsResult = false
+            download.start(downloader, picture("baseline.jpg"), events: UInt32(IMGDL_EVENT_TERMINAL)) {
+                $0.flags = UInt32(IMGDL_REQUEST_BODY)
+                $0.executor = isRequestsOwn ? executor : nil
+            }
+            var waiting = pollfd(fd: imgdl_executor_fd(executor), events: Int16(POLLIN), revents: 0)
+            XCTAssertEqual(poll(&waiting, 1, 30_000), 1, "nothing comes")
+            // The engine's next turn tells the number.
+            let deadline = DispatchTime.now().uptimeNanoseconds + 30_000_000_000
+            while memoryInUse != body, DispatchTime.now().uptimeNanoseconds < deadline { sched_yield() }
+            XCTAssertEqual(memoryInUse, body, "own: \(isRequestsOwn)")
+            XCTAssertEqual(imgdl_executor_dispatch(executor, 0, nil), 0)
+            XCTAssertEqual(download.name, "IMGDL_OK", download.record.message)
+            XCTAssertEqual(memoryInUse, 0, "own: \(isRequestsOwn)")
+        }
+        replaceDownloader { _ in }
+        imgdl_executor_release(executor)
+    }
+
+    private var memoryInUse: Int {
+        var stats = imgdl_stats()
+        imgdl_stats_init(&stats, MemoryLayout<imgdl_stats>.stride)
+        XCTAssertEqual(imgdl_downloader_stats(downloader, &stats), 0)
+        return Int(stats.memory)
+    }
+
     /// It is held up while an earlier one leads, and what has been read of it unpacks to more than any limit.
     func testABombThatIsHeldUpMeetsItsLimit() {
         replaceDownloader { $0.memory_budget = 1 << 20 }

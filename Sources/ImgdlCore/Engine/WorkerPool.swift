@@ -6,7 +6,7 @@ final class WorkerPool: @unchecked Sendable {
     private let lock = Lock()
     private let changed: Condition
     let width: Int
-    /// For each priority what begins, and what goes on.
+    /// For each of the three priorities what begins, and what goes on.
     private var queues = InlineArray<6, Queue<() -> Void>> { _ in Queue() }
     private var idle = 0
     private var threads: [Thread] = []
