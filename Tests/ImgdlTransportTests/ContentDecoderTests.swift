@@ -109,6 +109,11 @@ final class ContentDecoderTests: XCTestCase {
         assert(sum, [.gzip], .failed(.contentEncoding, Self.text), "its checksum")
         assert(Array("this is not gzip".utf8), [.gzip], .failed(.contentEncoding, []))
         assert(Array("this is not zstd".utf8), [.zstd], .failed(.contentEncoding, []))
+        // The formats before zstd's was settled, which libzstd may still read.
+        for version: UInt8 in [0x22, 0x23, 0x24, 0x25, 0x26, 0x27] {
+            assert(
+                [version, 0xB5, 0x2F, 0xFD] + Self.streams[4].1.dropFirst(4), [.zstd], .failed(.contentEncoding, []))
+        }
     }
 
     func testWhatFollowsIsPassedOver() {

@@ -10,6 +10,8 @@ final class CodingLayer {
     private enum State: Equatable {
         /// No byte has come.
         case untouched
+        /// These bytes of its beginning.
+        case beginning([UInt8])
         case inStream
         /// A stream has ended, and these bytes of the next one's beginning have come.
         case between([UInt8])
@@ -50,7 +52,7 @@ final class CodingLayer {
     var isComplete: Bool {
         switch state {
         case .untouched, .between, .ended: true
-        case .inStream: false
+        case .beginning, .inStream: false
         }
     }
 
@@ -60,11 +62,13 @@ final class CodingLayer {
     func step() throws(Failure) -> UnsafeRawBufferPointer {
         if let failure { throw failure }
         switch state {
-        case .untouched, .inStream:
-            state = .inStream
-            return try decode(&input)
-        case .between(let seen):
+        case .untouched:
+            state = stream.beginnings.isEmpty ? .inStream : .beginning([])
+            return try step()
+        case .beginning(let seen), .between(let seen):
             return try look(seen)
+        case .inStream:
+            return try decode(&input)
         case .ended:
             try passOver(input.count)
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst(input.count))
@@ -86,7 +90,7 @@ final class CodingLayer {
             mayHaveMore = false
             state = stream.beginnings.isEmpty ? .ended : .between([])
         case .broken(let cause):
-            let broken = Failure(.contentEncoding, "the body's coding “\(coding.name)” is broken: \(cause)")
+            let broken = broken(cause)
             guard step.written > 0 else { throw broken }
             failure = broken
         case .outOfMemory:
@@ -95,7 +99,14 @@ final class CodingLayer {
         return UnsafeRawBufferPointer(rebasing: output[..<step.written])
     }
 
-    /// Whether another stream begins: decided byte by byte, so that it does not matter how they came.
+    private func broken(_ cause: String) -> Failure {
+        Failure(.contentEncoding, "the body's coding “\(coding.name)” is broken: \(cause)")
+    }
+
+    private var isFirst: Bool { if case .beginning = state { true } else { false } }
+
+    /// Whether a stream begins: decided byte by byte, so that it does not matter how they came, and not left to the
+    /// libraries, some of which read older formats, too.
     private func look(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
         var seen = seen
         while let byte = input.first {
@@ -104,6 +115,7 @@ final class CodingLayer {
                     && beginning.matches(byte, at: seen.count)
             }
             guard let beginning = possible.first else {
+                if isFirst { throw broken("it does not begin as one") }
                 state = .ended
                 try passOver(seen.count)
                 break
@@ -111,13 +123,15 @@ final class CodingLayer {
             seen.append(byte)
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst())
             if seen.count == beginning.bytes.count { return try begin(seen) }
-            state = .between(seen)
+            state = isFirst ? .beginning(seen) : .between(seen)
         }
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
     private func begin(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
-        guard stream.restart() else { throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”") }
+        guard isFirst || stream.restart() else {
+            throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”")
+        }
         state = .inStream
         let result = seen.withUnsafeBytes { bytes in
             var bytes = bytes

@@ -4,7 +4,7 @@ protocol CodingStream: AnyObject {
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodingStep
     /// For another stream of the same kind behind the one that has ended.
     func restart() -> Bool
-    /// What a further stream of this kind begins with; none where there cannot be another.
+    /// What a stream of this kind begins with; none where it may begin with anything, and no other can follow.
     var beginnings: [StreamBeginning] { get }
 }
 

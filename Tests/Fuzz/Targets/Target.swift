@@ -20,6 +20,7 @@ package struct Target {
             Target(name: "colour", run: fuzzColour),
             Target(name: "http-date", run: fuzzHTTPDate), Target(name: "retry-after", run: fuzzRetryAfter),
             Target(name: "content-type", run: fuzzContentType), Target(name: "response-head", run: fuzzResponseHead),
+            Target(name: "content-coding", run: fuzzContentCoding),
             Target(name: "cache-control", run: fuzzCacheControl), Target(name: "content-range", run: fuzzContentRange),
             Target(name: "caching", run: fuzzCaching), Target(name: "url", run: fuzzURL),
             Target(name: "data-url", run: fuzzDataURL),
