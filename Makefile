@@ -317,10 +317,10 @@ test-long:
 	$(MAKE) test-asan
 	$(MAKE) test-machines
 
-# A clean clone in bare roots of Debian, ROOT=12, 13 or sid for one of them; RENEW=yes makes the roots anew.
+# A clean clone in bare roots of Debian; ROOT=12, 13 or sid for one of them, RENEW=yes makes the roots anew.
 .PHONY: test-machines
 test-machines:
-	@packaging/setup $(TEST_PURPOSES) machines
+	@packaging/setup build machines
 	@Tests/machines/run $(if $(RENEW),--renew) $(ROOT)
 
 # Memory, threads and descriptors must be flat. Ten minutes of it are in test-long.
