@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each C library is imported by one target alone: libcurl by ImgdlTransport (through CCurl),
+// Each C library is imported by one target alone: libcurl, and those that undo content codings, by ImgdlTransport
+// (through CCurl and CCodings),
 // the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
@@ -12,7 +13,10 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CImgdl", path: "include"),
         .target(name: "CSystem", path: "Sources/CShims/System"),
-        .target(name: "CCurl", path: "Sources/CShims/Curl", linkerSettings: [.linkedLibrary("curl")]),
+        .target(
+            name: "CCurl", path: "Sources/CShims/Curl",
+            linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .systemLibrary(name: "CCodings", path: "Sources/CShims/Codings"),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
             linkerSettings: [
@@ -22,7 +26,7 @@ let package = Package(
         .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
-        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl"]),
+        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(

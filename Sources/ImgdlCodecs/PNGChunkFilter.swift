@@ -83,6 +83,10 @@ struct PNGChunkFilter {
                 case "fcTL": try animation.begin(checkedData)
                 default:
                     if name == "IEND" {
+                        // libpng passes over it from version 1.6.4? on.
+                        guard checkedData != nil else {
+                            throw Failure(.badImageData, "the PNG is damaged: the checksum of its last chunk is wrong")
+                        }
                         try animation.end()
                     } else if name != "iCCP" {
                         try animation.keep(held.bytes, name: name ?? "")

@@ -9,14 +9,27 @@ struct CurlOutcome {
     /// The transfer's own view: prerequests came, the head was complete.
     var isConnected = false
     var hasHead = false
+    /// The body comes in chunks.
+    var isChunked = false
+    /// Bytes of the header that have come, with those of interim responses.
+    var headerBytes = 0
+    /// The number of the system's last error; 0 for none.
+    var systemError: Int32 = 0
+    var handshake = CCURL_HANDSHAKE_UNKNOWN
+    var usesClientCertificate = false
     /// The proxy's answer to CONNECT; 0 without one.
     var proxyStatus = 0
     /// What must not show in a message: the URL's query, the proxy's password.
     var secrets: [String] = []
 }
 
-/// From curl's codes to ours, with curl's own words.
+/// From curl's codes to ours, with curl's own words. What they say is not looked at: it differs from version to version.
 enum CurlErrors {
+    /// All of a response's header that curl takes, less the longest line that it takes.
+    private static let headerBytesNearLimit = 200 << 10
+    /// CURLE_TOO_LARGE, which older versions do not have.
+    private static let tooLarge = CURLcode(rawValue: 100)
+
     static func failure(_ outcome: CurlOutcome) -> Failure {
         if outcome.proxyStatus >= 300 {
             return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
@@ -28,9 +41,16 @@ enum CurlErrors {
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
         // With TLS 1.3 a server refuses a client's certificate after the handshake.
-        case CURLE_RECV_ERROR where isAlert(outcome.message): return make(.tlsFailed, outcome)
+        case CURLE_SEND_ERROR where isRefused(outcome), CURLE_RECV_ERROR where isRefused(outcome):
+            return make(.tlsFailed, outcome)
+        // Nothing was wrong with the connection.
+        case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return make(.protocolError, outcome)
+        case CURLE_RECV_ERROR
+        where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
+            return headerLimit
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
-            return make(isBrokenChunk(outcome.message) ? .protocolError : .connectionLost, outcome)
+            return make(.connectionLost, outcome)
+        case tooLarge: return headerLimit
         case CURLE_PARTIAL_FILE: return make(.truncated, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -39,25 +59,34 @@ enum CurlErrors {
         // The URL was checked before: this is HTTP/0.9 or what looks like it, the answer of something that is no server.
         case CURLE_UNSUPPORTED_PROTOCOL: return make(.protocolError, outcome)
         case CURLE_URL_MALFORMAT: return make(.invalidURL, outcome)
-        case CURLE_BAD_CONTENT_ENCODING: return make(.contentEncoding, outcome)
+        // Content-Encoding is none of curl's business: this is a Transfer-Encoding that was not asked for.
+        case CURLE_BAD_CONTENT_ENCODING: return make(.protocolError, outcome)
         case CURLE_OPERATION_TIMEDOUT: return make(outcome.isConnected ? .idleTimeout : .connectTimeout, outcome)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_ISSUER_ERROR:
             return make(.tlsCertificate, outcome)
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return make(.tlsPin, outcome)
         case CURLE_SSL_CONNECT_ERROR:
-            return make(isConnectionLoss(outcome.message) ? .connectionLost : .tlsFailed, outcome)
+            return make(outcome.handshake == CCURL_HANDSHAKE_CUT_OFF ? .connectionLost : .tlsFailed, outcome)
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
             CURLE_SSL_CRL_BADFILE, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
             return make(.tlsFailed, outcome)
         case CURLE_OUT_OF_MEMORY:
             // What curl 7.88 says when one line outgrows its own buffer of 100 KiB.
-            if outcome.isConnected, !outcome.hasHead {
-                return Failure(.headerLimit, "a line of the response's header is too long")
-            }
+            if outcome.isConnected, !outcome.hasHead { return headerLimit }
             return make(.outOfMemory, outcome)
-        default: return make(isBrokenChunk(outcome.message) ? .protocolError : .internal, outcome)
+        // A key that cannot be read.
+        case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
+        // What is in place of a trailer.
+        case _ where outcome.isChunked: return make(.protocolError, outcome)
+        default: return make(.internal, outcome)
         }
+    }
+
+    private static let headerLimit = Failure(.headerLimit, "a line of the response's header is too long")
+
+    private static func isRefused(_ outcome: CurlOutcome) -> Bool {
+        !outcome.hasHead && outcome.handshake == CCURL_HANDSHAKE_REFUSED
     }
 
     private static func make(_ code: ErrorCode, _ outcome: CurlOutcome) -> Failure { Failure(code, words(outcome)) }
@@ -70,18 +99,5 @@ enum CurlErrors {
             text = text.replacing(secret, with: QueryRedaction.mark)
         }
         return text
-    }
-
-    private static func isAlert(_ message: String) -> Bool {
-        message.contains("SSL routines") && message.contains(" alert ")
-    }
-
-    /// Where curl reads garbage in place of a chunk's size it has the code of a lost connection, and in place of a trailer
-    /// one that tells nothing.
-    private static func isBrokenChunk(_ message: String) -> Bool { message.contains("chunked-encod") }
-
-    /// During the handshake curl calls a lost connection a TLS error.
-    private static func isConnectionLoss(_ message: String) -> Bool {
-        message.contains("SSL_ERROR_SYSCALL") || message.contains("reset by peer") || message.contains("Broken pipe")
     }
 }

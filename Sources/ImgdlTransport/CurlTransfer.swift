@@ -20,6 +20,10 @@ final class CurlTransfer {
     var addresses: [String] = []
     /// What our own look-up took, in nanoseconds.
     var lookUpTime: Int64 = 0
+    /// Of its server, while it is in line for a connection or has one.
+    var turns: HandshakeTurns?
+    /// As they count it.
+    var holdsConnection = false
     /// Body bytes are not taken at present.
     var isPaused = false
     private(set) var connection = Connection.any
@@ -34,10 +38,12 @@ final class CurlTransfer {
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     private var isDiscarding = false
-    /// Its body is decoded by curl.
-    private var isEncoded = false
-    /// Will be stopped when curl has returned.
-    private var isToStop = false
+    /// Of a body with content codings.
+    private var decoder: ContentDecoder?
+    /// Its framing is HTTP/1.1's chunks.
+    private var isChunked = false
+    /// What curl said of its end, while some of its body is still to be decoded.
+    var result: CURLcode?
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -127,20 +133,32 @@ final class CurlTransfer {
         if isDiscarding { return nil }
         guard code != CURLE_OK else {
             return parser.isComplete
-                ? nil : Failure(.connectionLost, "the connection ended before the response's header was complete")
+                ? unfinishedCoding
+                : Failure(.connectionLost, "the connection ended before the response's header was complete")
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""
         var failure = CurlErrors.failure(
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
-                hasHead: parser.isComplete, proxyStatus: handle?.proxyStatus ?? 0,
+                hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
+                systemError: handle?.systemError ?? 0, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
+                usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
                 secrets: options.proxies.secrets + [String(query)]))
-        if code == CURLE_SSL_CERTPROBLEM, let file = request.tls.clientCertificate {
+        if failure.code == .tlsFailed, !isConnected, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
         }
         failure.status = status
         return failure
+    }
+
+    private var unfinishedCoding: Failure? {
+        do throws(Failure) {
+            try decoder?.finish()
+            return nil
+        } catch {
+            return Failure(error.code, error.message, status: status)
+        }
     }
 
     /// What its next connection has to be.
@@ -214,6 +232,10 @@ final class CurlTransfer {
                 return false
             }
         }
+        if turns != nil, !holdsConnection {
+            holdsConnection = true
+            transport._withUnsafeGuaranteedRef { $0.connected(self) }
+        }
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
@@ -243,8 +265,7 @@ final class CurlTransfer {
             do throws(Failure) {
                 let head = try parser.takeHead()
                 status = head.status
-                // Asked before each piece of the body. Newer versions of curl do not look again: they fail as before.
-                if head.remainingCoding != nil { handle?.setOnce(CURLOPT_HTTP_CONTENT_DECODING, 0) }
+                turns?.answers(inHTTP2: head.httpVersion >= 20)
                 guard !mayBeAnswered(head.status) else {
                     heldHead = head
                     return true
@@ -271,7 +292,16 @@ final class CurlTransfer {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }
-        isEncoded = head.isEncoded || Self.isTransferEncoded(head)
+        isChunked = head.httpVersion == 11 && head.contentLength == nil && head.first(named: "Transfer-Encoding") != nil
+        if head.isEncoded {
+            do throws(Failure) {
+                decoder = try ContentDecoder(
+                    ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init))
+            } catch {
+                ownFailure = error
+                return false
+            }
+        }
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
         announcedBytes = head.contentLength ?? 0
@@ -279,33 +309,33 @@ final class CurlTransfer {
         return !isEnded && (!(300...399).contains(head.status) || announcedBytes <= Int64(Self.discardLimit))
     }
 
-    /// Seldom: without a length, and not in plain chunks.
-    private static func isTransferEncoded(_ head: ResponseHead) -> Bool {
-        guard head.contentLength == nil else { return false }
-        return head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "chunked") } ?? false
-    }
-
     // MARK: Pausing
 
-    /// Asked before each piece of a body. Of an encoded one curl would decode all that it has read, keep it up to a
-    /// limit of its own, and give up there: so that is taken, and counted, and no more is read when curl has returned.
-    private var keepsBodyBack: Bool { isPaused && !isDiscarding && !isEnded && !isEncoded }
+    /// Asked before each piece of a body.
+    private var keepsBodyBack: Bool { holdsBody || decoder?.isBusy == true }
 
-    private var stopsReading: Bool { isPaused && !isDiscarding && !isEnded && isEncoded }
+    /// Nobody takes the body at present.
+    private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
-    /// curl has returned.
-    func stopReading() {
-        isToStop = false
-        lane?.multi.noteUse()
-        if stopsReading { handle?.stopReading() }
+    /// Lets it go on, if it is not paused, and sends what curl has to say for it. False stops the transfer.
+    func goOn() -> Bool {
+        if let decoder, decoder.isBusy, !holdsBody {
+            guard decode({ body throws(Failure) in try decoder.resume(body) }) else { return false }
+        }
+        if result == nil { flush() }
+        return true
     }
 
-    /// Lets it go on, if it is not paused, and sends what curl has to say for it.
+    /// Sends what curl has to say for it.
     func flush() {
         lane?.multi.noteUse()
         handle?.flush()
-        if stopsReading { handle?.stopReading() }
     }
+
+    /// What has come is not all decoded.
+    var isDecoding: Bool { !isEnded && ownFailure == nil && decoder?.isBusy == true }
+
+    // MARK: The body
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
@@ -313,12 +343,32 @@ final class CurlTransfer {
             heldHead = nil
             guard report(head) else { return false }
         }
+        guard let decoder else { return deliver(bytes) }
+        return decode { body throws(Failure) in try decoder.decode(bytes, body) }
+    }
+
+    /// Undoes the codings of as much as somebody takes, and as one turn allows. False stops the transfer.
+    private func decode(
+        _ step: ((UnsafeRawBufferPointer) -> Bool) throws(Failure) -> ContentDecoder.Outcome
+    ) -> Bool {
+        var goesOn = true
+        do throws(Failure) {
+            let outcome = try step { bytes in
+                goesOn = deliver(bytes)
+                return goesOn && !holdsBody
+            }
+            if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.nudgeLater(self) } }
+        } catch {
+            ownFailure = error
+            return false
+        }
+        return goesOn
+    }
+
+    /// To whoever wants it, with its codings undone. False stops the transfer.
+    private func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard isDiscarding else {
             if !bytes.isEmpty { tell { $0.transferReceived(id, body: bytes) } }
-            if stopsReading, !isToStop {
-                isToStop = true
-                transport._withUnsafeGuaranteedRef { $0.stopReadingLater(self) }
-            }
             return !isEnded
         }
         let preview = bytes.prefix(max(0, BodyDisposition.previewBytes - discardedBytes))

@@ -21,13 +21,14 @@ package final class CurlTransport: Transport {
     private var deferred: [Deferred] = []
     /// Empty, for the memory that it has.
     private var spareDeferred: [Deferred] = []
+    /// Whose ends wait to be told, since curl was done with them before their bodies were decoded.
+    private var decoded: [CurlTransfer] = []
 
     private enum Deferred {
         /// With its addresses.
         case begin(CurlTransfer)
         case release(CurlTransfer)
         case nudge(CurlTransfer)
-        case stopReading(CurlTransfer)
         case close
     }
 
@@ -136,11 +137,13 @@ package final class CurlTransport: Transport {
         guard !lanes.areClosed, !transfer.isEnded else { return }
         do throws(Failure) {
             let lane = try lanes.lane(for: transfer.request)
+            guard takesTurn(transfer, lane) else { return }
             let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             handle.transfer = .passUnretained(transfer)
             if handle.setup != nil {
-                handle.setNextURL(transfer.request.url)
+                handle.setNextURL(
+                    transfer.request.url, keepsEscapes: options.keepsEscapes(transfer.request))
             } else {
                 options.apply(transfer.request, transfer.priority, addresses: addresses, to: handle)
                 lane.multi.installSockets(on: handle)
@@ -160,7 +163,36 @@ package final class CurlTransport: Transport {
             transfer.lane = lane
             transfer.handle = handle
         } catch {
+            leaveTurns(transfer, isCancelled: true)
             failLater(transfer, error)
+        }
+    }
+
+    // MARK: Handshakes
+
+    /// False: it waits for another's handshake. Who has waited does not wait again.
+    private func takesTurn(_ transfer: CurlTransfer, _ lane: Lane) -> Bool {
+        guard transfer.request.url.isSecure, transfer.connection == .any else { return true }
+        let hasWaited = transfer.turns != nil
+        let turns = lane.turns(for: transfer.request.url)
+        transfer.turns = turns
+        return hasWaited || turns.begins(transfer.id)
+    }
+
+    func connected(_ transfer: CurlTransfer) {
+        guard let turns = transfer.turns else { return }
+        beginAll(turns.connects(transfer.id))
+    }
+
+    private func leaveTurns(_ transfer: CurlTransfer, isCancelled: Bool) {
+        guard let turns = transfer.turns.take() else { return }
+        beginAll(turns.ends(transfer.id, wasConnected: transfer.holdsConnection, isCancelled: isCancelled))
+        transfer.holdsConnection = false
+    }
+
+    private func beginAll(_ ids: [TransferID]) {
+        for id in ids {
+            if let transfer = transfers[id] { begin(transfer, addresses: transfer.addresses) }
         }
     }
 
@@ -169,9 +201,9 @@ package final class CurlTransport: Transport {
     package func cancel(_ id: TransferID) {
         guard let transfer = transfers.remove(id) else { return }
         transfer.isEnded = true
-        guard transfer.handle != nil else { return }
+        guard transfer.handle != nil else { return leaveTurns(transfer, isCancelled: true) }
         transfer.abandon()
-        if isReporting { deferred.append(.release(transfer)) } else { release(transfer) }
+        if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
     }
 
     package func close() {
@@ -193,12 +225,13 @@ package final class CurlTransport: Transport {
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
-    private func release(_ transfer: CurlTransfer) {
+    private func release(_ transfer: CurlTransfer, isCancelled: Bool = false) {
         guard let handle = transfer.handle.take(), let lane = transfer.lane.take() else { return }
         lane.multi.remove(handle)
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
+        leaveTurns(transfer, isCancelled: isCancelled)
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
@@ -230,9 +263,6 @@ package final class CurlTransport: Transport {
         if !isPaused { nudgeLater(transfer) }
     }
 
-    /// Inside a report.
-    func stopReadingLater(_ transfer: CurlTransfer) { deferred.append(.stopReading(transfer)) }
-
     package func setPriority(_ id: TransferID, _ priority: Priority) {
         guard let transfer = transfers[id], transfer.priority != priority else { return }
         transfer.priority = priority
@@ -243,7 +273,7 @@ package final class CurlTransport: Transport {
     }
 
     /// What curl kept is reported as soon as it may go on, and nothing is from inside the engine's call.
-    private func nudgeLater(_ transfer: CurlTransfer) {
+    func nudgeLater(_ transfer: CurlTransfer) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
         loop.perform { road.transport?.nudge(road.transfer) }
     }
@@ -254,7 +284,14 @@ package final class CurlTransport: Transport {
             return
         }
         guard !transfer.isEnded else { return }
-        drive { transfer.flush() }
+        var goesOn = true
+        drive { goesOn = transfer.goOn() }
+        guard !transfer.isEnded else { return }
+        if !goesOn {
+            transfer.abandon()
+            transfer.result = transfer.result ?? CURLE_WRITE_ERROR
+        }
+        if transfer.result != nil, !transfer.isDecoding { decoded.append(transfer) }
     }
 
     // MARK: Driving
@@ -281,6 +318,7 @@ package final class CurlTransport: Transport {
     package func reportEnds() {
         isReporting = true
         lanes.forEach { reportEnds(of: $0.multi) }
+        while let transfer = decoded.popLast() { if let code = transfer.result { conclude(transfer, code) } }
         isReporting = false
         performDeferred()
     }
@@ -294,17 +332,21 @@ package final class CurlTransport: Transport {
                 continue
             }
             transfer.reportHeldHead(code)
-            let failure = transfer.failure(for: code)
-            let times = transfer.times
-            release(transfer)
-            guard !transfer.isEnded else { continue }
-            transfer.isEnded = true
-            transfers.remove(transfer.id)
-            if let failure {
-                events.transferFailed(transfer.id, failure, times)
-            } else {
-                events.transferFinished(transfer.id, times)
-            }
+            if transfer.isDecoding { transfer.result = code } else { conclude(transfer, code) }
+        }
+    }
+
+    private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {
+        let failure = transfer.failure(for: code)
+        let times = transfer.times
+        release(transfer)
+        guard !transfer.isEnded else { return }
+        transfer.isEnded = true
+        transfers.remove(transfer.id)
+        if let failure {
+            events.transferFailed(transfer.id, failure, times)
+        } else {
+            events.transferFinished(transfer.id, times)
         }
     }
 
@@ -316,9 +358,8 @@ package final class CurlTransport: Transport {
         for action in actions {
             switch action {
             case .begin(let transfer): begin(transfer, addresses: transfer.addresses)
-            case .release(let transfer): release(transfer)
+            case .release(let transfer): release(transfer, isCancelled: true)
             case .nudge(let transfer): nudge(transfer)
-            case .stopReading(let transfer): transfer.stopReading()
             case .close: close()
             }
         }

@@ -7,21 +7,40 @@ extension EasyHandle {
     ///
     /// A text is parsed by curl for each transfer, and its normal form is printed byte by byte. Parts are taken as they
     /// are: for a small body that is a fifth of all that curl does.
-    func setNextURL(_ url: ParsedURL) {
+    func setNextURL(_ url: ParsedURL, keepsEscapes: Bool) {
         let isSet = url.withUTF8 { setParts($0) }
         if !isSet {
             if usesParts { note(ccurl_set_parts(easy, nil)) }
-            set(CURLOPT_URL, url.canonical)
-        } else if !usesParts {
-            note(ccurl_set_parts(easy, parts))
+            setURL(url, keepsEscapes: keepsEscapes)
+        } else {
+            if !usesParts { note(ccurl_set_parts(easy, parts)) }
+            setTarget(nil)
         }
         usesParts = isSet
+    }
+
+    /// `keepsEscapes`: "%2f" is sent as "%2f", since signatures are made over it; of its own newer versions of curl send
+    /// "%2F".
+    func setURL(_ url: ParsedURL, keepsEscapes: Bool) {
+        let text = url.canonical
+        set(CURLOPT_URL, text)
+        guard keepsEscapes, text.utf8.contains(UInt8(ascii: "%")), let path = url.withUTF8({ Self.path($0) }) else {
+            return setTarget(nil)
+        }
+        setTarget(String(decoding: text.utf8.dropFirst(path), as: UTF8.self))
+    }
+
+    private func setTarget(_ target: String?) {
+        guard target != nil || usesTarget else { return }
+        set(CURLOPT_REQUEST_TARGET, target)
+        usesTarget = target != nil
     }
 
     func dropParts() {
         curl_url_cleanup(parts)
         parts = nil
         usesParts = false
+        usesTarget = false
     }
 
     /// False for what would not be sent as it is: curl makes "%2f" of "%2F" in a part, and an empty query is no part.
@@ -49,7 +68,10 @@ extension EasyHandle {
         let code = String(decoding: text, as: UTF8.self).withCString {
             curl_url_set(parts, CURLUPART_URL, $0, UInt32(CURLU_PATH_AS_IS))
         }
-        if code != CURLUE_OK { dropParts() }
+        if code != CURLUE_OK {
+            curl_url_cleanup(parts)
+            parts = nil
+        }
         return parts
     }
 

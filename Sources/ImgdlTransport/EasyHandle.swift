@@ -18,6 +18,10 @@ final class EasyHandle {
     var parts: OpaquePointer?
     /// Whether curl takes its URL from there.
     var usesParts = false
+    /// Whether curl is told what to send in the request line.
+    var usesTarget = false
+    /// The TLS handshake that its transfer began, if any.
+    private let handshake: UnsafeMutablePointer<OpaquePointer?>
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -26,6 +30,8 @@ final class EasyHandle {
         self.easy = easy
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        handshake = .allocate(capacity: 1)
+        handshake.initialize(to: nil)
         setBufferSize()
     }
 
@@ -34,6 +40,8 @@ final class EasyHandle {
         freeLists()
         curl_url_cleanup(parts)
         errorBuffer.deallocate()
+        ccurl_forget_handshake(handshake)
+        handshake.deallocate()
     }
 
     /// False when it cannot be used again: after a stream whose connection others still use, curl 7.88 keeps the receive
@@ -48,15 +56,24 @@ final class EasyHandle {
         freeLists()
         dropParts()
         setup = nil
-        forgetError()
+        forgetTransfer()
         setBufferSize()
         return status == CURLE_OK
     }
 
-    func forgetError() {
+    /// What was said of the transfer before.
+    func forgetTransfer() {
         errorBuffer.pointee = 0
         status = CURLE_OK
+        if handshake.pointee != nil { ccurl_forget_handshake(handshake) }
     }
+
+    func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
+
+    var handshakeEnd: ccurl_handshake_end { ccurl_handshake_end(handshake.pointee) }
+
+    /// The system's error number of what was sent or received last; 0 for none.
+    var systemError: Int32 { Int32(ccurl_get_long(easy, CURLINFO_OS_ERRNO)) }
 
     var errorMessage: String { String(cString: errorBuffer) }
 
@@ -145,12 +162,9 @@ final class EasyHandle {
     /// Sends what curl has to say for this stream and has buffered for its connection (the other half of the
     /// work-around), and lets a paused transfer go on: the callback for the body may be called.
     func flush() {
-        stopReading()
+        curl_easy_pause(easy, CURLPAUSE_RECV)
         curl_easy_pause(easy, CURLPAUSE_CONT)
     }
-
-    /// Until `flush`. Not from inside a callback: curl would decode and keep the rest of what it has read.
-    func stopReading() { curl_easy_pause(easy, CURLPAUSE_RECV) }
 
     /// Throws when curl refused one of the options set since `reset`.
     func check() throws(Failure) {

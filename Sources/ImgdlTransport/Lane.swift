@@ -12,6 +12,7 @@ final class Lane {
     /// Transfers that hold one of its handles.
     private(set) var running = 0
     private var spareHandles: [EasyHandle] = []
+    private var handshakes = HandshakeTable()
 
     init(_ tls: TLSOptions, _ multi: CurlMulti) {
         self.tls = tls
@@ -24,7 +25,7 @@ final class Lane {
         if let spare = spareHandles.popLast() {
             // Mostly the very same, which is seen without a call that would have it counted.
             if spare.setup != nil, spare.setup === setup || spare.setup == setup {
-                spare.forgetError()
+                spare.forgetTransfer()
                 return spare
             }
             if spare.reset() { return spare }
@@ -38,6 +39,8 @@ final class Lane {
     }
 
     // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
+
+    func turns(for url: ParsedURL) -> HandshakeTurns { handshakes.turns(for: url) }
 
     func add(_ handle: EasyHandle) throws(Failure) { try multi.add(handle) }
 

@@ -60,6 +60,11 @@ final class RequestOptions {
         return !url.host.utf8.contains(UInt8(ascii: ":")) && !URLText.isIPv4(url.host)
     }
 
+    /// Not where curl makes more of the path than the request line: the whole URL for a proxy, and the signature of Digest.
+    func keepsEscapes(_ request: TransportRequest) -> Bool {
+        request.credential == nil && (request.url.isSecure || proxies.proxy(for: request.url.scheme).isEmpty)
+    }
+
     /// nil for a request with something of its own, such as credentials: its options are set anew, and not kept.
     func setup(for request: TransportRequest, _ priority: Priority, addresses: [String]) -> HandleSetup? {
         if priority == .normal, let last = lastSetup, last.isFor(request, addresses) { return last }
@@ -75,17 +80,15 @@ final class RequestOptions {
         handle.setErrorBuffer()
         handle.set(CURLOPT_NOSIGNAL, 1)
         handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
-        handle.set(CURLOPT_URL, request.url.canonical)
+        handle.setURL(request.url, keepsEscapes: keepsEscapes(request))
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
         handle.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        handle.set(CURLOPT_ACCEPT_ENCODING, "")
         handle.set(CURLOPT_TCP_KEEPALIVE, 1)
         // Time limits are the engine's. Zero would mean curl's own five minutes.
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         if request.url.isSecure {
-            // Wait a moment for a connection that can be shared rather than opening one each.
-            handle.set(CURLOPT_PIPEWAIT, 1)
+            handle.watchHandshakes()
             setTrust(request.tls, on: handle)
         }
         if request.usesCookies { handle.setCookies(cookies) }
@@ -163,9 +166,8 @@ final class RequestOptions {
             let isEmpty = field.value.utf8.allSatisfy { $0 == 0x20 || $0 == 0x09 }
             return isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
         }
-        // Of its own one curl would make a copy for each request.
         if request.fields.first(named: "Accept-Encoding") == nil {
-            lines.append("Accept-Encoding: \(CurlGlobal.contentCodings)")
+            lines.append("Accept-Encoding: \(ContentCoding.accepted)")
         }
         // Each line costs with each request: the others curl adds to a body alone.
         let unwanted = body(request) == nil ? ["Accept"] : ["Accept", "Content-Type", "Expect"]

@@ -11,7 +11,7 @@ struct ResponseHeadParser {
     }
 
     private let maximumBytes: Int
-    private var bytes = 0
+    private(set) var bytes = 0
     private var status: Int32 = 0
     private var version: Int32 = 0
     private var section: HeaderSection?
@@ -49,14 +49,24 @@ struct ResponseHeadParser {
         let contentLength = hasTransferCoding ? nil : try contentLength(section)
         var head = ResponseHead(
             status: status, httpVersion: version, section: section, contentLength: contentLength, isEncoded: false)
-        if hasContentCoding || hasTransferCoding {
-            let fields = head.fields
-            let contentCodings = Self.codings(fields, "Content-Encoding")
-            head.remainingCoding = Self.unknown(contentCodings + Self.codings(fields, "Transfer-Encoding"))
-            head.isEncoded =
-                head.remainingCoding == nil && contentCodings.contains { !equalIgnoringCase($0, "identity") }
+        if hasTransferCoding { try checkTransferCodings(head.fields) }
+        if hasContentCoding {
+            let codings = Self.contentCodings(head.fields)
+            // One that is not known: the body is to come as it was sent (RFC 9110 section 8.4).
+            head.remainingCoding = codings.first { ContentCoding($0) == nil }
+            head.isEncoded = head.remainingCoding == nil && !codings.isEmpty
         }
         return head
+    }
+
+    /// No other was asked for (RFC 9112 section 6.1), and versions of curl differ in what they make of them.
+    private func checkTransferCodings(_ fields: [HeaderField]) throws(Failure) {
+        for coding in Self.codings(fields, "Transfer-Encoding")
+        where !equalIgnoringCase(coding, "chunked") && !equalIgnoringCase(coding, "identity") {
+            throw Failure(
+                .protocolError,
+                "the response has a Transfer-Encoding that was not asked for: “\(coding.prefix(40))”", status: status)
+        }
     }
 
     private mutating func endOfHead() -> Step {
@@ -131,10 +141,9 @@ struct ResponseHeadParser {
         return length
     }
 
-    /// One that curl gives up at: the body is to come as it was sent (RFC 9110 section 8.4).
-    private static func unknown(_ codings: [String]) -> String? {
-        let known = ["identity", "gzip", "x-gzip", "deflate", "br", "zstd", "chunked"]
-        return codings.first { coding in !known.contains { equalIgnoringCase($0, coding) } }
+    /// In the order in which they were applied; "identity" is none.
+    static func contentCodings(_ fields: [HeaderField]) -> [String] {
+        codings(fields, "Content-Encoding").filter { !equalIgnoringCase($0, "identity") }
     }
 
     private static func codings(_ fields: [HeaderField], _ name: String) -> [String] {

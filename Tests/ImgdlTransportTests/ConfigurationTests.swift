@@ -50,7 +50,7 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_SEND_ERROR, .connectionLost), (CURLE_RECV_ERROR, .connectionLost), (CURLE_PARTIAL_FILE, .truncated),
             (CURLE_HTTP2, .protocolError), (CURLE_HTTP2_STREAM, .connectionLost),
             (CURLE_WEIRD_SERVER_REPLY, .protocolError),
-            (CURLE_BAD_CONTENT_ENCODING, .contentEncoding), (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificate),
+            (CURLE_BAD_CONTENT_ENCODING, .protocolError), (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificate),
             (CURLE_SSL_CONNECT_ERROR, .tlsFailed), (CURLE_SSL_PINNEDPUBKEYNOTMATCH, .tlsPin),
             (CURLE_SSL_CACERT_BADFILE, .tlsFailed), (CURLE_PROXY, .proxyFailed),
             (CURLE_OUT_OF_MEMORY, .outOfMemory), (CURLE_OPERATION_TIMEDOUT, .connectTimeout),
@@ -63,13 +63,45 @@ final class ConfigurationTests: XCTestCase {
         }
         XCTAssertEqual(
             CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "x", proxyStatus: 407)).code, .proxyFailed)
-        XCTAssertEqual(
-            CurlErrors.failure(
-                CurlOutcome(code: CURLE_SSL_CONNECT_ERROR, message: "OpenSSL SSL_connect: Connection reset by peer")
-            ).code,
-            .connectionLost)
         let secret = CurlErrors.failure(
             CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", secrets: ["k=v"]))
         XCTAssertEqual(secret.message, "http://h/?…: lost")
+    }
+
+    /// Facts decide, whatever a version of curl calls them.
+    func testVerdictsByWhatHappened() {
+        typealias Facts = (inout CurlOutcome) -> Void
+        let table: [(CURLcode, Facts, ErrorCode)] = [
+            (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_CUT_OFF }, .connectionLost),
+            (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
+            (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_COMPLETE }, .tlsFailed),
+            (CURLE_RECV_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
+            (CURLE_SEND_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
+            (CURLE_SEND_ERROR, { $0.handshake = CCURL_HANDSHAKE_COMPLETE }, .connectionLost),
+            (CURLE_RECV_ERROR, { ($0.handshake, $0.hasHead) = (CCURL_HANDSHAKE_REFUSED, true) }, .connectionLost),
+            (CURLE_RECV_ERROR, { ($0.isChunked, $0.hasHead) = (true, true) }, .protocolError),
+            (
+                CURLE_RECV_ERROR,
+                { ($0.isChunked, $0.hasHead, $0.systemError) = (true, true, ECONNRESET) }, .connectionLost
+            ),
+            (CURLE_BAD_FUNCTION_ARGUMENT, { ($0.isChunked, $0.hasHead) = (true, true) }, .protocolError),
+            (CURLE_BAD_FUNCTION_ARGUMENT, { $0.usesClientCertificate = true }, .tlsFailed),
+            (
+                CURLE_BAD_FUNCTION_ARGUMENT, { ($0.usesClientCertificate, $0.isConnected) = (true, true) }, .internal
+            ),
+            (CURLcode(rawValue: 100), { $0.isConnected = true }, .headerLimit),
+            (CURLE_RECV_ERROR, { $0.headerBytes = 250 << 10 }, .headerLimit),
+            (CURLE_RECV_ERROR, { ($0.headerBytes, $0.systemError) = (250 << 10, ECONNRESET) }, .connectionLost),
+            (CURLE_RECV_ERROR, { ($0.headerBytes, $0.hasHead) = (250 << 10, true) }, .connectionLost),
+            (CURLE_OUT_OF_MEMORY, { $0.isConnected = true }, .headerLimit),
+            (CURLE_OUT_OF_MEMORY, { ($0.isConnected, $0.hasHead) = (true, true) }, .outOfMemory),
+            (CURLE_OPERATION_TIMEDOUT, { $0.isConnected = true }, .idleTimeout),
+        ]
+        for (index, (code, set, expected)) in table.enumerated() {
+            var outcome = CurlOutcome(
+                code: code, message: "Connection reset by peer alert chunked-encoded SSL routines")
+            set(&outcome)
+            XCTAssertEqual(CurlErrors.failure(outcome).code, expected, "row \(index)")
+        }
     }
 }

@@ -1,6 +1,7 @@
 import CCurl
 import ImgdlCore
 import Origin
+import OriginHTTP2
 import XCTest
 
 @testable import ImgdlTransport
@@ -104,6 +105,26 @@ final class HandleTests: TransportTestCase {
             XCTAssertEqual(origin.log.requests.last?.target, isEmptyQuery ? String(target.dropLast()) : target)
         }
         XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    /// Whatever the version of curl: signatures are made over escapes as they are written.
+    func testEscapesKeepTheirCase() throws {
+        let secure = try HTTP2Origin(security: .tls)
+        defer { secure.stop() }
+        secure.route(prefix: "/") { try $0.respond(text: "a") }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+        for target in ["/%2Fup%2fdown?y=%2b%2B", "/plain", "/%c3%a4", "/plain?x"] {
+            _ = try fetchSucceeding(secure.url(target))
+            XCTAssertEqual(secure.log.requests.last?.target, target)
+        }
+        let base = try transport.parse("https://a.example/x%2fy/z?q=%2f")
+        for (reference, expected) in [
+            ("b%2fc%2F", "https://a.example/x%2fy/b%2fc%2F"), ("../%aa", "https://a.example/%aa"),
+            ("?%ab", "https://a.example/x%2fy/z?%ab"), ("", "https://a.example/x%2fy/z?q=%2f"),
+            ("/%2f/../%2e", "https://a.example/"), ("//b.example/%2f", "https://b.example/%2f"),
+        ] {
+            XCTAssertEqual(try transport.resolveReference(reference, against: base).canonical, expected, reference)
+        }
     }
 
     /// curl begins such a request again by itself: with the URL that it was asked for, not the handle's first.

@@ -39,7 +39,8 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(requests[0].headers["Host"], "127.0.0.1:\(origin.port)")
         XCTAssertEqual(requests[1].headers["X-Me"], "You")
         XCTAssertEqual(requests.map(\.connection), [1, 2, 3])
-        XCTAssertTrue(origin.wait { $0.connectionsClosedByClient == 3 })
+        // Newer versions of the tool take their leave, and wait for the server to close.
+        XCTAssertTrue(origin.wait { $0.openConnections == 0 })
     }
 
     func testSiblingsGoOnWhileAStreamIsHeld() throws {

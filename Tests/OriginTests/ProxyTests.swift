@@ -61,7 +61,7 @@ final class ProxyTests: XCTestCase {
         XCTAssertEqual(try status(origin.url("/pictures/a.png"), "--proxy-user", "me:se:cret"), "200 300000")
         XCTAssertNil(origin.log.requests[0].headers["Proxy-Authorization"])
         let tunnel = try startCurl(["--proxytunnel", "--proxy", proxy.base, origin.url("/echo")]).result()
-        XCTAssertEqual(tunnel.exitCode, 56, "a tunnel is refused likewise")
+        XCTAssertTrue([56, 7].contains(tunnel.exitCode), "a tunnel is refused likewise: \(tunnel.exitCode)")
     }
 
     func testCarriesFaultsOn() throws {

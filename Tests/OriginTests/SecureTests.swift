@@ -84,7 +84,7 @@ final class SecureTests: XCTestCase {
             XCTAssertEqual(try exitCode(client), 0)
             XCTAssertEqual(origin.log.connections.last?.handshake?.clientName, "client")
             XCTAssertEqual(try exitCode(client, key: client.encryptedKey, "--pass", client.passphrase), 0)
-            XCTAssertEqual(try exitCode(client, key: client.encryptedKey, "--pass", "wrong"), 58)
+            XCTAssertTrue([58, 43].contains(try exitCode(client, key: client.encryptedKey, "--pass", "wrong")))
             XCTAssertEqual(origin.log.requests.count, 2)
             // With TLS 1.3 the client learns it as it reads: a handshake of its own that was good all the same.
             XCTAssertEqual(try exitCode(stranger), isAtMost12 ? 35 : 56)

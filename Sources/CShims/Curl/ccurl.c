@@ -157,8 +157,6 @@ CURLSH *ccurl_share_of_cookies(void)
 
 const char *ccurl_default_ca_file(CURL *easy) { return ccurl_get_string(easy, CURLINFO_CAINFO); }
 
-int ccurl_features(void) { return curl_version_info(CURLVERSION_NOW)->features; }
-
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value)
 {
     return curl_multi_setopt(multi, option, value);

@@ -43,10 +43,8 @@ enum URLParser {
             return try parse(text)
         }
         let url = try CurlURL()
-        try url.set(base.canonical)
-        try url.setUser(base.user, password: base.password)
-        let encoded = URLText.encoded(text)
-        if !encoded.isEmpty { try url.set(encoded) }
+        try url.set(scheme == nil ? URLText.merged(URLText.encoded(text), with: base.canonical) : URLText.encoded(text))
+        if scheme == nil, !text.hasPrefix("//") { try url.setUser(base.user, password: base.password) }
         return try settled(url.parsed())
     }
 

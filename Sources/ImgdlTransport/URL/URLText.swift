@@ -66,6 +66,24 @@ enum URLText {
         return String(decoding: bytes[..<start], as: UTF8.self) + percentEncoded(bytes[start..<end])
     }
 
+    /// A relative reference and its base, in its canonical form, before dot segments are removed (RFC 3986 section 5.2.2).
+    /// curl does the same, but for escapes, whose case it changes from version 8.? on.
+    static func merged(_ reference: String, with base: String) -> String {
+        guard let colon = base.firstIndex(of: ":") else { return reference }
+        let authority = base.index(colon, offsetBy: 3)
+        let path = base[authority...].firstIndex(of: "/") ?? base.endIndex
+        let query = base[path...].firstIndex(of: "?") ?? base.endIndex
+        switch reference.first {
+        case nil: return base
+        case "/" where reference.hasPrefix("//"): return base[..<authority].dropLast(2) + reference
+        case "/": return base[..<path] + reference
+        case "?": return base[..<query] + reference
+        default:
+            let directory = base[path..<query].lastIndex(of: "/").map { base[...$0] } ?? base[..<path] + "/"
+            return directory + reference
+        }
+    }
+
     /// The same for a part of a URL.
     static func percentEncoded(_ bytes: some Sequence<UInt8>) -> String {
         var result: [UInt8] = []

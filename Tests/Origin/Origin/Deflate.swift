@@ -10,6 +10,8 @@ package enum Deflate {
         return output
     }
 
+    package static func gzip(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, as: .gzip) }
+
     /// A thousandth of what it becomes.
     package static func gzipOfZeros(_ count: Int) -> [UInt8] {
         let zeros = [UInt8](repeating: 0, count: 1 << 18)

@@ -49,8 +49,22 @@ struct curl_slist *ccurl_get_cookies(CURL *easy);
 CURLSH *ccurl_share_of_cookies(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
-/* CURL_VERSION_LIBZ and the like. */
-int ccurl_features(void);
+
+/* A TLS handshake that a handle began, for as long as the handle or the connection has it. */
+struct ccurl_handshake;
+enum ccurl_handshake_end {
+    /* None was begun, or libcurl has another TLS library than OpenSSL 3. */
+    CCURL_HANDSHAKE_UNKNOWN,
+    /* It is under way, or ended without a word from either side: the connection was lost. */
+    CCURL_HANDSHAKE_CUT_OFF,
+    /* The server refused it, or sent what is no TLS; also after its end, where TLS 1.3 judges the client's certificate. */
+    CCURL_HANDSHAKE_REFUSED,
+    CCURL_HANDSHAKE_COMPLETE,
+};
+/* Has *place point to the handshake that `easy` began last. *place must stay until the handle is reset or gone. */
+CURLcode ccurl_watch_handshakes(CURL *easy, struct ccurl_handshake **place);
+void ccurl_forget_handshake(struct ccurl_handshake **place);
+enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *handshake);
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, void *context, curl_socket_callback socket);

@@ -1,0 +1,105 @@
+/* What OpenSSL says of a handshake, in numbers. libcurl puts it into words, which differ from version to version. */
+#define _GNU_SOURCE
+#include "ccurl.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLOSE_NOTIFY = 0, USER_CANCELED = 90 };
+
+/* Of one connection. Its transfer may end before it does, and the other way round: each has it. Both are the engine's
+ * thread's. */
+struct ccurl_handshake {
+    int references;
+    bool is_complete;
+    bool is_refused;
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int slot = -1;
+
+static void release(struct ccurl_handshake *handshake)
+{
+    if (handshake && --handshake->references == 0)
+        free(handshake);
+}
+
+static void connection_ends(void *parent, void *handshake, CRYPTO_EX_DATA *data, int index, long number, void *context)
+{
+    (void)parent, (void)data, (void)index, (void)number, (void)context;
+    release(handshake);
+}
+
+static void initialize(void)
+{
+    /* Forks of OpenSSL have the functions of another library. */
+    const char *name = curl_version_info(CURLVERSION_NOW)->ssl_version;
+    if (name && strncmp(name, "OpenSSL/3", 9) == 0)
+        slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, connection_ends);
+}
+
+static void handshake_says(const SSL *connection, int where, int value)
+{
+    struct ccurl_handshake *handshake = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), slot);
+    if (!handshake)
+        return;
+    if (where == SSL_CB_READ_ALERT) {
+        int description = value & 0xFF;
+        if (description != CLOSE_NOTIFY && description != USER_CANCELED)
+            handshake->is_refused = true;
+    } else if (where == SSL_CB_HANDSHAKE_DONE) {
+        handshake->is_complete = true;
+    } else if (where == SSL_CB_CONNECT_EXIT && value <= 0) {
+        /* A connection that was lost is no error of OpenSSL's, but for one that has a reason of its own. */
+        unsigned long error = ERR_peek_last_error();
+        if (error && ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
+            handshake->is_refused = true;
+    }
+}
+
+static CURLcode connection_begins(CURL *easy, void *tls, void *context)
+{
+    (void)easy;
+    struct ccurl_handshake **place = context, *handshake = calloc(1, sizeof *handshake);
+    if (!handshake)
+        return CURLE_OUT_OF_MEMORY;
+    handshake->references = 1;
+    if (!SSL_CTX_set_ex_data(tls, slot, handshake)) {
+        free(handshake);
+        return CURLE_OUT_OF_MEMORY;
+    }
+    SSL_CTX_set_info_callback(tls, handshake_says);
+    release(*place);
+    handshake->references++;
+    *place = handshake;
+    return CURLE_OK;
+}
+
+CURLcode ccurl_watch_handshakes(CURL *easy, struct ccurl_handshake **place)
+{
+    pthread_once(&once, initialize);
+    if (slot < 0)
+        return CURLE_OK;
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, place);
+    if (!code)
+        code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, connection_begins);
+    return code;
+}
+
+void ccurl_forget_handshake(struct ccurl_handshake **place)
+{
+    release(*place);
+    *place = NULL;
+}
+
+enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *handshake)
+{
+    if (!handshake)
+        return CCURL_HANDSHAKE_UNKNOWN;
+    if (handshake->is_refused)
+        return CCURL_HANDSHAKE_REFUSED;
+    return handshake->is_complete ? CCURL_HANDSHAKE_COMPLETE : CCURL_HANDSHAKE_CUT_OFF;
+}

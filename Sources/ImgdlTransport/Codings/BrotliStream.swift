@@ -1,0 +1,37 @@
+import CCodings
+
+/// br, by libbrotlidec. Its window is at most 16 MiB (RFC 7932 section 9.1).
+final class BrotliStream: CodingStream {
+    private let state: OpaquePointer
+
+    init?() {
+        guard let state = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+        self.state = state
+    }
+
+    deinit { BrotliDecoderDestroyInstance(state) }
+
+    var beginnings: [StreamBeginning] { [] }
+    func restart() -> Bool { false }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodingStep {
+        var nextIn = input.bindMemory(to: UInt8.self).baseAddress
+        var availableIn = input.count
+        var nextOut = output.bindMemory(to: UInt8.self).baseAddress
+        var availableOut = output.count
+        let result = BrotliDecoderDecompressStream(state, &availableIn, &nextIn, &availableOut, &nextOut, nil)
+        input = UnsafeRawBufferPointer(rebasing: input.suffix(availableIn))
+        var step = CodingStep(written: output.count - availableOut)
+        switch result {
+        case BROTLI_DECODER_RESULT_SUCCESS: step.verdict = .ended
+        case BROTLI_DECODER_RESULT_ERROR:
+            let code = BrotliDecoderGetErrorCode(state)
+            let isMemory =
+                code.rawValue <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES.rawValue
+                && code.rawValue >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES.rawValue
+            step.verdict = isMemory ? .outOfMemory : .broken(String(cString: BrotliDecoderErrorString(code)))
+        default: break
+        }
+        return step
+    }
+}

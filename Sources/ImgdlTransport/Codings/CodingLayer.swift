@@ -1,0 +1,137 @@
+import ImgdlCore
+
+/// One coding of a body, and where its stream stands. Streams may follow one another (RFC 1952 section 2.2, RFC 8878
+/// section 3); what follows otherwise is not part of the body, and is passed over as browsers do, up to a limit: whether
+/// it came along with the stream's last bytes or later makes no difference.
+final class CodingLayer {
+    static let maximumTrailingBytes = 64 << 10
+    static let outputBytes = 64 << 10
+
+    private enum State: Equatable {
+        /// No byte has come.
+        case untouched
+        case inStream
+        /// A stream has ended, and these bytes of the next one's beginning have come.
+        case between([UInt8])
+        case ended
+    }
+
+    private let coding: ContentCoding
+    private let stream: any CodingStream
+    private let output: UnsafeMutableRawBufferPointer
+    private var state = State.untouched
+    private var trailingBytes = 0
+    /// The last output filled all there was room for.
+    private var mayHaveMore = false
+    /// Of what came behind the last output.
+    private var failure: Failure?
+    /// What has come and is not decoded. It is whoever's it is.
+    var input = UnsafeRawBufferPointer(start: nil, count: 0)
+
+    init(_ coding: ContentCoding) throws(Failure) {
+        let stream: (any CodingStream)? =
+            switch coding {
+            case .gzip: InflateStream(isGzip: true)
+            case .deflate: InflateStream(isGzip: false)
+            case .brotli: BrotliStream()
+            case .zstd: ZstdStream()
+            }
+        guard let stream else { throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”") }
+        self.coding = coding
+        self.stream = stream
+        output = .allocate(byteCount: Self.outputBytes, alignment: 16)
+    }
+
+    deinit { output.deallocate() }
+
+    var needsInput: Bool { input.isEmpty && !mayHaveMore && failure == nil }
+
+    /// A body without any bytes is complete, too.
+    var isComplete: Bool {
+        switch state {
+        case .untouched, .between, .ended: true
+        case .inStream: false
+        }
+    }
+
+    var name: String { coding.name }
+
+    /// Decodes a piece; valid until the next one. It may be empty, though there is more to decode.
+    func step() throws(Failure) -> UnsafeRawBufferPointer {
+        if let failure { throw failure }
+        switch state {
+        case .untouched, .inStream:
+            state = .inStream
+            return try decode(&input)
+        case .between(let seen):
+            return try look(seen)
+        case .ended:
+            try passOver(input.count)
+            input = UnsafeRawBufferPointer(rebasing: input.dropFirst(input.count))
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+    }
+
+    private func decode(_ bytes: inout UnsafeRawBufferPointer) throws(Failure) -> UnsafeRawBufferPointer {
+        let count = bytes.count
+        let step = stream.decode(&bytes, into: output)
+        mayHaveMore = step.written == output.count
+        switch step.verdict {
+        case .goesOn:
+            // It would be asked for ever.
+            guard bytes.isEmpty || bytes.count < count || step.written > 0 else {
+                throw Failure(.contentEncoding, "the body's coding “\(coding.name)” does not go on")
+            }
+        case .ended:
+            mayHaveMore = false
+            state = stream.beginnings.isEmpty ? .ended : .between([])
+        case .broken(let cause):
+            let broken = Failure(.contentEncoding, "the body's coding “\(coding.name)” is broken: \(cause)")
+            guard step.written > 0 else { throw broken }
+            failure = broken
+        case .outOfMemory:
+            throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”")
+        }
+        return UnsafeRawBufferPointer(rebasing: output[..<step.written])
+    }
+
+    /// Whether another stream begins: decided byte by byte, so that it does not matter how they came.
+    private func look(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
+        var seen = seen
+        while let byte = input.first {
+            let possible = stream.beginnings.filter { beginning in
+                seen.indices.allSatisfy { beginning.matches(seen[$0], at: $0) }
+                    && beginning.matches(byte, at: seen.count)
+            }
+            guard let beginning = possible.first else {
+                state = .ended
+                try passOver(seen.count)
+                break
+            }
+            seen.append(byte)
+            input = UnsafeRawBufferPointer(rebasing: input.dropFirst())
+            if seen.count == beginning.bytes.count { return try begin(seen) }
+            state = .between(seen)
+        }
+        return UnsafeRawBufferPointer(start: nil, count: 0)
+    }
+
+    private func begin(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
+        guard stream.restart() else { throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”") }
+        state = .inStream
+        let result = seen.withUnsafeBytes { bytes in
+            var bytes = bytes
+            return Result { () throws(Failure) in try decode(&bytes) }
+        }
+        return try result.get()
+    }
+
+    private func passOver(_ count: Int) throws(Failure) {
+        trailingBytes += count
+        guard trailingBytes <= Self.maximumTrailingBytes else {
+            throw Failure(
+                .contentEncoding,
+                "more than \(Self.maximumTrailingBytes) bytes follow the end of the body's coding “\(coding.name)”")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// One coded stream: what the libraries have in common.
+protocol CodingStream: AnyObject {
+    /// Takes bytes from the front of `input`, and writes what they mean to the front of `output`.
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodingStep
+    /// For another stream of the same kind behind the one that has ended.
+    func restart() -> Bool
+    /// What a further stream of this kind begins with; none where there cannot be another.
+    var beginnings: [StreamBeginning] { get }
+}
+
+struct CodingStep {
+    enum Verdict {
+        case goesOn
+        /// The stream is complete.
+        case ended
+        case broken(String)
+        case outOfMemory
+    }
+
+    var written = 0
+    var verdict = Verdict.goesOn
+}
+
+/// The first bytes of a stream; each with the bits of it that count.
+struct StreamBeginning {
+    let bytes: [UInt8]
+    var masks: [UInt8] = []
+
+    func matches(_ byte: UInt8, at index: Int) -> Bool {
+        let mask = index < masks.count ? masks[index] : 0xFF
+        return index < bytes.count && byte & mask == bytes[index]
+    }
+}

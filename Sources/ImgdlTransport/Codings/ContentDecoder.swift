@@ -1,0 +1,113 @@
+import ImgdlCore
+
+/// Undoes the codings of one body as its bytes come: a piece when asked for one, so that whoever is paused, cancelled or
+/// at a limit holds what has come and no more. In one turn it does so much work alone, though a few bytes may mean
+/// gigabytes.
+final class ContentDecoder {
+    enum Outcome {
+        case needsInput
+        /// Whoever got a piece wanted no more.
+        case stopped
+        /// There is more to do, in another turn.
+        case turnIsOver
+    }
+
+    private enum Piece {
+        /// Valid until the next call.
+        case bytes(UnsafeRawBufferPointer)
+        case needsInput
+        case turnIsOver
+    }
+
+    /// Steps of at most `CodingLayer.outputBytes` each: a few milliseconds.
+    static let stepsInTurn = 32
+
+    /// The one that was applied last comes first.
+    private let layers: [CodingLayer]
+    private var steps = 0
+    /// A copy of what was left of the last input.
+    private var rest: UnsafeMutableRawBufferPointer?
+
+    /// `codings`: in the order in which they were applied, as in Content-Encoding.
+    init(_ codings: [ContentCoding]) throws(Failure) {
+        guard codings.count <= ContentCoding.maximumLayers else {
+            throw Failure(
+                .contentEncoding,
+                "the body has \(codings.count) codings on top of each other, the limit is \(ContentCoding.maximumLayers)"
+            )
+        }
+        var layers: [CodingLayer] = []
+        for coding in codings.reversed() { layers.append(try CodingLayer(coding)) }
+        self.layers = layers
+    }
+
+    deinit { dropRest() }
+
+    /// There is something to decode: no more input may be given.
+    var isBusy: Bool { layers.contains { !$0.needsInput } }
+
+    /// All bytes have come: throws `truncated` where a stream has not ended.
+    func finish() throws(Failure) {
+        guard let open = layers.first(where: { !$0.isComplete }) else { return }
+        throw Failure(.truncated, "the body ends before its coding “\(open.name)” does")
+    }
+
+    /// Calls `body` with each piece of what `input` means, until it says false, or the turn is over. What is left then is
+    /// kept for `resume`.
+    func decode(_ input: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
+        layers[0].input = input
+        defer { keepRest() }
+        return try run(body)
+    }
+
+    /// Goes on with what was kept.
+    func resume(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
+        let outcome = try run(body)
+        if layers[0].input.isEmpty { dropRest() }
+        return outcome
+    }
+
+    private func run(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
+        steps = 0
+        while true {
+            switch try next(layers.count - 1) {
+            case .bytes(let bytes): if !body(bytes) { return .stopped }
+            case .needsInput: return .needsInput
+            case .turnIsOver: return .turnIsOver
+            }
+        }
+    }
+
+    /// What comes out of a layer next. What goes into it is asked of the one before.
+    private func next(_ index: Int) throws(Failure) -> Piece {
+        let layer = layers[index]
+        while true {
+            if layer.needsInput {
+                guard index > 0 else { return .needsInput }
+                switch try next(index - 1) {
+                case .bytes(let bytes): layer.input = bytes
+                case let other: return other
+                }
+            }
+            guard steps < Self.stepsInTurn else { return .turnIsOver }
+            steps += 1
+            let output = try layer.step()
+            if !output.isEmpty { return .bytes(output) }
+        }
+    }
+
+    /// The memory of an input is the caller's.
+    private func keepRest() {
+        let input = layers[0].input
+        guard !input.isEmpty else { return }
+        let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: input.count, alignment: 1)
+        copy.copyMemory(from: input)
+        rest = copy
+        layers[0].input = UnsafeRawBufferPointer(copy)
+    }
+
+    private func dropRest() {
+        rest?.deallocate()
+        rest = nil
+    }
+}

@@ -1,0 +1,100 @@
+import ImgdlCore
+
+/// Which requests for one server, over connections of one lane, wait for somebody else's handshake, since the connection
+/// may turn out to be one that all of them can share (HTTP/2). They wait until the first handshake has ended, and no
+/// longer. curl's own waiting (CURLOPT_PIPEWAIT) ends, in versions from 8 on, when the first transfer does.
+final class HandshakeTurns {
+    private enum Sharing {
+        /// No handshake has ended well.
+        case unknown
+        /// One has, and nothing has been answered since.
+        case connected
+        /// HTTP/1.1: each has a connection of its own.
+        case separate
+        /// HTTP/2.
+        case shared
+    }
+
+    private var sharing = Sharing.unknown
+    /// Whose handshake the others wait for.
+    private var opener: TransferID?
+    private var waiting: [TransferID] = []
+    private var connected = 0
+
+    /// Nobody has anything to do with it; what it knows saves a wait at most.
+    var isIdle: Bool { opener == nil && waiting.isEmpty && connected == 0 }
+
+    /// False: it has to wait, until one of the calls below names it.
+    func begins(_ id: TransferID) -> Bool {
+        switch sharing {
+        case .separate, .connected: return true
+        case .shared where connected > 0: return true
+        case .shared, .unknown: break
+        }
+        guard opener != nil else {
+            opener = id
+            return true
+        }
+        waiting.append(id)
+        return false
+    }
+
+    /// It has a connection, new or used again. Gives those that need not wait any more.
+    func connects(_ id: TransferID) -> [TransferID] {
+        connected += 1
+        if sharing == .unknown { sharing = .connected }
+        guard opener == id else { return [] }
+        opener = nil
+        return takeWaiting()
+    }
+
+    func answers(inHTTP2 isHTTP2: Bool) { sharing = isHTTP2 ? .shared : .separate }
+
+    /// It is over. Gives those that need not wait any more.
+    func ends(_ id: TransferID, wasConnected: Bool, isCancelled: Bool) -> [TransferID] {
+        if wasConnected { connected -= 1 }
+        if connected == 0, sharing == .connected { sharing = .unknown }
+        guard opener == id else {
+            if !wasConnected { waiting.removeAll { $0 == id } }
+            return []
+        }
+        opener = nil
+        guard isCancelled else { return takeWaiting() }
+        // Its handshake has not ended: the next one's is now the first.
+        guard !waiting.isEmpty else { return [] }
+        opener = waiting.removeFirst()
+        return opener.map { [$0] } ?? []
+    }
+
+    private func takeWaiting() -> [TransferID] {
+        guard !waiting.isEmpty else { return [] }
+        defer { waiting = [] }
+        return waiting
+    }
+}
+
+/// Those of one lane, by server.
+struct HandshakeTable {
+    private static let maximumIdle = 1_000
+
+    private var servers: [ParsedURL.Origin: HandshakeTurns] = [:]
+    /// Asked for last: mostly the next one's, too.
+    private var last: (origin: ParsedURL.Origin, turns: HandshakeTurns)?
+
+    var count: Int { servers.count }
+
+    mutating func turns(for url: ParsedURL) -> HandshakeTurns {
+        if let last, url.hasOrigin(last.origin) { return last.turns }
+        let origin = url.origin
+        let turns = servers[origin] ?? make(origin)
+        last = (origin, turns)
+        return turns
+    }
+
+    private mutating func make(_ origin: ParsedURL.Origin) -> HandshakeTurns {
+        if servers.count >= Self.maximumIdle { servers = servers.filter { !$0.value.isIdle } }
+        let turns = HandshakeTurns()
+        servers[origin] = turns
+        return turns
+    }
+}

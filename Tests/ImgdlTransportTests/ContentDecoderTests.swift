@@ -1,0 +1,206 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Content codings are undone alike however their bytes come.
+final class ContentDecoderTests: XCTestCase {
+    /// Made by gzip, zlib twice (the second bare), brotli and zstd.
+    private static let text = Array("hello, hello, hello".utf8)
+    private static let streams: [(ContentCoding, [UInt8])] = [
+        (.gzip, hex("1f8b08000000000002ffcb48cdc9c9d751c840a2009fa1ca0913000000")),
+        (.deflate, hex("789ccb48cdc9c9d751c840a200442806d5")),
+        (.deflate, hex("cb48cdc9c9d751c840a200")),
+        (.brotli, hex("a19000c06fa474f3264a9032b46463798b7822818e03")),
+        (.zstd, hex("28b52ffd24136d00003868656c6c6f2c200100e28a1175f3988e")),
+    ]
+
+    private static func hex(_ text: String) -> [UInt8] {
+        let digits = Array(text.utf8)
+        return stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(String(decoding: digits[$0...($0 + 1)], as: UTF8.self), radix: 16)!
+        }
+    }
+
+    private enum End: Equatable {
+        case complete([UInt8])
+        case failed(ErrorCode, [UInt8])
+    }
+
+    /// In pieces of that size; what is left after a turn is decoded in the next.
+    private func decode(_ bytes: [UInt8], _ codings: [ContentCoding], pieces: Int) -> End {
+        var output: [UInt8] = []
+        do throws(Failure) {
+            let decoder = try ContentDecoder(codings)
+            var start = 0
+            while start < bytes.count {
+                let end = min(bytes.count, start + pieces)
+                var failure: Failure?
+                bytes[start..<end].withUnsafeBytes { piece in
+                    do throws(Failure) {
+                        _ = try decoder.decode(piece) {
+                            output += $0; return true
+                        }
+                    } catch { failure = error }
+                }
+                if let failure { throw failure }
+                while decoder.isBusy {
+                    _ = try decoder.resume {
+                        output += $0; return true
+                    }
+                }
+                start = end
+            }
+            try decoder.finish()
+            return .complete(output)
+        } catch {
+            return .failed(error.code, output)
+        }
+    }
+
+    private func assert(
+        _ bytes: [UInt8], _ codings: [ContentCoding], _ expected: End, _ what: String = "", line: UInt = #line
+    ) {
+        for pieces in [1, 2, 3, 7, 64, 1 << 20] {
+            XCTAssertEqual(
+                decode(bytes, codings, pieces: pieces), expected, "\(what) \(codings) by \(pieces)", line: line)
+        }
+    }
+
+    func testEachCoding() {
+        for (coding, stream) in Self.streams { assert(stream, [coding], .complete(Self.text)) }
+    }
+
+    func testWithoutAByteThereIsNothingToUndo() {
+        for (coding, _) in Self.streams { assert([], [coding], .complete([])) }
+        assert([], [.gzip, .brotli], .complete([]))
+    }
+
+    func testCutOffAnywhere() {
+        for (coding, stream) in Self.streams {
+            for count in 1..<stream.count {
+                let whole = decode(Array(stream[..<count]), [coding], pieces: 1)
+                for pieces in [3, 1000] {
+                    XCTAssertEqual(
+                        decode(Array(stream[..<count]), [coding], pieces: pieces), whole, "\(coding) \(count)")
+                }
+                guard case .failed(.truncated, let output) = whole else {
+                    XCTFail("\(coding) of \(count) bytes: \(whole)")
+                    continue
+                }
+                XCTAssertTrue(Self.text.starts(with: output))
+            }
+        }
+    }
+
+    func testDamaged() {
+        for (coding, stream) in Self.streams where coding != .deflate {
+            var damaged = stream
+            damaged[0] ^= 0xFF
+            guard case .failed(let code, _) = decode(damaged, [coding], pieces: 1000) else {
+                XCTFail("\(coding)")
+                continue
+            }
+            XCTAssertTrue([.contentEncoding, .truncated].contains(code), "\(coding) \(code)")
+        }
+        var sum = Self.streams[0].1
+        sum[sum.count - 5] ^= 1
+        assert(sum, [.gzip], .failed(.contentEncoding, Self.text), "its checksum")
+        assert(Array("this is not gzip".utf8), [.gzip], .failed(.contentEncoding, []))
+        assert(Array("this is not zstd".utf8), [.zstd], .failed(.contentEncoding, []))
+    }
+
+    func testWhatFollowsIsPassedOver() {
+        for (coding, stream) in Self.streams {
+            for rest in [[0], [0x1F], [0x28, 0xB5], Array("\r\n".utf8), [UInt8](repeating: 7, count: 65_536)] {
+                assert(stream + rest, [coding], .complete(Self.text), "\(rest.count) bytes behind")
+            }
+            let more = stream + [UInt8](repeating: 7, count: CodingLayer.maximumTrailingBytes + 1)
+            assert(more, [coding], .failed(.contentEncoding, Self.text), "too many")
+        }
+    }
+
+    func testStreamsThatFollowOneAnother() {
+        for (coding, stream) in Self.streams where coding == .gzip || coding == .zstd {
+            assert(stream + stream, [coding], .complete(Self.text + Self.text))
+            assert(stream + stream + [9], [coding], .complete(Self.text + Self.text))
+            assert(stream + stream.dropLast(), [coding], .failed(.truncated, truncatedTail(coding, stream)))
+        }
+        let skipped: [UInt8] = [0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3]
+        let zstd = Self.streams[4].1
+        assert(zstd + skipped + zstd, [.zstd], .complete(Self.text + Self.text), "a frame to skip")
+    }
+
+    private func truncatedTail(_ coding: ContentCoding, _ stream: [UInt8]) -> [UInt8] {
+        guard case .failed(_, let output) = decode(Array(stream.dropLast()), [coding], pieces: 1) else { return [] }
+        return Self.text + output
+    }
+
+    func testLayers() {
+        let inner = Self.streams[0].1
+        let outer = Deflate.gzip(inner)
+        assert(outer, [.gzip, .gzip], .complete(Self.text))
+        assert(Deflate.gzip(outer), [.gzip, .gzip, .gzip], .complete(Self.text))
+        assert(Deflate.gzip(Self.streams[3].1), [.brotli, .gzip], .complete(Self.text), "applied in their order")
+        assert(Deflate.gzip(Array(inner.dropLast(8))), [.gzip, .gzip], .failed(.truncated, Self.text))
+        let six = [ContentCoding](repeating: .gzip, count: ContentCoding.maximumLayers + 1)
+        assert(outer, six, .failed(.contentEncoding, []))
+    }
+
+    /// A window that is larger than any receiver has to have.
+    func testZstdWindows() {
+        // A frame with a window of 16 MiB, and one of 8 MiB, each with an empty last block.
+        let large: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 14 << 3, 1, 0, 0]
+        assert(large, [.zstd], .failed(.contentEncoding, []))
+        let allowed: [UInt8] = [0x28, 0xB5, 0x2F, 0xFD, 0x00, 13 << 3, 1, 0, 0]
+        assert(allowed, [.zstd], .complete([]))
+    }
+
+    /// A few bytes of a bomb: so much work in a turn, and no more memory than the pieces.
+    func testATurnIsBounded() throws {
+        let bomb = Deflate.gzip(Deflate.gzipOfZeros(200_000_000))
+        XCTAssertLessThan(bomb.count, 10_000)
+        let decoder = try ContentDecoder([.gzip, .gzip])
+        var count = 0
+        var turns = 0
+        var largest = 0
+        func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+            count += bytes.count
+            largest = max(largest, bytes.count)
+            return true
+        }
+        try bomb.withUnsafeBytes { _ = try decoder.decode($0, take) }
+        while decoder.isBusy {
+            let before = count
+            _ = try decoder.resume(take)
+            XCTAssertLessThanOrEqual(count - before, ContentDecoder.stepsInTurn * CodingLayer.outputBytes)
+            turns += 1
+        }
+        try decoder.finish()
+        XCTAssertEqual(count, 200_000_000)
+        XCTAssertEqual(largest, CodingLayer.outputBytes)
+        XCTAssertGreaterThanOrEqual(turns, 200_000_000 / (ContentDecoder.stepsInTurn * CodingLayer.outputBytes))
+    }
+
+    /// Whoever has had enough gets no more, and can go on later.
+    func testStopsWhenToldTo() throws {
+        let bytes = Deflate.gzipOfZeros(1_000_000)
+        let decoder = try ContentDecoder([.gzip])
+        var pieces: [Int] = []
+        try bytes.withUnsafeBytes {
+            _ = try decoder.decode($0) {
+                pieces.append($0.count); return false
+            }
+        }
+        XCTAssertEqual(pieces, [CodingLayer.outputBytes])
+        XCTAssertTrue(decoder.isBusy)
+        while decoder.isBusy {
+            _ = try decoder.resume {
+                pieces.append($0.count); return false
+            }
+        }
+        XCTAssertEqual(pieces.reduce(0, +), 1_000_000)
+        try decoder.finish()
+    }
+}
