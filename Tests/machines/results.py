@@ -3,7 +3,7 @@ import json
 import os
 import re
 
-# What the table in docs/installing.md has a column for, and the packages that hold it, whatever a release calls them.
+# What the table in docs/installing.md has a line for, and the packages that hold it, whatever a release calls them.
 LIBRARIES = {
     "glibc": "libc6", "libcurl": "libcurl4(?:t64)?", "libjpeg-turbo": "libjpeg62-turbo", "libpng": "libpng16-16(?:t64)?",
     "libwebp": "libwebp7", "lcms2": "liblcms2-2", "SQLite": "libsqlite3-0", "OpenSSL": "libssl3(?:t64)?",
