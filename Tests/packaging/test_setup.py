@@ -21,7 +21,7 @@ built  only
 STAND_INS = {
     "swift": '[ ! -e "$HERE/swift-fails" ] || { cat "$HERE/swift-fails" >&2; exit 127; }',
     "id": 'echo "$WHO"',
-    "dpkg-query": 'for last; do grep -qxe "$last" "$HERE/installed" && echo "install ok installed"; done; true',
+    "dpkg-query": 'echo "gone deinstall ok config-files"; sed "s/$/ install ok installed/" "$HERE/installed"',
     "apt-cache": """[ "$1" = show ] || exit 2; shift
         for package; do case $package in --*) continue ;; esac
             grep -qx "$package" "$HERE/archive" || exit 100
@@ -106,6 +106,10 @@ class SetupTests(unittest.TestCase):
         self.write("installed", "alpha\nolder\n")
         self.setup("build")
         self.assertTrue(self.calls()[-1].endswith(" tool"), self.calls())
+
+    def test_what_was_removed_is_missing(self):
+        self.write("packaging/debian-packages", "build  gone\n")
+        self.assert_ends(self.setup("--check", "build"), 1, "missing: gone\n")
 
     def test_a_program_from_elsewhere(self):
         self.write("bin/tool", "#!/bin/sh\n")
