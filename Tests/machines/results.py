@@ -26,8 +26,8 @@ def read_versions(listed):
 
 
 def upstream(version):
-    """`1:2.1.5-2+b1` is 2.1.5; Debian's own additions are left out, too."""
-    return re.sub(r"[-+~](?:dfsg|ds|deb|really).*$", "", re.sub(r"-[^-]*$", "", re.sub(r"^\d+:", "", version)))
+    """`1:2.1.5-2+b1` is 2.1.5, and `1.3.dfsg+really1.3.2-4` 1.3.2."""
+    return re.sub(r"[-+~.](?:dfsg|ds|deb).*$", "", re.sub(r"-[^-]*$", "", re.sub(r"^\d+:|^.*really", "", version)))
 
 
 def read_tests(results, suffix=""):
