@@ -83,7 +83,7 @@ struct PNGChunkFilter {
                 case "fcTL": try animation.begin(checkedData)
                 default:
                     if name == "IEND" {
-                        // libpng passes over it from version 1.6.4? on.
+                        // Newer versions of libpng pass over it.
                         guard checkedData != nil else {
                             throw Failure(.badImageData, "the PNG is damaged: the checksum of its last chunk is wrong")
                         }

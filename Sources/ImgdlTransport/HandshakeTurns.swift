@@ -2,7 +2,8 @@ import ImgdlCore
 
 /// Which requests for one server, over connections of one lane, wait for somebody else's handshake, since the connection
 /// may turn out to be one that all of them can share (HTTP/2). They wait until the first handshake has ended, and no
-/// longer. curl's own waiting (CURLOPT_PIPEWAIT) ends, in versions from 8 on, when the first transfer does.
+/// longer. curl's own waiting (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server
+/// speaks HTTP/1.1.
 final class HandshakeTurns {
     private enum Sharing {
         /// No handshake has ended well.

@@ -155,6 +155,22 @@ final class ExchangeTests: TransportTestCase {
             for _ in 0..<300 { try exchange.send(raw: String(repeating: "y", count: 1024)) }
         }
         XCTAssertEqual(try failure(of: origin.url("/line"))?.code, .headerLimit)
+        // More than curl takes, though less than was allowed.
+        let all = record(of: try start(origin.url("/pictures/p?headers=400"), maximumHeaderBytes: 1 << 20))
+        XCTAssertEqual(all.failure?.code, .headerLimit, all.failure?.message ?? "")
+    }
+
+    /// None was asked for.
+    func testTransferCodings() throws {
+        for (coding, code) in [
+            ("gzip", ErrorCode.protocolError), ("rot13", .protocolError), ("gzip, chunked", .protocolError),
+        ] {
+            origin.route("/coded") { exchange in
+                try exchange.send(raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n0\r\n\r\n")
+                exchange.close()
+            }
+            XCTAssertEqual(try failure(of: origin.url("/coded"))?.code, code, coding)
+        }
     }
 
     func testInterimResponsesAreSkipped() throws {

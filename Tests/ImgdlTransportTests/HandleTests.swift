@@ -111,7 +111,7 @@ final class HandleTests: TransportTestCase {
     func testEscapesKeepTheirCase() throws {
         let secure = try HTTP2Origin(security: .tls)
         defer { secure.stop() }
-        secure.route(prefix: "/") { try $0.respond(text: "a") }
+        secure.route(prefix: "/") { try $0.respond(body: [1]) }
         try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
         for target in ["/%2Fup%2fdown?y=%2b%2B", "/plain", "/%c3%a4", "/plain?x"] {
             _ = try fetchSucceeding(secure.url(target))

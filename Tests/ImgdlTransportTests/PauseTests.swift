@@ -255,11 +255,12 @@ final class PauseTests: TransportTestCase {
         run(until: recorder[normal].head != nil)
         let high = try start(secure.url("/high"), priority: .high)
         run(until: recorder[high].head != nil)
-        XCTAssertEqual(secure.log.streams.map { $0.weights.last ?? 16 }, [1, 16, 256])
+        let isSaid = VersionDifference.named("http2-priorities").isAhead
+        XCTAssertEqual(secure.log.streams.map { $0.weights.last ?? 16 }, isSaid ? [1, 16, 256] : [16, 16, 16])
         transport.setPriority(low, .high)
         // Said with the next frames of the connection.
         _ = try start(secure.url("/more"))
-        run(until: secure.log.streams.first?.weights.last == 256)
+        if isSaid { run(until: secure.log.streams.first?.weights.last == 256) }
         secure.gate("all").open()
         for id in [low, normal, high] { XCTAssertTrue(record(of: id).isFinished) }
     }

@@ -51,6 +51,47 @@ final class SecureTests: TransportTestCase {
         XCTAssertEqual(failure?.code, .tlsFailed, failure?.message ?? "")
     }
 
+    /// What the server says in place of a handshake, and then closes: refused, or lost on the way.
+    func testHandshakesThatEndEarly() throws {
+        let serverHello = [UInt8]([0x16, 0x03, 0x03, 0x00, 0x7A, 0x02, 0x00, 0x00, 0x76, 0x03, 0x03, 1, 2, 3])
+        let table: [(String, [UInt8], ErrorCode)] = [
+            ("nothing", [], .connectionLost),
+            ("half a record's header", [0x16, 0x03], .connectionLost),
+            ("half a message", serverHello, .connectionLost),
+            ("an alert: handshake_failure", [0x15, 0x03, 0x03, 0, 2, 2, 40], .tlsFailed),
+            ("an alert: unrecognized_name", [0x15, 0x03, 0x03, 0, 2, 2, 112], .tlsFailed),
+            ("no TLS", Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), .tlsFailed),
+        ]
+        for (what, answer, code) in table {
+            let listener = try Listener(journal: Journal(), signals: Signals())
+            defer { listener.stop() }
+            try listener.start { connection in
+                var hello = [UInt8](repeating: 0, count: 16 << 10)
+                _ = try? hello.withUnsafeMutableBytes { try connection.receive(into: $0) }
+                try? answer.withUnsafeBytes { try connection.send($0) }
+                connection.close()
+            }
+            // One after the other, and several at once.
+            let ids = try (0..<3).map { _ in try start("https://127.0.0.1:\(listener.port)/") }
+            for id in ids {
+                let failure = record(of: id).failure
+                XCTAssertEqual(failure?.code, code, "\(what): \(failure?.message ?? "")")
+            }
+        }
+    }
+
+    /// Whoever cancels the first request leaves the handshake to the next one; nobody waits for what nobody does.
+    func testTheFirstOfManyIsCancelled() throws {
+        try serve()
+        let ids = try (0..<5).map { _ in try start(secure.url("/a")) }
+        transport.cancel(ids[0])
+        transport.cancel(ids[3])
+        for id in [ids[1], ids[2], ids[4]] { XCTAssertEqual(record(of: id).text, "hello") }
+        XCTAssertLessThanOrEqual(secure.log.connections.count, 2)
+        XCTAssertFalse(recorder[ids[0]].hasEnded)
+        XCTAssertFalse(recorder[ids[3]].hasEnded)
+    }
+
     func testManyStreamsOnOneConnection() throws {
         try serve()
         secure.route("/held") { stream in

@@ -152,6 +152,19 @@ TEST_WITH_CACHES("what may not be stored is not: no-store, Vary: *, and what coo
     }
 }
 
+TEST_WITH_CACHES("a body whose coding ends early is not stored, though its framing is whole")
+{
+    const char *url = at_origin("/pictures/truecolour.png?" FRESH "&gzip=1&coding_cut=1&n=%d", (int)getpid());
+    for (int i = 0; i < 2; i++) {
+        CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, BODY).code, IMGDL_ERROR_TRUNCATED);
+        CHECK_CODE(ask(downloader, url, IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
+    }
+    const char *whole = at_origin("/pictures/truecolour.png?" FRESH "&gzip=1&coding_tail=9&n=%d", (int)getpid());
+    CHECK_OUTCOME(ask(downloader, whole, IMGDL_CACHE_USE, BODY), NETWORK);
+    CHECK_OUTCOME(ask(downloader, whole, IMGDL_CACHE_ONLY, BODY), MEMORY);
+    (void)cache;
+}
+
 TEST_WITH_CACHES("a caller's own condition: 304 is NOT_MODIFIED, from the cache too (B18)")
 {
     (void)cache;

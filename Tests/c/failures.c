@@ -205,6 +205,20 @@ TEST("compressed bodies: right ones are unpacked, broken ones are an error")
          IS(IMGDL_ERROR_CONTENT_ENCODING), 200, NOTHING},
         {"cut gzip", at_origin("/pictures/truecolour.png?gzip=1&close_after=500"), IS(IMGDL_ERROR_TRUNCATED), 200,
          NOTHING},
+        {"gzip that ends early, well framed", at_origin("/pictures/truecolour.png?gzip=1&coding_cut=100"),
+         IS(IMGDL_ERROR_TRUNCATED), 200, NOTHING},
+        {"gzip that ends early, in chunks", at_origin("/pictures/truecolour.png?gzip=1&coding_cut=1&chunked=1"),
+         IS(IMGDL_ERROR_TRUNCATED), 200, NOTHING},
+        {"deflate that ends early", at_origin("/pictures/truecolour.png?deflate=1&coding_cut=1"),
+         IS(IMGDL_ERROR_TRUNCATED), 200, NOTHING},
+        {"a few bytes behind gzip", at_origin("/pictures/truecolour.png?gzip=1&coding_tail=100"), IS(IMGDL_OK), 200, NOTHING},
+        {"many bytes behind gzip", at_origin("/pictures/truecolour.png?gzip=1&coding_tail=100000"),
+         IS(IMGDL_ERROR_CONTENT_ENCODING), 200, NOTHING},
+        {"a coding that nobody knows", at_origin("/pictures/tiny.png?header=Content-Encoding:rot13"),
+         IS(IMGDL_ERROR_CONTENT_ENCODING), 200, NOTHING},
+        {"more codings than anybody needs",
+         at_origin("/pictures/tiny.png?header=Content-Encoding:gzip,gzip,gzip,gzip,gzip,gzip"),
+         IS(IMGDL_ERROR_CONTENT_ENCODING), 200, NOTHING},
     };
     CHECK_FAILURES(failures);
 }

@@ -63,11 +63,23 @@ enum URLText {
         let bytes = Array(text.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
         let start = authorityEnd(bytes, before: end)
-        return String(decoding: bytes[..<start], as: UTF8.self) + percentEncoded(bytes[start..<end])
+        return String(decoding: bytes[..<start], as: UTF8.self) + withPlainDots(percentEncoded(bytes[start..<end]))
+    }
+
+    /// A segment of dots alone leads up or nowhere, also where they are encoded: newer versions of curl read "%2e" so, as
+    /// browsers do, and older ones do not.
+    private static func withPlainDots(_ text: String) -> String {
+        let query = text.firstIndex(of: "?") ?? text.endIndex
+        guard text[..<query].contains("%") else { return text }
+        let segments = text[..<query].split(separator: "/", omittingEmptySubsequences: false).map { segment in
+            let dots = segment.replacing("%2e", with: ".").replacing("%2E", with: ".")
+            return dots == "." || dots == ".." ? dots : segment
+        }
+        return segments.joined(separator: "/") + text[query...]
     }
 
     /// A relative reference and its base, in its canonical form, before dot segments are removed (RFC 3986 section 5.2.2).
-    /// curl does the same, but for escapes, whose case it changes from version 8.? on.
+    /// curl does the same, but for escapes, whose case it changes from version 8.20 on.
     static func merged(_ reference: String, with base: String) -> String {
         guard let colon = base.firstIndex(of: ":") else { return reference }
         let authority = base.index(colon, offsetBy: 3)

@@ -28,6 +28,9 @@ struct Faults {
     var shortBy = 0
     var coding = Coding.identity
     var bomb: Int?
+    /// Bytes that the coded body lacks at its end, and that follow it: announced as they are sent.
+    var codingCut = 0
+    var codingTail = 0
     var isEmpty = false
 
     var delay = Duration.zero
@@ -80,6 +83,8 @@ struct Faults {
         case "short_by": shortBy = try number()
         case "gzip": if try flag() { coding = .gzip }
         case "deflate": if try flag() { coding = .deflate }
+        case "coding_cut": codingCut = try number()
+        case "coding_tail": codingTail = try number(in: 0...(1 << 24))
         case "gzip_bomb": bomb = try number(in: 1...(1 << 34))
         case "empty": isEmpty = try flag()
 

@@ -15,7 +15,8 @@ struct Pictures {
             body = Deflate.gzipOfZeros(bomb)
             headers.add("Content-Encoding", "gzip")
         } else if faults.coding != .identity {
-            body = Deflate.compress(body, as: faults.coding)
+            body = Deflate.compress(body, as: faults.coding).dropLast(faults.codingCut)
+            body += [UInt8](repeating: 7, count: faults.codingTail)
             headers.add("Content-Encoding", faults.coding.rawValue)
         }
         var status = faults.status ?? 200
