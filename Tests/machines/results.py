@@ -27,7 +27,7 @@ def read_versions(listed):
 
 def upstream(version):
     """`1:2.1.5-2+b1` is 2.1.5, and `1.3.dfsg+really1.3.2-4` 1.3.2."""
-    return re.sub(r"[-+~.](?:dfsg|ds|deb).*$", "", re.sub(r"-[^-]*$", "", re.sub(r"^\d+:|^.*really", "", version)))
+    return re.sub(r"[-+~.](?:dfsg|ds|deb).*$", "", re.sub(r"-[^-]*$", "", re.sub(r"^(\d+:)?(.*really)?", "", version)))
 
 
 def read_tests(results, suffix=""):
