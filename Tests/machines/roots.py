@@ -71,6 +71,9 @@ class Root:
             shutil.rmtree(new, ignore_errors=True)
             self.step("debootstrap", ["debootstrap", "--variant=minbase", RELEASES[self.name], new], is_inside=False)
             os.rename(new, self.base)
+        # A mirror that stands still expires, for sid within days; where this machine takes that, its roots do.
+        with open(f"{self.base}/etc/apt/apt.conf.d/90validity", "wb") as file:
+            subprocess.run(["apt-config", "dump", "Acquire::Check-Valid-Until", "Acquire::Check-Date"], stdout=file, check=True)
         self.step("bring it up to date", "apt-get -q update && apt-get -q -y dist-upgrade && "
                   "apt-get -q -y install --no-install-recommends make", folder=self.base)
         self.copy()
