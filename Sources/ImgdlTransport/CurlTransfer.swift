@@ -321,6 +321,7 @@ final class CurlTransfer {
     func goOn() -> Bool {
         if let decoder, decoder.isBusy, !holdsBody {
             guard decode({ body throws(Failure) in try decoder.resume(body) }) else { return false }
+            if decoder.isBusy { return true }
         }
         if result == nil { flush() }
         return true

@@ -212,10 +212,9 @@ package final class CurlTransport: Transport {
             deferred.append(.close)
             return
         }
-        for transfer in transfers.all {
-            transfer.isEnded = true
-            release(transfer)
-        }
+        // All of them first: none begins because another ends.
+        for transfer in transfers.all { transfer.isEnded = true }
+        for transfer in transfers.all { release(transfer) }
         transfers.removeAll()
         guard !lanes.areClosed else { return }
         options.cookies.save()

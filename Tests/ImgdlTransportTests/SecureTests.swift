@@ -80,6 +80,42 @@ final class SecureTests: TransportTestCase {
         }
     }
 
+    /// Though nothing has been answered yet: the handshake told that it can be shared.
+    func testAConnectionIsSharedBeforeItsFirstAnswer() throws {
+        try serve()
+        secure.route("/held") { stream in
+            try stream.wait("go")
+            try stream.respond(200, body: Array("held".utf8))
+        }
+        let first = try start(secure.url("/held"))
+        let waiting = try (0..<3).map { _ in try start(secure.url("/a")) }
+        for id in waiting { XCTAssertEqual(record(of: id).text, "hello") }
+        let later = try (0..<3).map { _ in try start(secure.url("/a")) }
+        for id in later { XCTAssertEqual(record(of: id).text, "hello") }
+        XCTAssertFalse(recorder[first].hasEnded)
+        secure.gate("go").open()
+        XCTAssertEqual(record(of: first).text, "held")
+        XCTAssertEqual(secure.log.connections.count, 1)
+    }
+
+    /// Over HTTP/1.1 they have connections of their own as soon as that is known, and none waits for another's answer.
+    func testTheFirstAnswerOfHTTP11HoldsNobodyUp() throws {
+        let old = try Origin(tls: TLS())
+        defer { old.stop() }
+        old.route("/held") { exchange in
+            try exchange.wait("go")
+            try exchange.respond(text: "held")
+        }
+        old.route("/a") { try $0.respond(text: "hello") }
+        try makeTransport(TransportConfiguration(certificateAuthorities: old.authority?.file, proxy: ""))
+        let first = try start(old.url("/held"))
+        let others = try (0..<11).map { _ in try start(old.url("/a")) }
+        for id in others { XCTAssertEqual(record(of: id).text, "hello") }
+        XCTAssertFalse(recorder[first].hasEnded)
+        old.gate("go").open()
+        XCTAssertEqual(record(of: first).text, "held")
+    }
+
     /// Whoever cancels the first request leaves the handshake to the next one; nobody waits for what nobody does.
     func testTheFirstOfManyIsCancelled() throws {
         try serve()

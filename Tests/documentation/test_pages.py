@@ -15,6 +15,28 @@ from guide import Guide  # noqa: E402
 from pages import broken_links  # noqa: E402
 
 
+class VersionsTests(unittest.TestCase):
+    """docs/versions.md: the tests of the transport look up there what they are to expect."""
+
+    def test_the_list_is_short_and_has_sources(self) -> None:
+        text = (ROOT / "docs/versions.md").read_text("utf-8")
+        rows = [[cell.strip() for cell in line.strip("|").split("|")]
+                for line in text.splitlines() if re.match(r"\| [a-z0-9-]+ \|", line)][1:]
+        self.assertEqual([row[0] for row in rows], ["http2-priorities", "proxy-escapes", "jpeg-smoothing", "words"])
+        self.assertLessEqual(len(rows), 10)
+        for name, _, version, what, source in rows:
+            self.assertRegex(version, r"^\d+\.\d+(\.\d+)?$", name)
+            self.assertGreater(len(what), 20, name)
+            self.assertRegex(source, r"\]\(https://", name)
+
+    def test_pixels_that_differ_are_in_a_table(self) -> None:
+        table = (ROOT / "Tests/ImgdlCodecsTests/Support/PixelsByVersion.swift").read_text("utf-8")
+        rows = re.findall(r'path: "([^"]+)", library: "([^"]+)",\s*version: "([^"]+)", sha256: "([0-9a-f]{64})"', table)
+        self.assertEqual(len(rows), table.count("Row(\n"))
+        for path in {row[0] for row in rows}:
+            self.assertGreaterEqual(len({row[3] for row in rows if row[0] == path}), 2, path)
+
+
 class MakeDocsTests(unittest.TestCase):
     def test_make_docs(self) -> None:
         rust = BUILD / "rust-docs"
