@@ -36,6 +36,20 @@ exec chroot $CHROOT_OPTIONS "$root" env -i "$@"
 """
 
 
+class Unprepared(Exception):
+    """Something failed without which nothing else can be tried."""
+
+
+def say(text):
+    """Whole lines: several roots may be at work."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def indented(text, most):
+    return "".join(f"\n     | {line}" for line in text.splitlines()[-most:])
+
+
 def toolchain():
     """The folder that holds the toolchain's bin and lib."""
     try:
@@ -85,11 +99,18 @@ class Root:
         shutil.rmtree(self.now, ignore_errors=True)
         self.step("copy", ["cp", "-a", self.base, self.now], is_inside=False)
 
+    def take(self, clone):
+        """A copy of another root's clone with what was built in it: several roots may be at work."""
+        copy = f"{self.now}.built"
+        shutil.rmtree(copy, ignore_errors=True)
+        self.step("copy what was built", ["cp", "-a", clone, copy], is_inside=False)
+        return copy
+
     def run(self, name, command, *, folder=None, clone=None, is_inside=True, has_network=True, has_swift=True, user=None,
             seconds=3600):
         """Runs it, prints how long that took, and gives (status, what it printed); 124 where it took too long."""
         log = f"{self.logs}/{name.replace(' ', '-')}.log"
-        print(f"     {self.name}: {name} …", end="", flush=True)
+        say(f"     {self.name}: {name} …")
         start = time.monotonic()
         environment = None
         if is_inside:
@@ -117,12 +138,10 @@ class Root:
                 status = 124
         with open(log, errors="replace") as file:
             text = file.read()
-        print(f" {time.monotonic() - start:.0f} s{'' if status == 0 else f', status {status}'}", flush=True)
+        say(f"     {self.name}: {name}: {time.monotonic() - start:.0f} s{'' if status == 0 else f', status {status}'}")
         return status, text
 
     def step(self, name, command, **options):
-        """What has to succeed, or nothing else can be tried."""
         status, text = self.run(name, command, **options)
         if status != 0:
-            sys.stdout.write("".join(text.splitlines(True)[-20:]))
-            raise SystemExit(f"test-machines: {name} failed in Debian {self.name}; the whole: {self.logs}")
+            raise Unprepared(f"{name}: status {status}\n{text}")

@@ -29,6 +29,13 @@ class StandIn:
         self.name, self.ends, self.logs, self.clone = "13", ends, os.path.join(folder, "logs"), os.path.join(folder, "clone")
         self.ran = []
 
+    def prepare(self):
+        if "prepare" in self.ends:
+            raise machines.Unprepared("apt-get: status 100\nno network")
+
+    def take(self, clone):
+        return clone
+
     def run(self, name, command, **_):
         self.ran.append(name)
         status, text, *lines = self.ends.get(name, (0, ""))
@@ -99,6 +106,19 @@ class MachineTests(unittest.TestCase):
         machine = self.machine({"suites built on Debian 12": (0, "1 passed, 0 failed, 0 skipped\n", "c\ta\tpassed\n")})
         self.call(machine.built_elsewhere, machine.root.clone)
         self.assertEqual(machine.tests["c (built on 12): a"], "passed")
+
+    def test_a_root_that_cannot_be_prepared(self):
+        machines.MACHINES = self.folder
+        for ends, status, kept in (({"prepare": ()}, False, None), (
+                {"make test": (0, "1 passed, 0 failed, 0 skipped\n", "c\ta\tpassed\n"),
+                 "suites built on Debian 12": (0, "1 passed, 0 failed, 0 skipped\n", "c\ta\tpassed\n")}, True, [6, 0, 0])):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                sums, is_well = machines.run_root(StandIn(self.folder, ends), StandIn(self.folder, {}), "a commit")
+            self.assertEqual(is_well, status, said.getvalue())
+            result = results.load(os.path.join(self.folder, "results/13.json"))
+            self.assertEqual(result and [result["passed"], result["failed"], result["skipped"]], kept)
+            self.assertEqual(sums, kept or [0, 1, 0])
+        self.assertIn("what differs from the last run:\n       the first run here", said.getvalue())
 
     def test_sentences_that_are_expected(self):
         text = "setup: these packages are missing\nmake: *** [Makefile:1: run] Error 1\n"
