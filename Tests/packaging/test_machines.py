@@ -108,6 +108,7 @@ class MachineTests(unittest.TestCase):
         self.assertEqual(machine.tests["c (built on 12): a"], "passed")
 
     def test_a_root_that_cannot_be_prepared(self):
+        self.addCleanup(setattr, machines, "MACHINES", machines.MACHINES)
         machines.MACHINES = self.folder
         for ends, status, kept in (({"prepare": ()}, False, None), (
                 {"make test": (0, "1 passed, 0 failed, 0 skipped\n", "c\ta\tpassed\n"),
