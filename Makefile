@@ -1,6 +1,7 @@
 # Every step of this repository is a target here; `make help` lists them.
 #   make run     installs what is missing, builds, and downloads a dozen pictures from a built-in origin
 #   make test    the same, then every suite
+#   make         builds, and says what is missing
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
@@ -23,7 +24,7 @@ CACHE_SOURCES := $(shell find Sources/ImgdlCore Sources/ImgdlCache Sources/CShim
 PROGRAMS := build/bin/imgdl build/bin/imgdl-fetch build/bin/imgdl-demo build/bin/imgdl-origin build/bin/imgdl-pictures
 
 .PHONY: all
-all: library programs man
+all: build/.setup-run library programs man
 
 .PHONY: help
 help:
@@ -33,6 +34,7 @@ help:
 #? make run         the demonstration; make run URL=https://… for one address
 #? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
 #? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make test-machines  a clean clone in bare roots of Debian 12, 13 and sid; ROOT=sid for one, RENEW=yes for new roots
 #? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
@@ -42,7 +44,7 @@ help:
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
 #? make man         the manual pages, from the header, in build/man
 #? make abi-check   whether programs for a released version can use this header's; make abi-record at a release
-#? make setup       installs the Debian packages that are missing, for everything here
+#? make setup       installs the Debian packages that are missing; PURPOSES="build docs": packaging/debian-packages has them
 #? make bench       the benchmarks; one of them: make bench-decode, bench-cache, bench-engine, or bench-transfer (against peers)
 #? make profile     what branches the compiler expects (packaging/profile), counted anew; then make function-order
 #? make function-order  how the linker lays out the library (packaging/function-order), measured anew
@@ -50,12 +52,20 @@ help:
 
 # ---- What has to be installed
 
+# `make setup`, `make run` and what tests install it, before make looks at anything else; the others say what is missing.
+
+PURPOSES ?= build run test
+TEST_PURPOSES := build run test
+BEFORE_run := build
+BEFORE_test := build run
+
 .PHONY: setup
-setup: build/.setup-build build/.setup-test
+setup:
+	@packaging/setup $(PURPOSES)
 
 build/.setup-%: packaging/debian-packages packaging/setup
+	@packaging/setup $(strip --check $(BEFORE_$*) $*)
 	@mkdir -p $(@D)
-	@packaging/setup $*
 	@touch $@
 
 # ---- The library
@@ -89,7 +99,7 @@ build_library = swift build -c release -j $(JOBS) --product imgdl --scratch-path
 
 # How code is laid out within functions, and what is inlined, follows from what branches and calls transfers and decoders
 # have been seen to take (`make profile`).
-build/profile.profdata: packaging/profile
+build/profile.profdata: packaging/profile | build/.setup-build
 	@mkdir -p $(@D)
 	@# swift build does not know that it changes the code.
 	rm -rf build/swift-release
@@ -131,13 +141,14 @@ build/bin/imgdl: $(TERMINAL_OBJECTS) $(LIBRARY)
 	@mkdir -p $(@D)
 	$(CXX) -o $@ $(TERMINAL_OBJECTS) -Lbuild/lib -limgdl -lpng16 '-Wl,-rpath,$$ORIGIN/../lib'
 
-build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-build
+build/bin/imgdl-origin build/bin/imgdl-pictures: build/bin/imgdl-%: Package.swift $(TOOL_SOURCES) | build/.setup-run
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl-$* --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/imgdl-$* $@
 
 # What is killed again and again while it writes a cache, and what measures one.
-build/bin/imgdl-cache-crash build/bin/imgdl-cache-bench: build/bin/imgdl-cache-%: Package.swift $(CACHE_SOURCES) | build/.setup-build
+build/bin/imgdl-cache-crash build/bin/imgdl-cache-bench: build/bin/imgdl-cache-%: Package.swift $(CACHE_SOURCES) \
+    | build/.setup-build
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --product imgdl-cache-$* --scratch-path build/swift-tools --static-swift-stdlib
 	cp build/swift-tools/release/imgdl-cache-$* $@
@@ -146,8 +157,11 @@ build/pictures/.written: build/bin/imgdl-pictures
 	build/bin/imgdl-pictures build/pictures
 	@touch $@
 
-.PHONY: run
-run: $(PROGRAMS) build/pictures/.written
+.PHONY: run demonstration
+run:
+	@packaging/setup build run
+	@$(MAKE) --no-print-directory demonstration
+demonstration: $(PROGRAMS) build/pictures/.written
 	@if [ -n "$$URL" ]; then build/bin/imgdl-demo --output build/demo "$$URL"; \
 	else build/bin/imgdl-demo --output build/demo --origin build/bin/imgdl-origin --pictures build/pictures; fi
 
@@ -160,15 +174,19 @@ C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pic
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
-.PHONY: test
-test: setup format-check all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread build/tests/imgdl-tests-address \
-    build/examples/epoll build/examples/libuv
+.PHONY: test suites
+test:
+	@packaging/setup $(TEST_PURPOSES)
+	@$(MAKE) --no-print-directory suites
+suites: format-check all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread \
+    build/tests/imgdl-tests-address build/examples/epoll build/examples/libuv
 	@Tests/run $(SUITES)
 
 .PHONY: c-tests
 c-tests: $(C_TESTS)
 
-$(C_PICTURES): build/tests/%.o: Tests/Pictures/%.c $(wildcard Tests/Pictures/*.h Tests/Pictures/include/*.h)
+$(C_PICTURES): build/tests/%.o: Tests/Pictures/%.c $(wildcard Tests/Pictures/*.h Tests/Pictures/include/*.h) \
+    | build/.setup-build
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O2 -ITests/Pictures/include -c -o $@ $<
 
@@ -283,28 +301,43 @@ build/tests/hostile-undefined: Tests/c/hostile.c $(LIBRARY_SOURCES) | build/.set
 	    -Wl,-rpath,$(CURDIR)/build/swift-undefined/release -Wl,-rpath,$(SWIFT_RUNTIME)
 
 .PHONY: test-tsan test-asan
-test-tsan: setup programs build/tests/imgdl-tests-thread build/tests/tls-peer
-	Tests/run thread
-test-asan: setup programs build/tests/imgdl-tests-address build/tests/tls-peer
-	Tests/run address
+test-tsan test-asan:
+	@packaging/setup $(TEST_PURPOSES)
+	@$(MAKE) --no-print-directory programs build/tests/imgdl-tests-$(SANITIZER) build/tests/tls-peer
+	Tests/run $(SANITIZER)
+test-tsan: SANITIZER := thread
+test-asan: SANITIZER := address
 
 .PHONY: test-long
-test-long: test fuzzers build/tests/hostile build/tests/hostile-undefined
+test-long:
+	$(MAKE) test
+	$(MAKE) fuzzers build/tests/hostile build/tests/hostile-undefined
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
+	$(MAKE) test-machines
+
+# A clean clone in bare roots of Debian; ROOT=12, 13 or sid for one of them, RENEW=yes makes the roots anew.
+.PHONY: test-machines
+test-machines:
+	@packaging/setup build machines
+	@Tests/machines/run $(if $(RENEW),--renew) $(ROOT)
 
 # Memory, threads and descriptors must be flat. Ten minutes of it are in test-long.
 SOAK_SECONDS ?= 3600
 .PHONY: soak
-soak: setup programs build/tests/imgdl-tests build/tests/tls-peer
+soak:
+	@packaging/setup $(TEST_PURPOSES)
+	@$(MAKE) --no-print-directory programs build/tests/imgdl-tests build/tests/tls-peer
 	SOAK_SECONDS=$(SOAK_SECONDS) Tests/run soak
 
 ECOSYSTEM := build/ecosystem/venv
 
 # What `make test` does not install: Debian packages of the purpose `ecosystem`, Python packages in an environment of its own.
 .PHONY: test-ecosystem
-test-ecosystem: setup build/.setup-ecosystem all wheel wheel-bundled $(ECOSYSTEM)/.installed build/examples/glib
+test-ecosystem:
+	@packaging/setup $(TEST_PURPOSES) wheel ecosystem
+	@$(MAKE) --no-print-directory all wheel wheel-bundled $(ECOSYSTEM)/.installed build/examples/glib
 	Tests/run ecosystem
 
 $(ECOSYSTEM)/.installed: packaging/python-packages packaging/python-packages-wheel | build/.setup-ecosystem
@@ -321,7 +354,7 @@ WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*.*)
 wheel: build/wheels/.built
 wheel-bundled: build/wheels/bundled/.built
 
-$(WHEEL_TOOLS)/.installed: packaging/python-packages-wheel | build/.setup-wheel
+$(WHEEL_TOOLS)/.installed: packaging/python-packages-wheel | build/.setup-build build/.setup-wheel
 	$(PYTHON) -m venv --clear $(WHEEL_TOOLS)
 	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
@@ -427,7 +460,7 @@ build/bench/pixbuf: bench/clients/pixbuf.c bench/clients/client.c bench/clients/
 	$(CC) $(WARNINGS) $(CFLAGS) $$(pkg-config --cflags gdk-pixbuf-2.0) -o $@ $(filter %.c,$^) -lcurl \
 	    $$(pkg-config --libs gdk-pixbuf-2.0)
 
-build/bench/urlsession: $(shell find bench/peers/urlsession -name '*.swift')
+build/bench/urlsession: $(shell find bench/peers/urlsession -name '*.swift') | build/.setup-bench
 	@mkdir -p $(@D)
 	swift build -c release -j $(JOBS) --package-path bench/peers/urlsession --scratch-path build/swift-urlsession
 	cp build/swift-urlsession/release/urlsession $@
@@ -441,7 +474,7 @@ build/bench/work/origin.txt: bench/work build/bench/venv/.installed build/bin/im
 	$(BENCH_PYTHON) bench/work $(@D)
 
 .PHONY: format-check
-format-check:
+format-check: | build/.setup-build
 	@swift format lint --strict --recursive Sources Tests Package.swift
 
 # ---- Installing
@@ -450,7 +483,7 @@ format-check:
 INSTALL_VARIABLES := PREFIX DESTDIR LIBDIR INCLUDEDIR BINDIR DATADIR MANDIR BASHCOMPLETIONDIR ZSHCOMPLETIONDIR
 export $(INSTALL_VARIABLES)
 
-build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs/man/imgdl.3.in
+build/man/.written: include/imgdl.h packaging/man-pages packaging/header.py docs/man/imgdl.3.in | build/.setup-build
 	packaging/man-pages build/man/man3
 	@touch $@
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -28,7 +29,7 @@ enum { MAX_DOWNLOADS = 64, AT_ONCE = 8, SECONDS_EACH = 3, PARTIAL_INTERVAL_MS = 
 enum state { WAITING, CONNECTING, ARRIVING, DONE, CANCELLED, FAILED };
 
 struct download {
-    char name[80]; /* shown, and the stem of the files */
+    char name[NAME_MAX + 1]; /* shown, and the stem of the files */
     char *url;
     imgdl_token *token;
     enum state state;

@@ -322,8 +322,14 @@ class Image:
         }
 
     def __buffer__(self, flags: int) -> memoryview:
-        # Python 3.12 and later: bytes(image), memoryview(image).
-        return self.view
+        # Python 3.12 and later: bytes(image), memoryview(image); numpy.asarray(image), too, looks here first.
+        if not flags & 0x8:  # PyBUF_ND
+            return self.view
+        if self._row != self.stride:
+            raise BufferError("the rows have padding: image.view has them as they are")
+        pixel = bytes_per_pixel(self.pixel_format)
+        size = (self.height, self.width)
+        return self.view.cast("H", (*size, 4)) if pixel == 8 else self.view.cast("B", (*size, pixel))
 
     @property
     def is_srgb(self) -> bool:

@@ -69,6 +69,10 @@ class PixelTests(unittest.TestCase):
         self.assertEqual(image.__buffer__(0), PIXELS)
         if sys.version_info >= (3, 12):
             self.assertEqual(bytes(image), PIXELS)
+            view = memoryview(image)
+            self.assertEqual((view.shape, view.format, view.readonly, view.tobytes()), ((2, 2, 4), "B", True, PIXELS))
+            deep = memoryview(imgdl.decode(DATA, pixel_format="rgba16"))
+            self.assertEqual((deep.shape, deep.format), ((2, 2, 4), "H"))
 
     def test_closing(self):
         with imgdl.decode(DATA) as image:

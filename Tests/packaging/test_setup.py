@@ -1,0 +1,241 @@
+"""packaging/setup: what it installs, what it leaves alone, and what it says where it cannot. The machine's apt-get, dpkg and
+Swift are stand-ins that do as each test says, on a PATH that has nothing else."""
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SWIFT = "https://www.swift.org/install/linux"
+
+LIST = """# A comment.
+build  alpha
+build  newer|older
+build  tool       command -v tool
+run    beta-dev
+built  only
+"""
+
+# apt-get writes down how it was called, and plans what the file `plan` says.
+STAND_INS = {
+    "swift": '[ ! -e "$HERE/swift-fails" ] || { cat "$HERE/swift-fails" >&2; exit 127; }',
+    "id": 'echo "$WHO"',
+    "dpkg-query": 'echo "gone deinstall ok config-files"; sed "s/$/ install ok installed/" "$HERE/installed"',
+    "apt-cache": """[ "$1" = show ] || exit 2; shift
+        for package; do case $package in --*) continue ;; esac
+            grep -qx "$package" "$HERE/archive" || exit 100
+            echo "Package: $package"; grep "^Source-$package:" "$HERE/archive" | sed 's/-[^:]*//'
+        done""",
+    "apt-get": """echo "$(id -u) $*" >> "$HERE/calls"
+        case "$*" in
+            *update*) [ ! -e "$HERE/offline" ] ;;
+            -s*) cat "$HERE/plan"; [ ! -e "$HERE/refused" ] ;;
+            *install*) [ ! -e "$HERE/offline" ] || { echo "E: Failed to fetch" >&2; exit 100; } ;;
+        esac""",
+    "sudo": 'WHO=0 exec "$@"',
+}
+TOOLS = ["sh", "grep", "sed", "awk", "tr", "cat", "dirname", "mktemp", "rm", "head", "true"]
+
+
+class SetupTests(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="imgdl setup ")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.programs = os.path.join(self.folder, "bin")
+        os.mkdir(self.programs)
+        os.mkdir(os.path.join(self.folder, "packaging"))
+        shutil.copy(os.path.join(ROOT, "packaging/setup"), os.path.join(self.folder, "packaging/setup"))
+        self.write("packaging/debian-packages", LIST)
+        for name in TOOLS:
+            os.symlink(shutil.which(name), os.path.join(self.programs, name))
+        for name, text in STAND_INS.items():
+            self.write(f"bin/{name}", f"#!/bin/sh\n{text}\n")
+            os.chmod(os.path.join(self.programs, name), 0o755)
+        self.write("installed", "")
+        self.write("calls", "")
+        self.write("archive", "alpha\nnewer\nolder\ntool\nbeta-dev\nbeta\nstranger\nSource-beta-dev: beta\n")
+        self.write("plan", "Inst alpha (1 Debian [amd64])\nInst beta-dev (2 Debian [amd64])\n")
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def remove(self, program):
+        os.remove(os.path.join(self.programs, program))
+
+    def calls(self):
+        with open(os.path.join(self.folder, "calls"), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def setup(self, *arguments, who="0"):
+        # /usr/sbin and /sbin, which setup adds, have none of these programs.
+        return subprocess.run([os.path.join(self.folder, "packaging/setup"), *arguments], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={"PATH": self.programs, "HERE": self.folder, "WHO": who})
+
+    def line(self, *packages):
+        return "    apt-get install --no-install-recommends " + " ".join(packages)
+
+    def assert_ends(self, done, status, *sentences):
+        self.assertEqual(done.returncode, status, done.stdout)
+        for sentence in sentences:
+            self.assertIn(sentence, done.stdout)
+
+    def test_nothing_is_missing(self):
+        self.write("installed", "alpha\nnewer\ntool\n")
+        done = self.setup("build", who="1000")
+        self.assert_ends(done, 0)
+        self.assertEqual((done.stdout, self.calls()), ("", []))
+
+    def test_what_is_missing_is_said_and_installed(self):
+        self.write("installed", "newer\n")
+        done = self.setup("build", "run")
+        self.assert_ends(done, 0, "setup: installing alpha tool beta-dev\n")
+        self.assertEqual(len(self.calls()), 3, self.calls())
+        update, plan, install = self.calls()
+        self.assertIn("update", update)
+        for call in (plan, install):
+            self.assertTrue(call.endswith(" alpha tool beta-dev"), call)
+            self.assertIn("--no-remove", call)
+        self.assertTrue(install.startswith("0 "))
+
+    def test_what_is_there_is_not_named(self):
+        self.write("installed", "alpha\nolder\n")
+        self.setup("build")
+        self.assertTrue(self.calls()[-1].endswith(" tool"), self.calls())
+
+    def test_what_was_removed_is_missing(self):
+        self.write("packaging/debian-packages", "build  gone\n")
+        self.assert_ends(self.setup("--check", "build"), 1, "missing: gone\n")
+
+    def test_a_program_from_elsewhere(self):
+        self.write("bin/tool", "#!/bin/sh\n")
+        os.chmod(os.path.join(self.programs, "tool"), 0o755)
+        self.write("installed", "alpha\nnewer\n")
+        self.assert_ends(self.setup("build"), 0)
+        self.assertEqual(self.calls(), [])
+
+    def test_the_name_that_the_release_has(self):
+        self.write("archive", "alpha\nolder\ntool\n")
+        self.assert_ends(self.setup("--check", "build"), 1, self.line("alpha", "older", "tool"))
+
+    def test_check_installs_nothing(self):
+        done = self.setup("--check", "build", "run")
+        self.assert_ends(done, 1, "these packages are missing: alpha newer tool beta-dev\n",
+                         '`make setup PURPOSES="build run"`', self.line("alpha", "newer", "tool", "beta-dev"))
+        self.assertEqual(self.calls(), [])
+
+    def test_check_with_everything_there(self):
+        self.write("installed", "alpha\nnewer\ntool\n")
+        done = self.setup("--check", "build")
+        self.assert_ends(done, 0)
+        self.assertEqual(done.stdout, "")
+
+    def test_without_root_and_sudo(self):
+        self.remove("sudo")
+        done = self.setup("build", who="1000")
+        self.assert_ends(done, 1, "without root or sudo they cannot be installed: alpha newer tool\n")
+        self.assertEqual(done.stdout.splitlines()[-1], self.line("alpha", "newer", "tool"))
+        self.assertEqual(self.calls(), [])
+
+    def test_with_sudo(self):
+        self.assert_ends(self.setup("build", who="1000"), 0, "installing alpha")
+        self.assertTrue(self.calls()[-1].startswith("0 "), self.calls())
+
+    def test_without_network(self):
+        self.write("offline", "")
+        done = self.setup("build")
+        self.assert_ends(done, 1, "could not be installed (is there a network?): alpha newer tool\n")
+        self.assertEqual(done.stdout.splitlines()[-1], self.line("alpha", "newer", "tool"))
+
+    def test_a_package_that_the_archive_does_not_have(self):
+        self.write("refused", "")
+        self.write("plan", "E: Unable to locate package alpha\n")
+        done = self.setup("build")
+        self.assert_ends(done, 1, "E: Unable to locate package alpha\n", "archives do not give them: alpha newer tool\n")
+        self.assertNotIn("install -y", " ".join(self.calls()))
+
+    def test_an_upgrade_of_something_else_is_left_to_the_person(self):
+        self.write("installed", "alpha\nnewer\ntool\n")
+        self.write("plan", "Inst stranger [1] (2 Debian [amd64])\nInst beta-dev (2 Debian [amd64])\n")
+        done = self.setup("build", "run")
+        self.assert_ends(done, 1, "which is left to you, of: stranger\n", self.line("beta-dev"))
+        self.assertNotIn("install -y", " ".join(self.calls()))
+
+    def test_an_upgrade_of_what_comes_in_one_version_is_said(self):
+        self.write("installed", "alpha\nnewer\ntool\n")
+        self.write("plan", "Inst beta [1] (2 Debian [amd64])\nInst beta-dev (2 Debian [amd64])\n")
+        done = self.setup("build", "run")
+        self.assert_ends(done, 0, "in one version with these, which are upgraded: beta\n")
+        self.assertIn("install -y", " ".join(self.calls()))
+
+    def test_no_swift_is_said_first_and_alone(self):
+        self.remove("swift")
+        for arguments in (["build"], ["--check", "build"], ["run"]):
+            done = self.setup(*arguments)
+            self.assert_ends(done, 1, SWIFT)
+            self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
+        self.assertEqual(self.calls(), [])
+
+    def test_what_was_built_elsewhere_needs_no_swift(self):
+        self.remove("swift")
+        self.write("installed", "only\n")
+        self.assert_ends(self.setup("built"), 0)
+
+    def test_a_toolchain_that_does_not_start(self):
+        self.write("swift-fails", "swift: error while loading libxml2.so.2\n")
+        self.write("installed", "alpha\nnewer\ntool\n")
+        self.assert_ends(self.setup("build"), 1, "does not start here: swift: error while loading libxml2.so.2")
+
+    def test_another_system(self):
+        for program in ("apt-get", "apt-cache", "dpkg-query"):
+            self.remove(program)
+        self.assert_ends(self.setup("build"), 0, "not a Debian or Ubuntu", "alpha older tool")
+
+    def test_a_purpose_that_is_not_in_the_list(self):
+        self.assert_ends(self.setup("nonsense"), 1, "no purpose 'nonsense'")
+        self.assert_ends(self.setup(), 1, "for what?")
+
+
+class ListTests(unittest.TestCase):
+    def test_its_lines(self):
+        with open(os.path.join(ROOT, "packaging/debian-packages"), encoding="utf-8") as file:
+            lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+        purposes = {"build", "run", "test", "docs", "bench", "wheel", "ecosystem", "machines", "built"}
+        self.assertEqual({line[0] for line in lines}, purposes)
+        named = [tuple(line[:2]) for line in lines]
+        self.assertEqual(len(named), len(set(named)))
+
+
+class MakeTests(unittest.TestCase):
+    """Targets without Swift on PATH, in a copy of what make reads first."""
+
+    def test_every_target_says_that_swift_is_missing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            programs = os.path.join(folder, "bin")
+            os.mkdir(programs)
+            for name in [*TOOLS, "make", "find", "id"]:
+                os.symlink(shutil.which(name), os.path.join(programs, name))
+            copy = os.path.join(folder, "copy")
+            shutil.copytree(ROOT, copy, symlinks=True, ignore=lambda at, names: [
+                name for name in names if at == ROOT and name in ("build", ".build", ".git")])
+            for target in ("all", "library", "programs", "run", "test", "suites", "docs", "man", "install", "wheel", "setup",
+                           "fuzz", "soak", "abi-check", "format-check", "test-tsan", "test-long", "test-machines",
+                           "test-ecosystem", "examples-avif", "examples-event-loops", "bench-decode"):
+                with self.subTest(target):
+                    done = subprocess.run(["make", "-s", "--no-print-directory", "-C", copy, target], env={"PATH": programs},
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                    self.assertNotEqual(done.returncode, 0)
+                    said = [line for line in done.stdout.splitlines() if not line.startswith("make")]
+                    self.assertIn(SWIFT, said[0])
+                    self.assertEqual(len(said), 1, done.stdout)
+            help_text = subprocess.run(["make", "-s", "-C", copy, "help"], env={"PATH": programs}, stdout=subprocess.PIPE,
+                                       check=True, text=True).stdout
+            self.assertIn("make run", help_text)
+
+
+if __name__ == "__main__":
+    unittest.main()
