@@ -23,7 +23,8 @@ struct CurlOutcome {
     var secrets: [String] = []
 }
 
-/// From curl's codes to ours, with curl's own words. What they say is not looked at: it differs from version to version.
+/// From curl's codes to ours, with curl's own words. What they say is looked at in one place alone, `isUnseenRequest`: it
+/// differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10
@@ -84,6 +85,12 @@ enum CurlErrors {
     }
 
     private static let headerLimit = Failure(.headerLimit, "a line of the response's header is too long")
+
+    /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says
+    /// what it met last, and no number tells.
+    static func isUnseenRequest(_ code: CURLcode, _ message: String) -> Bool {
+        [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && message.contains("before giving up")
+    }
 
     private static func isRefused(_ outcome: CurlOutcome) -> Bool {
         !outcome.hasHead && outcome.handshake == CCURL_HANDSHAKE_REFUSED

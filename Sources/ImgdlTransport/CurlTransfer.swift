@@ -29,6 +29,8 @@ final class CurlTransfer {
     private(set) var connection = Connection.any
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
+    /// Whether it was stopped before its end, by a callback or by `cancel`.
+    private(set) var isAbandoned = false
 
     private let deniesPrivateAddresses: Bool
     private let sendsBody: Bool
@@ -37,13 +39,17 @@ final class CurlTransfer {
     private var parser: ResponseHeadParser
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
+    /// The system's number for what failed before it had a connection: an address that is not reached, say.
+    private var earlierError: Int32 = 0
     private var isDiscarding = false
     /// Of a body with content codings.
     private var decoder: ContentDecoder?
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
-    /// What curl said of its end, while some of its body is still to be decoded.
-    var result: CURLcode?
+    /// What curl said of its end, or that decoding has stopped it, where that is told later.
+    private(set) var end: CURLcode?
+    /// It is asked to go on already.
+    var isNudged = false
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -142,7 +148,7 @@ final class CurlTransfer {
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
                 hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
-                systemError: handle?.systemError ?? 0, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
+                systemError: systemError, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
                 usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
                 secrets: options.proxies.secrets + [String(query)]))
         if failure.code == .tlsFailed, !isConnected, let file = request.tls.clientCertificate {
@@ -150,6 +156,12 @@ final class CurlTransfer {
         }
         failure.status = status
         return failure
+    }
+
+    /// Of its connection.
+    private var systemError: Int32 {
+        let error = handle?.systemError ?? 0
+        return error == earlierError ? 0 : error
     }
 
     private var unfinishedCoding: Failure? {
@@ -179,10 +191,7 @@ final class CurlTransfer {
     /// than it had announced has spoilt it for whoever came next.
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !isEnded, !parser.isComplete, ownFailure == nil, let handle else { return false }
-        // Sending or receiving: curl says what it met last.
-        let isUnseen =
-            [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code)
-            && handle.errorMessage.contains("before giving up")
+        let isUnseen = CurlErrors.isUnseenRequest(code, handle.errorMessage)
         switch connection {
         case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
         case .fresh where isUnseen && request.url.isSecure: connection = .unshared
@@ -207,9 +216,6 @@ final class CurlTransfer {
     }
 
     // MARK: curl's callbacks; false stops the transfer
-
-    /// Whether it was stopped before its end, by a callback or by `cancel`.
-    private(set) var isAbandoned = false
 
     func abandon() {
         isAbandoned = true
@@ -239,6 +245,7 @@ final class CurlTransfer {
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
+            earlierError = handle?.systemError ?? 0
             tell { $0.transferConnected(id) }
         }
         return !isEnded
@@ -292,7 +299,9 @@ final class CurlTransfer {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }
-        isChunked = head.httpVersion == 11 && head.contentLength == nil && head.first(named: "Transfer-Encoding") != nil
+        isChunked =
+            head.httpVersion == 11 && head.contentLength == nil
+            && head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "identity") } == true
         if head.isEncoded {
             do throws(Failure) {
                 decoder = try ContentDecoder(
@@ -317,14 +326,17 @@ final class CurlTransfer {
     /// Nobody takes the body at present.
     private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
-    /// Lets it go on, if it is not paused, and sends what curl has to say for it. False stops the transfer.
-    func goOn() -> Bool {
+    /// Lets it go on, if it is not paused, and sends what curl has to say for it.
+    func goOn() {
         if let decoder, decoder.isBusy, !holdsBody {
-            guard decode({ body throws(Failure) in try decoder.resume(body) }) else { return false }
-            if decoder.isBusy { return true }
+            guard decode({ body throws(Failure) in try decoder.resume(body) }) else {
+                abandon()
+                end = end ?? CURLE_WRITE_ERROR
+                return
+            }
+            if decoder.isBusy { return }
         }
-        if result == nil { flush() }
-        return true
+        if end == nil { flush() }
     }
 
     /// Sends what curl has to say for it.
@@ -333,8 +345,18 @@ final class CurlTransfer {
         handle?.flush()
     }
 
-    /// What has come is not all decoded.
-    var isDecoding: Bool { !isEnded && ownFailure == nil && decoder?.isBusy == true }
+    /// Of what has come some is still to be decoded. Whoever was stopped gets no more of it.
+    private var isDecoding: Bool { !isEnded && !isAbandoned && decoder?.isBusy == true }
+
+    /// False where its end is told when the rest of its body has been decoded.
+    func curlEnds(_ code: CURLcode) -> Bool {
+        guard isDecoding else { return true }
+        end = code
+        return false
+    }
+
+    /// Its end is to be told: curl is done with it and all is decoded, or decoding has stopped it.
+    var isReadyToEnd: Bool { end != nil && !isEnded && !isDecoding }
 
     // MARK: The body
 

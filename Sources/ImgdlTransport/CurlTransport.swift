@@ -21,8 +21,8 @@ package final class CurlTransport: Transport {
     private var deferred: [Deferred] = []
     /// Empty, for the memory that it has.
     private var spareDeferred: [Deferred] = []
-    /// Whose ends wait to be told, since curl was done with them before their bodies were decoded.
-    private var decoded: [CurlTransfer] = []
+    /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
+    private var readyToEnd: [CurlTransfer] = []
 
     private enum Deferred {
         /// With its addresses.
@@ -163,7 +163,7 @@ package final class CurlTransport: Transport {
             transfer.lane = lane
             transfer.handle = handle
         } catch {
-            leaveTurns(transfer, isCancelled: true)
+            leaveTurns(transfer, handshakeEnded: false)
             failLater(transfer, error)
         }
     }
@@ -172,11 +172,10 @@ package final class CurlTransport: Transport {
 
     /// False: it waits for another's handshake. Who has waited does not wait again.
     private func takesTurn(_ transfer: CurlTransfer, _ lane: Lane) -> Bool {
-        guard transfer.request.url.isSecure, transfer.connection == .any else { return true }
-        let hasWaited = transfer.turns != nil
+        guard transfer.request.url.isSecure, transfer.connection == .any, transfer.turns == nil else { return true }
         let turns = lane.turns(for: transfer.request.url)
         transfer.turns = turns
-        return hasWaited || turns.begins(transfer.id)
+        return turns.begins(transfer.id)
     }
 
     func connected(_ transfer: CurlTransfer) {
@@ -184,9 +183,9 @@ package final class CurlTransport: Transport {
         beginAll(turns.connects(transfer.id))
     }
 
-    private func leaveTurns(_ transfer: CurlTransfer, isCancelled: Bool) {
+    private func leaveTurns(_ transfer: CurlTransfer, handshakeEnded: Bool) {
         guard let turns = transfer.turns.take() else { return }
-        beginAll(turns.ends(transfer.id, wasConnected: transfer.holdsConnection, isCancelled: isCancelled))
+        beginAll(turns.ends(transfer.id, wasConnected: transfer.holdsConnection, handshakeEnded: handshakeEnded))
         transfer.holdsConnection = false
     }
 
@@ -201,7 +200,7 @@ package final class CurlTransport: Transport {
     package func cancel(_ id: TransferID) {
         guard let transfer = transfers.remove(id) else { return }
         transfer.isEnded = true
-        guard transfer.handle != nil else { return leaveTurns(transfer, isCancelled: true) }
+        guard transfer.handle != nil else { return leaveTurns(transfer, handshakeEnded: false) }
         transfer.abandon()
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
     }
@@ -230,7 +229,7 @@ package final class CurlTransport: Transport {
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
-        leaveTurns(transfer, isCancelled: isCancelled)
+        leaveTurns(transfer, handshakeEnded: !isCancelled)
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
@@ -273,6 +272,8 @@ package final class CurlTransport: Transport {
 
     /// What curl kept is reported as soon as it may go on, and nothing is from inside the engine's call.
     func nudgeLater(_ transfer: CurlTransfer) {
+        guard !transfer.isNudged else { return }
+        transfer.isNudged = true
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
         loop.perform { road.transport?.nudge(road.transfer) }
     }
@@ -282,15 +283,10 @@ package final class CurlTransport: Transport {
             deferred.append(.nudge(transfer))
             return
         }
+        transfer.isNudged = false
         guard !transfer.isEnded else { return }
-        var goesOn = true
-        drive { goesOn = transfer.goOn() }
-        guard !transfer.isEnded else { return }
-        if !goesOn {
-            transfer.abandon()
-            transfer.result = transfer.result ?? CURLE_WRITE_ERROR
-        }
-        if transfer.result != nil, !transfer.isDecoding { decoded.append(transfer) }
+        drive { transfer.goOn() }
+        if transfer.isReadyToEnd { readyToEnd.append(transfer) }
     }
 
     // MARK: Driving
@@ -317,7 +313,8 @@ package final class CurlTransport: Transport {
     package func reportEnds() {
         isReporting = true
         lanes.forEach { reportEnds(of: $0.multi) }
-        while let transfer = decoded.popLast() { if let code = transfer.result { conclude(transfer, code) } }
+        for transfer in readyToEnd { if let code = transfer.end { conclude(transfer, code) } }
+        readyToEnd.removeAll(keepingCapacity: true)
         isReporting = false
         performDeferred()
     }
@@ -331,7 +328,7 @@ package final class CurlTransport: Transport {
                 continue
             }
             transfer.reportHeldHead(code)
-            if transfer.isDecoding { transfer.result = code } else { conclude(transfer, code) }
+            if transfer.curlEnds(code) { conclude(transfer, code) }
         }
     }
 

@@ -56,13 +56,13 @@ final class EasyHandle {
         freeLists()
         dropParts()
         setup = nil
-        forgetTransfer()
+        forgetOutcome()
         setBufferSize()
         return status == CURLE_OK
     }
 
     /// What was said of the transfer before.
-    func forgetTransfer() {
+    func forgetOutcome() {
         errorBuffer.pointee = 0
         status = CURLE_OK
         if handshake.pointee != nil { ccurl_forget_handshake(handshake) }
@@ -72,7 +72,8 @@ final class EasyHandle {
 
     var handshakeEnd: ccurl_handshake_end { ccurl_handshake_end(handshake.pointee) }
 
-    /// The system's error number of what was sent or received last; 0 for none.
+    /// The system's number for the last thing that failed on this handle, and none that ended well; 0 for none. Versions
+    /// below 8.8 keep it over a transfer's end.
     var systemError: Int32 { Int32(ccurl_get_long(easy, CURLINFO_OS_ERRNO)) }
 
     var errorMessage: String { String(cString: errorBuffer) }

@@ -9,7 +9,7 @@ final class HandshakeTurns {
         /// No handshake has ended well.
         case unknown
         /// One has, and nothing has been answered since.
-        case connected
+        case handshakeDone
         /// HTTP/1.1: each has a connection of its own.
         case separate
         /// HTTP/2.
@@ -22,13 +22,13 @@ final class HandshakeTurns {
     private var waiting: [TransferID] = []
     private var connected = 0
 
-    /// Nobody has anything to do with it; what it knows saves a wait at most.
+    /// No request waits or holds a connection; a new object in its place costs one wait at most.
     var isIdle: Bool { opener == nil && waiting.isEmpty && connected == 0 }
 
     /// False: it has to wait, until one of the calls below names it.
     func begins(_ id: TransferID) -> Bool {
         switch sharing {
-        case .separate, .connected: return true
+        case .separate, .handshakeDone: return true
         case .shared where connected > 0: return true
         case .shared, .unknown: break
         }
@@ -43,7 +43,7 @@ final class HandshakeTurns {
     /// It has a connection, new or used again. Gives those that need not wait any more.
     func connects(_ id: TransferID) -> [TransferID] {
         connected += 1
-        if sharing == .unknown { sharing = .connected }
+        if sharing == .unknown { sharing = .handshakeDone }
         guard opener == id else { return [] }
         opener = nil
         return takeWaiting()
@@ -51,17 +51,17 @@ final class HandshakeTurns {
 
     func answers(inHTTP2 isHTTP2: Bool) { sharing = isHTTP2 ? .shared : .separate }
 
-    /// It is over. Gives those that need not wait any more.
-    func ends(_ id: TransferID, wasConnected: Bool, isCancelled: Bool) -> [TransferID] {
+    /// It is over. `handshakeEnded`: well or not, but not because the request was cancelled. Gives those that need not wait any more.
+    func ends(_ id: TransferID, wasConnected: Bool, handshakeEnded: Bool) -> [TransferID] {
         if wasConnected { connected -= 1 }
-        if connected == 0, sharing == .connected { sharing = .unknown }
+        if connected == 0, sharing == .handshakeDone { sharing = .unknown }
         guard opener == id else {
             if !wasConnected { waiting.removeAll { $0 == id } }
             return []
         }
         opener = nil
-        guard isCancelled else { return takeWaiting() }
-        // Its handshake has not ended: the next one's is now the first.
+        if handshakeEnded { return takeWaiting() }
+        // The next one's is now the first.
         guard !waiting.isEmpty else { return [] }
         opener = waiting.removeFirst()
         return opener.map { [$0] } ?? []

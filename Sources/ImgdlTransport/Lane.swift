@@ -25,7 +25,7 @@ final class Lane {
         if let spare = spareHandles.popLast() {
             // Mostly the very same, which is seen without a call that would have it counted.
             if spare.setup != nil, spare.setup === setup || spare.setup == setup {
-                spare.forgetTransfer()
+                spare.forgetOutcome()
                 return spare
             }
             if spare.reset() { return spare }
@@ -51,7 +51,10 @@ final class Lane {
     /// Off the multi. What was set for one request alone, such as a password, is not kept.
     func giveBack(_ handle: consuming EasyHandle) {
         running -= 1
-        guard spareHandles.count < Self.maximumSpareHandles, handle.setup != nil || handle.reset() else { return }
+        // What failed on it would be a fact about the next one, too.
+        guard spareHandles.count < Self.maximumSpareHandles, handle.systemError == 0,
+            handle.setup != nil || handle.reset()
+        else { return }
         spareHandles.append(handle)
     }
 

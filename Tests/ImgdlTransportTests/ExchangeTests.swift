@@ -232,6 +232,25 @@ final class ExchangeTests: TransportTestCase {
         }
     }
 
+    /// Its end is told, though it was not unpacked to its end.
+    func testTheBeginningOfACompressedErrorPage() throws {
+        recorder.onHead = { _, _ in .discard }
+        let page = Deflate.gzipOfZeros(5_000_000)
+        for status in ["404 Not Found", "302 Found"] {
+            for isChunked in [false, true] {
+                origin.route("/a") { exchange in
+                    let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(page.count)"
+                    try exchange.send(raw: "HTTP/1.1 \(status)\r\nContent-Encoding: gzip\r\n\(framing)\r\n\r\n")
+                    if isChunked { try exchange.send(raw: String(page.count, radix: 16) + "\r\n") }
+                    try exchange.send(raw: page)
+                    if isChunked { try exchange.send(raw: "\r\n0\r\n\r\n") }
+                }
+                let record = try fetchSucceeding(origin.url("/a"))
+                XCTAssertEqual(record.body, [UInt8](repeating: 0, count: BodyDisposition.previewBytes))
+            }
+        }
+    }
+
     func testAConnectionThatAnAnswerTooLongHasSpoilt() throws {
         origin.route("/a") { try $0.respond(text: "a") }
         origin.route("/b") { exchange in

@@ -127,6 +127,19 @@ final class HandleTests: TransportTestCase {
         }
     }
 
+    /// What the system said of a transfer before is no fact about the next one on its handle.
+    func testAnErrorOfTheTransferBefore() throws {
+        origin.route("/garbage") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nno size\r\n")
+            try exchange.wait("never")
+        }
+        for _ in 0..<3 {
+            XCTAssertEqual(try failure(of: "http://127.0.0.1:1/")?.code, .connectFailed)
+            let failure = try failure(of: origin.url("/garbage"))
+            XCTAssertEqual(failure?.code, .protocolError, failure?.message ?? "")
+        }
+    }
+
     /// curl begins such a request again by itself: with the URL that it was asked for, not the handle's first.
     func testAConnectionThatDiesUnderTheRequest() throws {
         let origin = origin!

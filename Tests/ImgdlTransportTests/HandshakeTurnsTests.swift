@@ -19,7 +19,7 @@ final class HandshakeTurnsTests: XCTestCase {
         XCTAssertTrue(turns.begins(ids[5]))
         for id in [ids[0], ids[1], ids[2]] {
             if id != ids[0] { XCTAssertEqual(turns.connects(id), []) }
-            XCTAssertEqual(turns.ends(id, wasConnected: true, isCancelled: false), [])
+            XCTAssertEqual(turns.ends(id, wasConnected: true, handshakeEnded: true), [])
         }
         XCTAssertTrue(turns.begins(ids[6]), "HTTP/1.1 stays what it is")
         XCTAssertTrue(turns.begins(ids[7]))
@@ -32,10 +32,10 @@ final class HandshakeTurnsTests: XCTestCase {
         turns.answers(inHTTP2: true)
         XCTAssertTrue(turns.begins(ids[1]))
         XCTAssertEqual(turns.connects(ids[1]), [])
-        XCTAssertEqual(turns.ends(ids[0], wasConnected: true, isCancelled: false), [])
+        XCTAssertEqual(turns.ends(ids[0], wasConnected: true, handshakeEnded: true), [])
         XCTAssertTrue(turns.begins(ids[2]), "another has it")
-        XCTAssertEqual(turns.ends(ids[1], wasConnected: true, isCancelled: false), [])
-        XCTAssertEqual(turns.ends(ids[2], wasConnected: false, isCancelled: false), [])
+        XCTAssertEqual(turns.ends(ids[1], wasConnected: true, handshakeEnded: true), [])
+        XCTAssertEqual(turns.ends(ids[2], wasConnected: false, handshakeEnded: true), [])
         XCTAssertTrue(turns.begins(ids[3]))
         XCTAssertFalse(turns.begins(ids[4]))
         XCTAssertEqual(turns.connects(ids[3]), [ids[4]])
@@ -44,18 +44,18 @@ final class HandshakeTurnsTests: XCTestCase {
     func testAHandshakeThatFailsLetsAllGo() {
         XCTAssertTrue(turns.begins(ids[0]))
         for id in ids[1...3] { XCTAssertFalse(turns.begins(id)) }
-        XCTAssertEqual(turns.ends(ids[0], wasConnected: false, isCancelled: false), Array(ids[1...3]))
+        XCTAssertEqual(turns.ends(ids[0], wasConnected: false, handshakeEnded: true), Array(ids[1...3]))
         XCTAssertTrue(turns.isIdle)
     }
 
     func testWhoeverCancelsLeavesItToTheNext() {
         XCTAssertTrue(turns.begins(ids[0]))
         for id in ids[1...3] { XCTAssertFalse(turns.begins(id)) }
-        XCTAssertEqual(turns.ends(ids[2], wasConnected: false, isCancelled: true), [], "it waited")
-        XCTAssertEqual(turns.ends(ids[0], wasConnected: false, isCancelled: true), [ids[1]])
+        XCTAssertEqual(turns.ends(ids[2], wasConnected: false, handshakeEnded: false), [], "it waited")
+        XCTAssertEqual(turns.ends(ids[0], wasConnected: false, handshakeEnded: false), [ids[1]])
         XCTAssertEqual(turns.connects(ids[1]), [ids[3]])
-        XCTAssertEqual(turns.ends(ids[1], wasConnected: true, isCancelled: true), [])
-        XCTAssertEqual(turns.ends(ids[3], wasConnected: false, isCancelled: true), [])
+        XCTAssertEqual(turns.ends(ids[1], wasConnected: true, handshakeEnded: false), [])
+        XCTAssertEqual(turns.ends(ids[3], wasConnected: false, handshakeEnded: false), [])
         XCTAssertTrue(turns.isIdle)
     }
 
@@ -63,12 +63,12 @@ final class HandshakeTurnsTests: XCTestCase {
     func testNothingIsKnownWithoutAnAnswer() {
         XCTAssertTrue(turns.begins(ids[0]))
         XCTAssertEqual(turns.connects(ids[0]), [])
-        XCTAssertEqual(turns.ends(ids[0], wasConnected: true, isCancelled: false), [])
+        XCTAssertEqual(turns.ends(ids[0], wasConnected: true, handshakeEnded: true), [])
         XCTAssertTrue(turns.begins(ids[1]))
         XCTAssertFalse(turns.begins(ids[2]))
     }
 
-    func testAMillionServersAreNotKept() throws {
+    func testIdleServersAreNotKept() throws {
         var table = HandshakeTable()
         let busy = try URLParser.parse("https://busy.example/")
         let held = table.turns(for: busy)

@@ -10,8 +10,8 @@
 
 enum { CLOSE_NOTIFY = 0, USER_CANCELED = 90 };
 
-/* Of one connection. Its transfer may end before it does, and the other way round: each has it. Both are the engine's
- * thread's. */
+/* Held by the SSL_CTX of a connection and by the handle that began it, whichever goes last. Used on the engine's thread
+ * only. */
 struct ccurl_handshake {
     int references;
     bool is_complete;
@@ -35,7 +35,7 @@ static void connection_ends(void *parent, void *handshake, CRYPTO_EX_DATA *data,
 
 static void initialize(void)
 {
-    /* Forks of OpenSSL have the functions of another library. */
+    /* With LibreSSL or BoringSSL these objects would be another library's. */
     const char *name = curl_version_info(CURLVERSION_NOW)->ssl_version;
     if (name && strncmp(name, "OpenSSL/3", 9) == 0)
         slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, connection_ends);

@@ -25,9 +25,9 @@ final class CodingLayer {
     private var trailingBytes = 0
     /// The last output filled all there was room for.
     private var mayHaveMore = false
-    /// Of what came behind the last output.
+    /// Thrown by the next step: the last output came before it.
     private var failure: Failure?
-    /// What has come and is not decoded. It is whoever's it is.
+    /// What is still to be decoded. The memory is the caller's.
     var input = UnsafeRawBufferPointer(start: nil, count: 0)
 
     init(_ coding: ContentCoding) throws(Failure) {
@@ -38,7 +38,7 @@ final class CodingLayer {
             case .brotli: BrotliStream()
             case .zstd: ZstdStream()
             }
-        guard let stream else { throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”") }
+        guard let stream else { throw Self.outOfMemory(coding) }
         self.coding = coding
         self.stream = stream
         output = .allocate(byteCount: Self.outputBytes, alignment: 16)
@@ -94,9 +94,13 @@ final class CodingLayer {
             guard step.written > 0 else { throw broken }
             failure = broken
         case .outOfMemory:
-            throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”")
+            throw Self.outOfMemory(coding)
         }
         return UnsafeRawBufferPointer(rebasing: output[..<step.written])
+    }
+
+    private static func outOfMemory(_ coding: ContentCoding) -> Failure {
+        Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”")
     }
 
     private func broken(_ cause: String) -> Failure {
@@ -130,7 +134,7 @@ final class CodingLayer {
 
     private func begin(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
         guard isFirst || stream.restart() else {
-            throw Failure(.outOfMemory, "no memory to undo the coding “\(coding.name)”")
+            throw Self.outOfMemory(coding)
         }
         state = .inStream
         let result = seen.withUnsafeBytes { bytes in

@@ -57,8 +57,8 @@ enum URLText {
     }
 
     /// Cuts the fragment off and percent-encodes, in path and query, what may not stand there: spaces, bytes above
-    /// ASCII, and the few characters that browsers encode too. What is encoded already stays as it is, since signatures
-    /// are made over it. (curl's own encoder writes a space in a query as "+", which only forms understand.)
+    /// ASCII, and the few characters that browsers encode too. What is encoded already stays as it is, but for dot segments,
+    /// since signatures are made over it. (curl's own encoder writes a space in a query as "+", which only forms understand.)
     static func encoded(_ text: String) -> String {
         let bytes = Array(text.utf8)
         let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
@@ -96,7 +96,7 @@ enum URLText {
         }
     }
 
-    /// The same for a part of a URL.
+    /// A part of a URL as `encoded` has it.
     static func percentEncoded(_ bytes: some Sequence<UInt8>) -> String {
         var result: [UInt8] = []
         for byte in bytes {
