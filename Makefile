@@ -33,7 +33,7 @@ help:
 #? make             the library in build/lib, the programs in build/bin
 #? make run         the demonstration; make run URL=https://… for one address
 #? make docs        the guide and the references of C, Python and Rust: build/docs/index.html
-#? make test        every suite; make test-long: more seeds, and everything under sanitizers
+#? make test        every suite; make test-long: more seeds, everything under sanitizers, and test-machines
 #? make test-machines  a clean clone in bare roots of Debian 12, 13 and sid; ROOT=sid for one, RENEW=yes for new roots
 #? make test-ecosystem  what needs heavy packages: wheels in clean environments, mypy, a debug build of Python, Rust crates
 #? make wheel       a Python wheel with the library inside, in build/wheels; make wheel-bundled: with the codecs too

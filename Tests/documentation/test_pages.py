@@ -22,8 +22,8 @@ class VersionsTests(unittest.TestCase):
         text = (ROOT / "docs/versions.md").read_text("utf-8")
         rows = [[cell.strip() for cell in line.strip("|").split("|")]
                 for line in text.splitlines() if re.match(r"\| [a-z0-9-]+ \|", line)][1:]
-        self.assertEqual([row[0] for row in rows], ["http2-priorities", "proxy-escapes", "jpeg-smoothing", "words"])
-        self.assertLessEqual(len(rows), 10)
+        self.assertIn(len(rows), range(1, 11))
+        self.assertEqual(len({row[0] for row in rows}), len(rows))
         for name, _, version, what, source in rows:
             self.assertRegex(version, r"^\d+\.\d+(\.\d+)?$", name)
             self.assertGreater(len(what), 20, name)

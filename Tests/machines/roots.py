@@ -69,6 +69,7 @@ class Root:
         self.name, self.swift = name, swift
         self.base, self.now = f"{MACHINES}/roots/{name}", f"{MACHINES}/now/{name}"
         self.packages, self.logs = f"{MACHINES}/packages/{name}", f"{MACHINES}/logs/{name}"
+        self.no_packages = f"{MACHINES}/packages/none"
         self.clone = f"{self.now}.imgdl"
 
     def renew(self):
@@ -78,7 +79,7 @@ class Root:
     def prepare(self):
         """A fresh copy with make, as up to date as the archive is, and a clean clone."""
         shutil.rmtree(self.logs, ignore_errors=True)
-        for folder in (self.logs, f"{self.packages}/partial", os.path.dirname(self.base), os.path.dirname(self.now)):
+        for folder in (self.logs, f"{self.packages}/partial", f"{self.no_packages}/partial", os.path.dirname(self.base), os.path.dirname(self.now)):
             os.makedirs(folder, exist_ok=True)
         if not os.path.isdir(self.base):
             new = f"{self.base}.new"
@@ -122,7 +123,8 @@ class Root:
             command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child",
                        *([] if has_network else ["--net"]), "sh", "-c", ENTER, "sh", folder or self.now,
                        self.swift if has_swift else "", clone or "", os.path.abspath(CORPUS) if os.path.isdir(CORPUS) else "",
-                       self.packages, *variables, "sh", "-c",
+                       # What was fetched once would be installed without a network, too.
+                       self.packages if has_network else self.no_packages, *variables, "sh", "-c",
                        f"cd {CLONE} && {command}" if clone else command]
             environment = dict(os.environ, CHROOT_OPTIONS="" if user is None else f"--userspec={user}:{user}")
         with open(log, "w") as file:

@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "Tests/machines"), os.path.join(ROOT, "Tests")]
@@ -120,6 +121,18 @@ class MachineTests(unittest.TestCase):
             self.assertEqual(result and [result["passed"], result["failed"], result["skipped"]], kept)
             self.assertEqual(sums, kept or [0, 1, 0])
         self.assertIn("what differs from the last run:\n       the first run here", said.getvalue())
+
+    def test_what_was_built_is_known_only_if_it_was(self):
+        for ends, is_known in (({}, True), ({"make run": (2, "no")}, False), ({"prepare": ()}, False)):
+            with unittest.mock.patch.object(machines, "BUILT", os.path.join(self.folder, "built")), \
+                    unittest.mock.patch.object(machines, "MACHINES", self.folder), \
+                    unittest.mock.patch.object(machines.Machine, "readme"), \
+                    unittest.mock.patch.object(machines.Machine, "bare"), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                root = StandIn(self.folder, ends)
+                root.name, root.copy = "12", lambda: None
+                machines.run_root(root, root, "a commit")
+            self.assertEqual(os.path.exists(os.path.join(self.folder, "built")), is_known, ends)
 
     def test_sentences_that_are_expected(self):
         text = "setup: these packages are missing\nmake: *** [Makefile:1: run] Error 1\n"

@@ -15,7 +15,8 @@ from support import PATIENCE, ROOT, OriginTests  # noqa: E402
 WHEELS = ROOT / "build" / "wheels"
 
 # What the library is linked with, but for the C and C++ runtimes.
-LINKED = ("libcurl", "libjpeg", "libpng", "libwebp", "liblcms2", "libsqlite3", "libssl", "libcrypto")
+LINKED = ("libcurl", "libjpeg", "libpng", "libwebp", "liblcms2", "libsqlite3", "libssl", "libcrypto", "libz",
+          "libbrotlidec", "libzstd")
 
 PROGRAM = """
 import asyncio, imgdl, sys
