@@ -58,6 +58,9 @@ PURPOSES ?= build run test
 TEST_PURPOSES := build run test
 BEFORE_run := build
 BEFORE_test := build run
+BEFORE_docs := build
+BEFORE_bench := build
+BEFORE_wheel := build
 
 .PHONY: setup
 setup:
@@ -351,8 +354,8 @@ WHEEL_TOOLS := build/wheel-tools
 WHEEL_SOURCES := $(wildcard bindings/python/*.* bindings/python/imgdl/*.*)
 
 .PHONY: wheel wheel-bundled
-wheel: build/wheels/.built
-wheel-bundled: build/wheels/bundled/.built
+wheel: build/.setup-wheel build/wheels/.built
+wheel-bundled: build/.setup-wheel build/wheels/bundled/.built
 
 $(WHEEL_TOOLS)/.installed: packaging/python-packages-wheel | build/.setup-build build/.setup-wheel
 	$(PYTHON) -m venv --clear $(WHEEL_TOOLS)
@@ -374,7 +377,7 @@ bench: bench-decode bench-cache bench-engine bench-transfer
 
 # What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
 .PHONY: bench-cache
-bench-cache: build/bin/imgdl-cache-bench build/bench/hits
+bench-cache: build/.setup-bench build/bin/imgdl-cache-bench build/bench/hits
 	build/bin/imgdl-cache-bench
 	build/bench/hits
 
@@ -386,7 +389,7 @@ build/bench/hits: bench/hits.c $(BENCH_COMMON) $(LIBRARY)
 
 # What the engine costs besides the network (docs/performance.md).
 .PHONY: bench-engine
-bench-engine: build/bench/engine build/bench/first-request
+bench-engine: build/.setup-bench build/bench/engine build/bench/first-request
 	build/bench/engine table 'build/bench/first-request $(LIBRARY)' $(LIBRARY)
 	bench/chunk-instructions build/bench/engine
 
@@ -406,7 +409,7 @@ build/bench/decode build/bench/arrival: build/bench/%: bench/%.c bench/hand.c be
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $(filter %.c %.o,$^) -Lbuild/lib -limgdl -lgif $(C_LIBS) -Wl,-rpath,$(CURDIR)/build/lib
 
 .PHONY: bench-decode
-bench-decode: build/bench/decode build/bench/arrival
+bench-decode: build/.setup-bench build/bench/decode build/bench/arrival
 	build/bench/decode
 	build/bench/decode --thumbnails
 	build/bench/arrival
@@ -418,7 +421,7 @@ BENCH_PYTHON := build/bench/venv/bin/python
 DISTRIBUTION_PYTHON := $(firstword $(wildcard /usr/bin/python3) python3)
 BENCH_ROUNDS ?= 9
 .PHONY: bench-transfer
-bench-transfer: build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession \
+bench-transfer: build/.setup-bench build/bench/limit build/bench/limit-fields build/bench/imgdl build/bench/pixbuf build/bench/urlsession \
     build/bench/consumption build/bench/work/origin.txt
 	bench/compare --rounds $(BENCH_ROUNDS)
 
@@ -500,7 +503,7 @@ uninstall:
 
 # A link that leads nowhere, a name in Rust's that does not resolve and a public function without comment fail.
 .PHONY: docs
-docs: $(LIBRARY) | build/.setup-build build/.setup-docs
+docs: build/.setup-docs $(LIBRARY)
 	cd bindings/rust && RUSTDOCFLAGS="-D warnings" CARGO_TARGET_DIR=$(CURDIR)/build/rust-docs cargo doc --offline --no-deps
 	packaging/docs/build build/docs build/rust-docs/doc
 

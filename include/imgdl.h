@@ -171,7 +171,7 @@ enum {
     IMGDL_ERROR_PROXY_FAILED = 2210,
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop                                    */
     IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
-    IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken                                         */
+    IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken, or in a coding that is not known       */
     IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
     IMGDL_ERROR_TLS_PIN = 2215,            /* the server's public key is not the pinned one                         */
     IMGDL_ERROR_NOT_CACHED = 2216,         /* IMGDL_CACHE_ONLY, and nothing that is stored fits                     */

@@ -19,7 +19,8 @@ built  only
 
 # apt-get writes down how it was called, and plans what the file `plan` says.
 STAND_INS = {
-    "swift": '[ ! -e "$HERE/swift-fails" ] || { cat "$HERE/swift-fails" >&2; exit 127; }',
+    "swift": """[ ! -e "$HERE/swift-fails" ] || { cat "$HERE/swift-fails" >&2; exit 127; }
+        echo "Swift Package Manager - Swift $(cat "$HERE/swift-version")" """,
     "id": 'echo "$WHO"',
     "dpkg-query": 'echo "gone deinstall ok config-files"; sed "s/$/ install ok installed/" "$HERE/installed"',
     "apt-cache": """[ "$1" = show ] || exit 2; shift
@@ -33,7 +34,7 @@ STAND_INS = {
             -s*) cat "$HERE/plan"; [ ! -e "$HERE/refused" ] ;;
             *install*) [ ! -e "$HERE/offline" ] || { echo "E: Failed to fetch" >&2; exit 100; } ;;
         esac""",
-    "sudo": 'WHO=0 exec "$@"',
+    "sudo": """case $1 in -n) [ ! -e "$HERE/password" ] || exit 1; shift ;; esac; WHO=0 exec "$@" """,
 }
 TOOLS = ["sh", "grep", "sed", "awk", "tr", "cat", "dirname", "mktemp", "rm", "head", "true"]
 
@@ -56,6 +57,7 @@ class SetupTests(unittest.TestCase):
             os.chmod(os.path.join(self.programs, name), 0o755)
         self.write("installed", "")
         self.write("calls", "")
+        self.write("swift-version", "6.3.1")
         self.write("archive", "alpha\nnewer\nolder\ntool\nbeta-dev\nbeta\nstranger\nSource-beta-dev: beta\n")
         self.write("plan", "Inst alpha (1 Debian [amd64])\nInst beta-dev (2 Debian [amd64])\n")
 
@@ -145,6 +147,24 @@ class SetupTests(unittest.TestCase):
         self.assert_ends(self.setup("build", who="1000"), 0, "installing alpha")
         self.assertTrue(self.calls()[-1].startswith("0 "), self.calls())
 
+    def test_with_sudo_that_wants_a_password_of_nobody(self):
+        self.write("password", "")
+        done = self.setup("build", who="1000")
+        self.assert_ends(done, 1, "without root or sudo they cannot be installed: alpha newer tool\n")
+        self.assertEqual(self.calls(), [])
+
+    def test_the_line_where_nothing_is_known_of_the_archive(self):
+        self.write("archive", "")
+        done = self.setup("--check", "run")
+        self.assert_ends(done, 1, "    apt-get update && apt-get install --no-install-recommends beta-dev\n")
+
+    def test_a_swift_that_is_too_old(self):
+        self.write("installed", "alpha\nnewer\ntool\n")
+        for version, status in (("5.9.2", 1), ("6.2.4", 1), ("6.3", 0), ("6.10.1", 0), ("7.0", 0), ("main-snapshot", 0)):
+            self.write("swift-version", version)
+            done = self.setup("build")
+            self.assert_ends(done, status, *(["too old, 6.3 is needed", version] if status else []))
+
     def test_without_network(self):
         self.write("offline", "")
         done = self.setup("build")
@@ -155,7 +175,7 @@ class SetupTests(unittest.TestCase):
         self.write("refused", "")
         self.write("plan", "E: Unable to locate package alpha\n")
         done = self.setup("build")
-        self.assert_ends(done, 1, "E: Unable to locate package alpha\n", "archives do not give them: alpha newer tool\n")
+        self.assert_ends(done, 1, "E: Unable to locate package alpha\n", "archives do not give them (is there a network?): alpha newer tool\n")
         self.assertNotIn("install -y", " ".join(self.calls()))
 
     def test_an_upgrade_of_something_else_is_left_to_the_person(self):
@@ -196,7 +216,7 @@ class SetupTests(unittest.TestCase):
         self.assert_ends(self.setup("build"), 0, "not a Debian or Ubuntu", "alpha older tool")
 
     def test_a_purpose_that_is_not_in_the_list(self):
-        self.assert_ends(self.setup("nonsense"), 1, "no purpose 'nonsense'")
+        self.assert_ends(self.setup("nonsense"), 1, "no purpose 'nonsense'; there are build run")
         self.assert_ends(self.setup(), 1, "for what?")
 
 

@@ -119,7 +119,7 @@ package final class Connection: @unchecked Sendable {
         journal.closed(number, byClient: false)
         if let channel {
             channel.sayGoodbye()
-            channel.takeEncrypted().withUnsafeBytes { socket.offer($0) }
+            _ = channel.takeEncrypted().withUnsafeBytes { socket.offer($0) }
         }
         socket.close()
     }
