@@ -8,6 +8,8 @@ final class CurlTransfer {
     static let discardLimit = 64 * 1024
     /// A server that calls every answer stale would have curl ask without end.
     private static let maximumChallenges = 4
+    /// Twice what a block of zstd may have before it can be decoded (RFC 8878 section 3.1.1.2.4).
+    private static let maximumSilentBytes = 256 * 1024
 
     let id: TransferID
     let request: TransportRequest
@@ -50,6 +52,10 @@ final class CurlTransfer {
     private(set) var end: CURLcode?
     /// It is asked to go on already.
     var isNudged = false
+    /// For a turn of decoding.
+    var isInLine = false
+    /// Bytes of a coded body that have come since anything could be decoded.
+    private var silentBytes = 0
     private var announcedBytes: Int64 = 0
     private var discardedBytes = 0
     /// Why a callback of ours told curl to stop.
@@ -367,7 +373,16 @@ final class CurlTransfer {
             guard report(head) else { return false }
         }
         guard let decoder else { return deliver(bytes) }
-        return decode { body throws(Failure) in try decoder.decode(bytes, body) }
+        silentBytes += bytes.count
+        if transport._withUnsafeGuaranteedRef(\.isDecoding) {
+            decoder.keep(bytes)
+            transport._withUnsafeGuaranteedRef { $0.decodeLater(self) }
+        } else if !decode({ body throws(Failure) in try decoder.decode(bytes, body) }) {
+            return false
+        }
+        // A server that sends is not idle; one that sends what means nothing is.
+        if (1...Self.maximumSilentBytes).contains(silentBytes), !isDiscarding { tell { $0.transferAdvanced(id) } }
+        return !isEnded
     }
 
     /// Undoes the codings of as much as somebody takes, and as one turn allows. False stops the transfer.
@@ -380,7 +395,7 @@ final class CurlTransfer {
                 goesOn = deliver(bytes)
                 return goesOn && !holdsBody
             }
-            if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.nudgeLater(self) } }
+            if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.decodeLater(self) } }
         } catch {
             ownFailure = error
             return false
@@ -390,6 +405,7 @@ final class CurlTransfer {
 
     /// To whoever wants it, with its codings undone. False stops the transfer.
     private func deliver(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        silentBytes = 0
         guard isDiscarding else {
             if !bytes.isEmpty { tell { $0.transferReceived(id, body: bytes) } }
             return !isEnded

@@ -21,6 +21,10 @@ package final class CurlTransport: Transport {
     private var deferred: [Deferred] = []
     /// Empty, for the memory that it has.
     private var spareDeferred: [Deferred] = []
+    /// Of servers whose handshake somebody waits for.
+    private var waitedFor: [HandshakeTurns] = []
+    /// Who has more to decode than one turn allows, in line.
+    private var decodings = DecodingLine()
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []
 
@@ -29,6 +33,7 @@ package final class CurlTransport: Transport {
         case begin(CurlTransfer)
         case release(CurlTransfer)
         case nudge(CurlTransfer)
+        case decode
         case close
     }
 
@@ -100,9 +105,9 @@ package final class CurlTransport: Transport {
         resolver.resolve(transfer.request.url.host) { result in
             // Known at once: no need to go round through the loop.
             if pthread_equal(pthread_self(), starter) != 0, road.isStarting, case .success(let addresses) = result {
-                road.transport?.found(addresses, for: road.transfer)
+                road.transport?.found(addresses, for: transfer)
             } else {
-                road.loop?.perform { road.transport?.resolved(road.transfer, result, began) }
+                road.loop?.perform { road.transfer.map { road.transport?.resolved($0, result, began) } }
             }
         }
         road.isStarting = false
@@ -175,7 +180,9 @@ package final class CurlTransport: Transport {
         guard transfer.request.url.isSecure, transfer.connection == .any, transfer.turns == nil else { return true }
         let turns = lane.turns(for: transfer.request.url)
         transfer.turns = turns
-        return turns.begins(transfer.id)
+        if turns.begins(transfer.id, loop.now) { return true }
+        if !waitedFor.contains(where: { $0 === turns }) { waitedFor.append(turns) }
+        return false
     }
 
     func connected(_ transfer: CurlTransfer) {
@@ -243,7 +250,7 @@ package final class CurlTransport: Transport {
 
     private func failLater(_ transfer: CurlTransfer, _ failure: Failure) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
-        loop.perform { road.transport?.fail(road.transfer, failure) }
+        loop.perform { road.transfer.map { road.transport?.fail($0, failure) } }
     }
 
     private func fail(_ transfer: CurlTransfer, _ failure: Failure) {
@@ -275,7 +282,28 @@ package final class CurlTransport: Transport {
         guard !transfer.isNudged else { return }
         transfer.isNudged = true
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: false)
-        loop.perform { road.transport?.nudge(road.transfer) }
+        loop.perform { road.transfer.map { road.transport?.nudge($0) } }
+    }
+
+    /// Somebody is in line: what else comes is decoded behind them.
+    var isDecoding: Bool { !decodings.isEmpty }
+
+    func decodeLater(_ transfer: CurlTransfer) {
+        if decodings.join(transfer) { decodeLater() }
+    }
+
+    private func decodeLater() {
+        let road = WayBack(transport: self, loop: loop, transfer: nil, isStarting: false)
+        loop.perform { road.transport?.decode() }
+    }
+
+    private func decode() {
+        guard !isReporting else {
+            deferred.append(.decode)
+            return
+        }
+        for transfer in decodings.takeTurn() { nudge(transfer) }
+        if decodings.needsTurn() { decodeLater() }
     }
 
     private func nudge(_ transfer: CurlTransfer) {
@@ -291,10 +319,17 @@ package final class CurlTransport: Transport {
 
     // MARK: Driving
 
-    package var deadline: Instant? { lanes.deadline }
+    package var deadline: Instant? {
+        guard !waitedFor.isEmpty else { return lanes.deadline }
+        let overdue = waitedFor.compactMap(\.overdue).min()
+        return [lanes.deadline, overdue].compactMap { $0 }.min()
+    }
 
     package func deadlineReached(_ now: Instant) {
         lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
+        guard !waitedFor.isEmpty else { return }
+        for turns in waitedFor { beginAll(turns.losesPatience(now)) }
+        waitedFor.removeAll { $0.overdue == nil }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
@@ -356,6 +391,7 @@ package final class CurlTransport: Transport {
             case .begin(let transfer): begin(transfer, addresses: transfer.addresses)
             case .release(let transfer): release(transfer, isCancelled: true)
             case .nudge(let transfer): nudge(transfer)
+            case .decode: decode()
             case .close: close()
             }
         }
@@ -369,11 +405,11 @@ package final class CurlTransport: Transport {
 private final class WayBack: @unchecked Sendable {
     weak var transport: CurlTransport?
     weak var loop: (any TransportLoop)?
-    let transfer: CurlTransfer
+    let transfer: CurlTransfer?
     /// Read and written on the engine's thread only.
     var isStarting: Bool
 
-    init(transport: CurlTransport, loop: any TransportLoop, transfer: CurlTransfer, isStarting: Bool) {
+    init(transport: CurlTransport, loop: any TransportLoop, transfer: CurlTransfer?, isStarting: Bool) {
         self.transport = transport
         self.loop = loop
         self.transfer = transfer

@@ -2,7 +2,7 @@ import ImgdlCore
 
 /// Which requests for one server, over connections of one lane, wait for somebody else's handshake, since the connection
 /// may turn out to be one that all of them can share (HTTP/2). They wait until the first handshake has ended, and no
-/// longer. curl's own waiting (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server
+/// longer; nor longer than `patience`, since a handshake that stalls would hold up all. curl's own waiting (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server
 /// speaks HTTP/1.1.
 final class HandshakeTurns {
     private enum Sharing {
@@ -16,17 +16,26 @@ final class HandshakeTurns {
         case shared
     }
 
+    /// In milliseconds: most handshakes take less. Behind others a connection too many is opened, which costs less than
+    /// what it may save.
+    static let patience: Int64 = 300
+
     private var sharing = Sharing.unknown
     /// Whose handshake the others wait for.
     private var opener: TransferID?
+    /// When others began to wait at the latest.
+    private var openedAt = Instant(nanoseconds: 0)
     private var waiting: [TransferID] = []
     private var connected = 0
 
     /// No request waits or holds a connection; a new object in its place costs one wait at most.
     var isIdle: Bool { opener == nil && waiting.isEmpty && connected == 0 }
 
+    /// When whoever waits has waited for long enough.
+    var overdue: Instant? { waiting.isEmpty ? nil : openedAt.advanced(byMilliseconds: Self.patience) }
+
     /// False: it has to wait, until one of the calls below names it.
-    func begins(_ id: TransferID) -> Bool {
+    func begins(_ id: TransferID, _ now: Instant) -> Bool {
         switch sharing {
         case .separate, .handshakeDone: return true
         case .shared where connected > 0: return true
@@ -34,8 +43,10 @@ final class HandshakeTurns {
         }
         guard opener != nil else {
             opener = id
+            openedAt = now
             return true
         }
+        guard now < openedAt.advanced(byMilliseconds: Self.patience) else { return true }
         waiting.append(id)
         return false
     }
@@ -44,8 +55,13 @@ final class HandshakeTurns {
     func connects(_ id: TransferID) -> [TransferID] {
         connected += 1
         if sharing == .unknown { sharing = .handshakeDone }
-        guard opener == id else { return [] }
-        opener = nil
+        if opener == id { opener = nil }
+        return takeWaiting()
+    }
+
+    /// Gives those that have waited for long enough.
+    func losesPatience(_ now: Instant) -> [TransferID] {
+        guard let overdue, overdue <= now else { return [] }
         return takeWaiting()
     }
 

@@ -65,7 +65,7 @@ struct ResponseHeadParser {
         where !equalIgnoringCase(coding, "chunked") && !equalIgnoringCase(coding, "identity") {
             throw Failure(
                 .protocolError,
-                "the response has a Transfer-Encoding that was not asked for: “\(coding.prefix(40))”", status: status)
+                "the response has a Transfer-Encoding that was not asked for: “\(coding.prefix(40))”")
         }
     }
 

@@ -80,6 +80,64 @@ final class SecureTests: TransportTestCase {
         }
     }
 
+    /// Without close_notify, as many servers end: the framing says what is missing, whatever the version of curl.
+    func testAnswersThatBreakOffWithoutAGoodbye() throws {
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let field = "X: " + String(repeating: "y", count: 1000) + "\r\n"
+        let table: [(String, String, ErrorCode?)] = [
+            ("a length", "Content-Length: 10\r\n\r\n12345", .truncated),
+            ("chunks", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n", .truncated),
+            ("within a chunk", "Transfer-Encoding: chunked\r\n\r\n9\r\n12345", .truncated),
+            ("garbage in place of a chunk", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\nno\r\n", .protocolError),
+            ("within the header", "Content-Le", .connectionLost),
+            ("within a long header", String(repeating: field, count: 205), .connectionLost),
+            ("neither length nor chunks", "\r\n12345", nil),
+        ]
+        for (what, answer, code) in table {
+            let listener = try Listener(journal: Journal(), signals: Signals())
+            defer { listener.stop() }
+            try listener.start { connection in
+                guard (try? connection.secure(by: authority)) != nil else { return }
+                var request = [UInt8](repeating: 0, count: 16 << 10)
+                _ = try? request.withUnsafeMutableBytes { try connection.receive(into: $0) }
+                try? Array("HTTP/1.1 200 OK\r\n\(answer)".utf8).withUnsafeBytes { try connection.send($0) }
+                connection.hangUp()
+            }
+            let record = record(of: try start("https://127.0.0.1:\(listener.port)/", maximumHeaderBytes: 300 << 10))
+            XCTAssertEqual(record.failure?.code, code, "\(what): \(record.failure?.message ?? "")")
+        }
+    }
+
+    /// Whoever waits for it goes on by itself before long: only that one connection is bad.
+    func testAHandshakeThatStallsHoldsNobodyUp() throws {
+        let authority = try Authority(TLS(), protocols: ["http/1.1"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let signals = Signals()
+        let listener = try Listener(journal: Journal(), signals: signals)
+        defer { listener.stop() }
+        let accepted = Monitor(0)
+        try listener.start { connection in
+            let isFirst = accepted.change { count in
+                count += 1
+                return count == 1
+            }
+            if isFirst { _ = signals.wait(gate: "never", party: connection.party, until: .never) }
+            guard (try? connection.secure(by: authority)) != nil else { return }
+            var request = [UInt8](repeating: 0, count: 16 << 10)
+            _ = try? request.withUnsafeMutableBytes { try connection.receive(into: $0) }
+            try? Array("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".utf8).withUnsafeBytes { try connection.send($0) }
+            connection.close()
+        }
+        let url = "https://127.0.0.1:\(listener.port)/"
+        let first = try start(url)
+        let others = try (0..<5).map { _ in try start(url) }
+        for id in others { XCTAssertEqual(record(of: id).text, "a") }
+        XCTAssertEqual(record(of: try start(url)).text, "a", "whoever comes later does not wait at all")
+        XCTAssertFalse(recorder[first].hasEnded)
+        transport.cancel(first)
+    }
+
     /// Though nothing has been answered yet: the handshake told that it can be shared.
     func testAConnectionIsSharedBeforeItsFirstAnswer() throws {
         try serve()

@@ -10,6 +10,7 @@ struct TransferRecord {
     var failure: Failure?
     var times = TransferTimes()
     var sent = 0
+    var advanced = 0
 
     var hasEnded: Bool { isFinished || failure != nil }
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -35,6 +36,12 @@ final class Recorder: TransportEvents {
     func transferSent(_ id: TransferID) {
         XCTAssertFalse(self[id].hasEnded)
         records[id, default: TransferRecord()].sent += 1
+    }
+
+    func transferAdvanced(_ id: TransferID) {
+        XCTAssertNotNil(self[id].head)
+        XCTAssertFalse(self[id].hasEnded)
+        records[id, default: TransferRecord()].advanced += 1
     }
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {

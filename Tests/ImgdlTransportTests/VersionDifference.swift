@@ -62,7 +62,7 @@ final class VersionDifferenceTests: TransportTestCase {
         origin.route(prefix: "/") { try $0.respond(text: "a") }
         let record = record(of: try start(origin.url("/%2fa").replacing("http://", with: "http://me:secret@")))
         XCTAssertTrue(record.isFinished)
-        let isChanged = VersionDifference.named("proxy-escapes").applies
+        let isChanged = VersionDifference.named("credential-escapes").applies
         XCTAssertEqual(origin.log.requests.last?.target, isChanged ? "/%2Fa" : "/%2fa")
     }
 }

@@ -36,7 +36,7 @@ STAND_INS = {
         esac""",
     "sudo": """case $1 in -n) [ ! -e "$HERE/password" ] || exit 1; shift ;; esac; WHO=0 exec "$@" """,
 }
-TOOLS = ["sh", "grep", "sed", "awk", "tr", "cat", "dirname", "mktemp", "rm", "head", "true"]
+TOOLS = ["sh", "grep", "sed", "awk", "tr", "cat", "dirname", "mktemp", "rm", "head", "true", "env"]
 
 
 class SetupTests(unittest.TestCase):
@@ -112,6 +112,14 @@ class SetupTests(unittest.TestCase):
     def test_what_was_removed_is_missing(self):
         self.write("packaging/debian-packages", "build  gone\n")
         self.assert_ends(self.setup("--check", "build"), 1, "missing: gone\n")
+
+    def test_what_is_held_at_its_version_is_there(self):
+        self.write("bin/dpkg-query", '#!/bin/sh\nfor name in alpha newer tool; do echo "$name hold ok installed"; done\n')
+        self.assert_ends(self.setup("--check", "build"), 0)
+
+    def test_a_purpose_is_a_word(self):
+        for purpose in (".*", "b.ild", "#", "buil", ""):
+            self.assert_ends(self.setup("--check", purpose), 1, "no purpose")
 
     def test_a_program_from_elsewhere(self):
         self.write("bin/tool", "#!/bin/sh\n")

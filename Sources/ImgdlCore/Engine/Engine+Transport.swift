@@ -108,7 +108,9 @@ extension Engine: TransportEvents {
         performActions()
     }
 
-    func transferSent(_ id: TransferID) { downloads.sent(id, clock.now()) }
+    func transferSent(_ id: TransferID) { downloads.advanced(id, clock.now()) }
+
+    func transferAdvanced(_ id: TransferID) { downloads.advanced(id, clock.now()) }
 
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }

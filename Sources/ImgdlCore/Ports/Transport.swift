@@ -57,6 +57,8 @@ package protocol TransportEvents: AnyObject {
     func transferConnected(_ id: TransferID)
     /// More of the request's body has been handed to the network; only for requests with one, any time before the end.
     func transferSent(_ id: TransferID)
+    /// Bytes of a coded body have come that mean nothing yet.
+    func transferAdvanced(_ id: TransferID)
     /// The head of the final response (1xx are skipped).
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.

@@ -7,8 +7,8 @@ extension Downloads {
         touch(id, now)
     }
 
-    /// A slow upload is not idle.
-    package mutating func sent(_ id: TransferID, _ now: Instant) {
+    /// A slow upload is not idle, nor is a slow body that has to be decoded.
+    package mutating func advanced(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .receiving, !transfers[id].isDraining else { return }
         touch(id, now)
     }

@@ -19,8 +19,8 @@ final class ContentDecoder {
         case turnIsOver
     }
 
-    /// Steps of at most `CodingLayer.outputBytes` each: a few milliseconds.
-    static let stepsInTurn = 32
+    /// Steps of at most `CodingLayer.outputBytes` each: a millisecond or two.
+    static let stepsInTurn = 8
 
     /// The one that was applied last comes first.
     private let layers: [CodingLayer]
@@ -58,6 +58,12 @@ final class ContentDecoder {
         layers[0].input = input
         defer { keepRest() }
         return try run(body)
+    }
+
+    /// Keeps it for `resume`, and decodes nothing.
+    func keep(_ input: UnsafeRawBufferPointer) {
+        layers[0].input = input
+        keepRest()
     }
 
     /// Goes on with what was kept.

@@ -268,7 +268,7 @@ struct RandomPlay: ~Copyable {
             try settle("\(name(id)) is connected")
         } else if transfer.transport == .receiving, !transfer.isDraining, random.oneIn(20) {
             witness.transfers[id]!.since = witness.now
-            downloads.sent(id, witness.now)
+            downloads.advanced(id, witness.now)
             try settle("\(name(id)) has sent something")
         } else if !transfer.hasHead, !transfer.isDraining {
             try head(id)

@@ -46,12 +46,12 @@ final class TimeoutTests: XCTestCase {
     func testSendingIsNotIdle() {
         var play = Play { $0.idleTimeout = 300 }
         let a = play.submit("a")
-        play.downloads.sent(a.transfer, play.now)
+        play.downloads.advanced(a.transfer, play.now)
         play.connected(a.transfer)
         play.skip()
         for _ in 0..<5 {
             play.pass(299)
-            play.downloads.sent(a.transfer, play.now)
+            play.downloads.advanced(a.transfer, play.now)
         }
         play.expect([])
         play.pass(300)

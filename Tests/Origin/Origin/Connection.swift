@@ -114,6 +114,12 @@ package final class Connection: @unchecked Sendable {
         }
     }
 
+    /// Without the goodbye of TLS.
+    package func hangUp() {
+        journal.closed(number, byClient: false)
+        socket.close()
+    }
+
     /// Noted first, then done: a client that sees the end finds it in the log.
     package func close() {
         journal.closed(number, byClient: false)
