@@ -2,8 +2,8 @@ import ImgdlCore
 
 /// Which requests for one server, over connections of one lane, wait for somebody else's handshake, since the connection
 /// may turn out to be one that all of them can share (HTTP/2). They wait until the first handshake has ended, and no
-/// longer; nor longer than `patience`, since a handshake that stalls would hold up all. curl's own waiting (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server
-/// speaks HTTP/1.1.
+/// longer; nor longer than `patience`, since a handshake that stalls would hold up all. curl's own waiting
+/// (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server speaks HTTP/1.1.
 final class HandshakeTurns {
     private enum Sharing {
         /// No handshake has ended well.
@@ -16,14 +16,13 @@ final class HandshakeTurns {
         case shared
     }
 
-    /// In milliseconds: most handshakes take less. Behind others a connection too many is opened, which costs less than
-    /// what it may save.
+    /// In milliseconds: most handshakes take less. Where one takes more, a connection too many costs less than the wait.
     static let patience: Int64 = 300
 
     private var sharing = Sharing.unknown
     /// Whose handshake the others wait for.
     private var opener: TransferID?
-    /// When others began to wait at the latest.
+    /// When the first of them began.
     private var openedAt = Instant(nanoseconds: 0)
     private var waiting: [TransferID] = []
     private var connected = 0
@@ -67,7 +66,8 @@ final class HandshakeTurns {
 
     func answers(inHTTP2 isHTTP2: Bool) { sharing = isHTTP2 ? .shared : .separate }
 
-    /// It is over. `handshakeEnded`: well or not, but not because the request was cancelled. Gives those that need not wait any more.
+    /// It is over. `handshakeEnded`: well or not, but not because the request was cancelled. Gives those that need not wait
+    /// any more.
     func ends(_ id: TransferID, wasConnected: Bool, handshakeEnded: Bool) -> [TransferID] {
         if wasConnected { connected -= 1 }
         if connected == 0, sharing == .handshakeDone { sharing = .unknown }
