@@ -120,7 +120,7 @@ class StoreTestCase: XCTestCase {
     }
 
     func write(_ content: [UInt8], to file: String) {
-        let stream = fopen(file, "w")
+        guard let stream = fopen(file, "w") else { return XCTFail("\(file): \(errno)") }
         XCTAssertEqual(fwrite(content, 1, content.count, stream), content.count)
         fclose(stream)
     }
