@@ -78,7 +78,7 @@ enum CurlErrors {
             return make(.outOfMemory, outcome)
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
-        // What is in place of a trailer.
+        // Garbage in place of a trailer.
         case _ where outcome.isChunked: return make(.protocolError, outcome)
         default: return make(.internal, outcome)
         }

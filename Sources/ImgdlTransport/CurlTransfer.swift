@@ -22,9 +22,9 @@ final class CurlTransfer {
     var addresses: [String] = []
     /// What our own look-up took, in nanoseconds.
     var lookUpTime: Int64 = 0
-    /// Of its server, while it is in line for a connection or has one.
+    /// The handshakes of its server, while it waits for a connection or has one.
     var turns: HandshakeTurns?
-    /// As they count it.
+    /// Whether `turns` counts it among those that have a connection.
     var holdsConnection = false
     /// Body bytes are not taken at present.
     var isPaused = false
@@ -44,15 +44,15 @@ final class CurlTransfer {
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
-    /// Of a body with content codings.
+    /// Undoes the content codings of its body, where it has any.
     private var decoder: ContentDecoder?
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
-    /// What curl said of its end, or that decoding has stopped it, where that is told later.
+    /// Curl's code for its end, or that of decoding that stopped it, where the end is told later.
     private(set) var end: CURLcode?
     /// It is asked to go on already.
     var isNudged = false
-    /// For a turn of decoding.
+    /// It waits for a turn of decoding.
     var isInLine = false
     /// Bytes of a coded body that have come since anything could be decoded.
     private var silentBytes = 0
@@ -164,7 +164,7 @@ final class CurlTransfer {
         return failure
     }
 
-    /// Of its connection.
+    /// The system's number for what failed on its connection; 0 for none.
     private var systemError: Int32 {
         let error = handle?.systemError ?? 0
         return error == earlierError ? 0 : error
@@ -351,7 +351,7 @@ final class CurlTransfer {
         handle?.flush()
     }
 
-    /// Of what has come some is still to be decoded. Whoever was stopped gets no more of it.
+    /// Some of what has come is still to be decoded. A transfer that was stopped gets no more of it.
     private var isDecoding: Bool { !isEnded && !isAbandoned && decoder?.isBusy == true }
 
     /// False where its end is told when the rest of its body has been decoded.

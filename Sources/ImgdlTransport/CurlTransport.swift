@@ -21,7 +21,7 @@ package final class CurlTransport: Transport {
     private var deferred: [Deferred] = []
     /// Empty, for the memory that it has.
     private var spareDeferred: [Deferred] = []
-    /// Of servers whose handshake somebody waits for.
+    /// The servers whose handshake somebody waits for.
     private var waitedFor: [HandshakeTurns] = []
     /// Who has more to decode than one turn allows, in line.
     private var decodings = DecodingLine()

@@ -1,4 +1,4 @@
-/* What OpenSSL says of a handshake, in numbers. libcurl puts it into words, which differ from version to version. */
+/* Facts about a TLS handshake, from OpenSSL. libcurl puts them into words, which differ from version to version. */
 #define _GNU_SOURCE
 #include "ccurl.h"
 
