@@ -108,6 +108,8 @@ class ABITests(unittest.TestCase):
 
     def test_a_field_of_another_type_breaks(self):
         self.assertBroken(self.change("int64_t content_length;", "uint64_t content_length;"), "content_length")
+        version = "IMGDL_API uint32_t imgdl_version(void);"
+        self.assertBroken(self.change(version, version.replace("uint32_t", "int32_t")), "imgdl_version")
 
     def test_another_value_of_a_constant_breaks(self):
         self.assertBroken(self.change("IMGDL_PRIORITY_HIGH = 1 }", "IMGDL_PRIORITY_HIGH = 2 }"),
