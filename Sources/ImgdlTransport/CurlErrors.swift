@@ -76,6 +76,9 @@ enum CurlErrors {
             // What curl 7.88 says when one line outgrows its own buffer of 100 KiB.
             if outcome.isConnected, !outcome.hasHead { return headerLimit }
             return make(.outOfMemory, outcome)
+        // What curl says of a header that begins with a folded line; our own arguments it has taken by then.
+        case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
+            return Failure(.protocolError, "the response's header cannot be read")
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
         // Garbage in place of a trailer.

@@ -11,3 +11,13 @@ enum CurlGlobal {
         }
     }
 }
+
+/// The version of libcurl that runs, which may be newer than the one that this was built with.
+enum CurlVersion {
+    /// 0x080100 is 8.1.0.
+    static let number: UInt32 = curl_version_info(CURLVERSION_FIRST).pointee.version_num
+
+    /// Below 8.1.0 a second response on the same easy handle that begins with a folded line writes into memory that the
+    /// first one has freed (curl's pull request 11103): there each transfer has a handle of its own.
+    static let canReuseHandles = number >= 0x080100
+}

@@ -8,6 +8,8 @@ final class EasyHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var addresses: UnsafeMutablePointer<curl_slist>?
+    /// What its connections resume, unless it has cookies: curl lets it have one share.
+    private let sessions: TLSSessions?
     /// Kept by curl over a reset, so it has to be taken off.
     private var cookies: CookieJar?
     /// What its options say, but for the URL; nil when it has none, or some for one transfer alone.
@@ -25,14 +27,16 @@ final class EasyHandle {
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
-    init() throws(Failure) {
+    init(_ sessions: TLSSessions? = nil) throws(Failure) {
         guard let easy = curl_easy_init() else { throw Failure(.outOfMemory, "no memory for a transfer") }
         self.easy = easy
+        self.sessions = sessions
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         handshake = .allocate(capacity: 1)
         handshake.initialize(to: nil)
         setBufferSize()
+        if let sessions { note(ccurl_set_share(easy, sessions.share)) }
     }
 
     deinit {
@@ -49,7 +53,7 @@ final class EasyHandle {
     func reset() -> Bool {
         if cookies != nil {
             set(CURLOPT_COOKIEFILE, nil)
-            ccurl_set_share(easy, nil)
+            ccurl_set_share(easy, sessions?.share)
             cookies = nil
         }
         curl_easy_reset(easy)

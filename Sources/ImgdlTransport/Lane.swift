@@ -3,20 +3,26 @@ import ImgdlCore
 
 /// Connections that share whom they trust and as whom they appear. A request with other `TLSOptions` never gets into
 /// them: curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to
-/// use again, and an easy handle keeps TLS sessions over a reset (features B17).
+/// use again (features B17).
 final class Lane {
     private static let maximumSpareHandles = 32
 
     let tls: TLSOptions
     let multi: CurlMulti
+    private let sessions: TLSSessions
+    private let reusesHandles: Bool
     /// Transfers that hold one of its handles.
     private(set) var running = 0
     private var spareHandles: [EasyHandle] = []
     private var handshakes = HandshakeTable()
 
-    init(_ tls: TLSOptions, _ multi: CurlMulti) {
+    init(
+        _ tls: TLSOptions, _ multi: CurlMulti, reusesHandles: Bool = CurlVersion.canReuseHandles
+    ) throws(Failure) {
         self.tls = tls
         self.multi = multi
+        self.reusesHandles = reusesHandles
+        sessions = try TLSSessions()
     }
 
     /// With that setup, or with none.
@@ -31,7 +37,7 @@ final class Lane {
             if spare.reset() { return spare }
         }
         do throws(Failure) {
-            return try EasyHandle()
+            return try EasyHandle(sessions)
         } catch {
             running -= 1
             throw error
@@ -52,7 +58,7 @@ final class Lane {
     func giveBack(_ handle: consuming EasyHandle) {
         running -= 1
         // What failed on it would be a fact about the next one, too.
-        guard spareHandles.count < Self.maximumSpareHandles, handle.systemError == 0,
+        guard reusesHandles, spareHandles.count < Self.maximumSpareHandles, handle.systemError == 0,
             handle.setup != nil || handle.reset()
         else { return }
         spareHandles.append(handle)

@@ -17,9 +17,9 @@ final class Lanes {
     init(loop: any TransportLoop, maximumIdleConnections: Int32) throws(Failure) {
         self.loop = loop
         self.maximumIdleConnections = maximumIdleConnections
-        common = Lane(
+        common = try Lane(
             TLSOptions(),
-            try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections))
+            CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections))
     }
 
     /// Not while curl is running: it may close lanes.
@@ -32,7 +32,7 @@ final class Lanes {
         }
         closeUnused(keeping: Self.maximumUnused - 1)
         let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections)
-        let lane = Lane(request.tls, multi)
+        let lane = try Lane(request.tls, multi)
         multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
             self?.owners[descriptor] = isWatched ? lane : nil
         }

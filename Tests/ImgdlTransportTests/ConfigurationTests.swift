@@ -87,8 +87,10 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_BAD_FUNCTION_ARGUMENT, { ($0.isChunked, $0.hasHead) = (true, true) }, .protocolError),
             (CURLE_BAD_FUNCTION_ARGUMENT, { $0.usesClientCertificate = true }, .tlsFailed),
             (
-                CURLE_BAD_FUNCTION_ARGUMENT, { ($0.usesClientCertificate, $0.isConnected) = (true, true) }, .internal
+                CURLE_BAD_FUNCTION_ARGUMENT, { ($0.usesClientCertificate, $0.isConnected) = (true, true) },
+                .protocolError
             ),
+            (CURLE_BAD_FUNCTION_ARGUMENT, { ($0.isConnected, $0.hasHead) = (true, true) }, .internal),
             (CURLcode(rawValue: 100), { $0.isConnected = true }, .headerLimit),
             (CURLE_RECV_ERROR, { $0.headerBytes = 250 << 10 }, .headerLimit),
             (CURLE_RECV_ERROR, { ($0.headerBytes, $0.systemError) = (250 << 10, ECONNRESET) }, .connectionLost),

@@ -16,7 +16,7 @@ final class HandleTests: TransportTestCase {
     }
 
     private func makeLane() throws -> Lane {
-        Lane(TLSOptions(), try CurlMulti(loop: loop, maximumIdleConnections: 1))
+        try Lane(TLSOptions(), CurlMulti(loop: loop, maximumIdleConnections: 1), reusesHandles: true)
     }
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {

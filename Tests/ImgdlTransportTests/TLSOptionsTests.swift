@@ -87,6 +87,23 @@ final class TLSOptionsTests: TransportTestCase {
         }
     }
 
+    /// Also where each transfer has an easy handle of its own: sessions are the lane's.
+    func testSessionsAreResumed() throws {
+        for isAtMost12 in [false, true] {
+            try serve(TLS(isAtMost12: isAtMost12))
+            secure.route("/last") { exchange in
+                try exchange.respond(headers: ["Connection": "close"], text: "a")
+            }
+            for _ in 0..<3 { XCTAssertEqual(try fetchSucceeding(secure.url("/last")).text, "a") }
+            for _ in 0..<2 {
+                let other = record(of: try start(secure.url("/last"), tls: pinned(secure.authority?.pin)))
+                XCTAssertEqual(other.text, "a")
+            }
+            let resumed = secure.log.connections.map { $0.handshake?.isResumed == true }
+            XCTAssertEqual(resumed, [false, true, true, false, true], "at most TLS 1.2: \(isAtMost12)")
+        }
+    }
+
     func testAClientCertificateThatIsRefused() throws {
         for isAtMost12 in [false, true] {
             try serve(TLS(client: .required, isAtMost12: isAtMost12))

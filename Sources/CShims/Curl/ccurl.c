@@ -145,15 +145,19 @@ struct curl_slist *ccurl_get_cookies(CURL *easy)
     return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) ? NULL : list;
 }
 
-CURLSH *ccurl_share_of_cookies(void)
+static CURLSH *share_of(curl_lock_data data)
 {
     CURLSH *share = curl_share_init();
-    if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_COOKIE)) {
+    if (share && curl_share_setopt(share, CURLSHOPT_SHARE, data)) {
         curl_share_cleanup(share);
-        return NULL;
+        share = NULL;
     }
     return share;
 }
+
+CURLSH *ccurl_share_of_tls_sessions(void) { return share_of(CURL_LOCK_DATA_SSL_SESSION); }
+
+CURLSH *ccurl_share_of_cookies(void) { return share_of(CURL_LOCK_DATA_COOKIE); }
 
 const char *ccurl_default_ca_file(CURL *easy) { return ccurl_get_string(easy, CURLINFO_CAINFO); }
 
