@@ -266,7 +266,7 @@ final class CurlTransfer {
                 ownFailure = Failure(.protocolError, "the server asks for credentials again and again", status: status)
                 return false
             }
-            parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
+            parser.restart()
         }
         switch parser.receive(line) {
         case .more:

@@ -1,7 +1,7 @@
 import Glibc
 import ImgdlCore
 
-/// Collects the header lines of one response, as curl hands them over, into a head.
+/// Collects the header lines of one exchange, as curl hands them over, into the head of its final response.
 struct ResponseHeadParser {
     enum Step: Equatable {
         case more
@@ -10,22 +10,32 @@ struct ResponseHeadParser {
         indirect case failed(Failure)
     }
 
-    private let maximumBytes: Int
-    private(set) var bytes = 0
+    private var budget: HeaderBudget
     private var status: Int32 = 0
     private var version: Int32 = 0
     private var section: HeaderSection?
     private(set) var isComplete = false
 
-    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+    init(maximumBytes: Int) { budget = HeaderBudget(maximumBytes: maximumBytes) }
+
+    /// Of all lines that have come.
+    var bytes: Int { budget.bytes }
+
+    /// Another response follows, in the same exchange.
+    mutating func restart() {
+        status = 0
+        section = nil
+        isComplete = false
+    }
 
     /// One line, with its line end; an empty one ends the head.
     mutating func receive(_ line: UnsafeRawBufferPointer) -> Step {
-        guard !isComplete else { return .more }
-        bytes += line.count
-        guard bytes <= maximumBytes else {
-            return .failed(Failure(.headerLimit, "the response's header is larger than \(maximumBytes) bytes"))
+        do throws(Failure) {
+            try budget.take(line)
+        } catch {
+            return .failed(error)
         }
+        guard !isComplete else { return .more }
         let content = Self.withoutLineEnd(line)
         guard let start = content.baseAddress, !content.isEmpty else { return endOfHead() }
         if Self.isStatusLine(content) {
@@ -33,7 +43,10 @@ struct ResponseHeadParser {
             section = HeaderSection()
             parseStatusLine(content)
         } else if Self.isSpace(content[0]) {
-            // obs-fold (RFC 9112 section 5.2)
+            // obs-fold (RFC 9112 section 5.2); behind the status line there is nothing to continue (section 2.2)
+            guard section?.count != 0 else {
+                return .failed(Failure(.protocolError, "the response's header begins with a folded line"))
+            }
             section?.continueValue(Self.trimmed(content))
         } else if let colon = memchr(start, Int32(UInt8(ascii: ":")), content.count) {
             appendField(content, colon: UnsafeRawPointer(colon) - start)

@@ -160,6 +160,29 @@ final class ExchangeTests: TransportTestCase {
         XCTAssertEqual(all.failure?.code, .headerLimit, all.failure?.message ?? "")
     }
 
+    /// They end where the budget does, however long the server goes on.
+    func testHeaderFloods() throws {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
+        let many = (0..<100).map { "X-\($0): y\r\n" }.joined()
+        let interim = String(repeating: "HTTP/1.1 103 x\r\nA: b\r\n\r\n", count: 100)
+        let table = [
+            ("trailers", chunked, many, ErrorCode.headerLimit), ("interim responses", "", interim, .headerLimit),
+            ("fields", "HTTP/1.1 200 OK\r\n", many, .headerLimit),
+            ("a folded field", "HTTP/1.1 200 OK\r\nA: b\r\n", " c\r\n", .headerLimit),
+            // curl takes it for a mistake of the chunks, and says so in words alone.
+            ("a long trailer", chunked + "T: ", many.filter { !$0.isNewline }, .protocolError),
+        ]
+        for (name, start, flood, code) in table {
+            origin.route("/flood") { exchange in
+                try exchange.send(raw: start)
+                for _ in 0..<((64 << 20) / flood.utf8.count) { try exchange.send(raw: flood) }
+            }
+            let failure = try failure(of: origin.url("/flood"))
+            XCTAssertEqual(failure?.code, code, "\(name): \(failure?.message ?? "")")
+            XCTAssertEqual(try fetchSucceeding(origin.url("/echo")).head?.status, 200)
+        }
+    }
+
     /// None was asked for.
     func testTransferCodings() throws {
         for (coding, code) in [

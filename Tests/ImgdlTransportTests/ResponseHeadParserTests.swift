@@ -125,6 +125,43 @@ final class ResponseHeadParserTests: XCTestCase {
         XCTAssertFalse(unknown.isEncoded, "nothing of it is undone")
     }
 
+    /// Each counts, wherever it stands.
+    func testBudget() {
+        let start = ["HTTP/1.1 200 OK"]
+        let fields = (0..<HeaderBudget.maximumFields).map { "X-\($0): y" }
+        let value = String(repeating: "y", count: HeaderBudget.maximumFieldBytes - 100)
+        let table: [(String, [String], Bool)] = [
+            ("as many fields as allowed, status line and all", start + fields.dropLast() + [""], true),
+            ("one more", start + fields + [""], false),
+            ("one more as a trailer", start + fields.dropLast() + ["", "T: t"], false),
+            ("one more in interim heads", ["HTTP/1.1 103 x"] + fields.dropLast() + ["", "HTTP/1.1 200 OK", ""], false),
+            ("interim heads of nothing", Array(repeating: ["HTTP/1.1 103 x", ""], count: 1_001).flatMap { $0 }, false),
+            ("a long field", start + ["X: \(value)", ""], true),
+            ("a longer one", start + ["X: \(value)", " " + String(repeating: "z", count: 200), ""], false),
+            ("many folded lines", start + ["X: y"] + Array(repeating: " z", count: 30_000) + [""], false),
+            ("many folded lines of a trailer", start + ["", "X: y"] + Array(repeating: " z", count: 30_000), false),
+        ]
+        for (name, lines, isTaken) in table {
+            switch parse(lines, maximumBytes: 256 << 10).0 {
+            case .failed(let failure):
+                XCTAssertFalse(isTaken, "\(name): \(failure.message)")
+                XCTAssertEqual(failure.code, .headerLimit, name)
+            default: XCTAssertTrue(isTaken, name)
+            }
+        }
+    }
+
+    /// Nothing precedes what it would continue.
+    func testAFoldedLineBehindTheStatusLine() {
+        for line in [" X: y", "\ty", "  "] {
+            guard case .failed(let failure) = parse(["HTTP/1.1 200 OK", line, ""]).0 else {
+                XCTFail("taken: \(line)")
+                continue
+            }
+            XCTAssertEqual(failure.code, .protocolError)
+        }
+    }
+
     func testInterimHeadsCountForTheLimitOnly() throws {
         let lines = ["HTTP/1.1 103 Early Hints", "A: 1", "", "HTTP/1.1 200 OK", "B: 2", ""]
         XCTAssertEqual(try parse(lines).1.get().fields, [HeaderField("B", "2")])

@@ -1,0 +1,41 @@
+import ImgdlCore
+
+/// What a server may send of header on one exchange: its final header, interim ones (1xx), challenges and trailers
+/// together. libcurl keeps all of it for as long as the exchange runs.
+struct HeaderBudget {
+    /// Far more than any server has reason to send; what is done with fields may take time for each pair of them.
+    static let maximumFields = 1_000
+    /// What versions of libcurl have in common.
+    static let maximumFieldBytes = 100 << 10
+
+    private let maximumBytes: Int
+    private(set) var bytes = 0
+    private var fields = 0
+    /// Of the last field, with its folded lines.
+    private var fieldBytes = 0
+
+    init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+
+    /// For one line, with its line end. Throws `headerLimit`.
+    mutating func take(_ line: UnsafeRawBufferPointer) throws(Failure) {
+        bytes += line.count
+        guard bytes <= maximumBytes else {
+            throw refusal("it is larger than \(maximumBytes) bytes, with interim responses and trailers")
+        }
+        guard let first = line.first, first != 0x0D, first != 0x0A else { return }
+        if first == 0x20 || first == 0x09 {
+            fieldBytes += line.count
+        } else {
+            fieldBytes = line.count
+            fields += 1
+        }
+        guard fieldBytes <= Self.maximumFieldBytes else {
+            throw refusal("one of its fields is longer than \(Self.maximumFieldBytes) bytes")
+        }
+        guard fields <= Self.maximumFields else { throw refusal("it has more than \(Self.maximumFields) fields") }
+    }
+
+    private func refusal(_ cause: String) -> Failure {
+        Failure(.headerLimit, "the response's header is over a limit: \(cause)")
+    }
+}
