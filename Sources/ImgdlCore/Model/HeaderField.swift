@@ -13,6 +13,7 @@ package struct HeaderField: Hashable, Sendable {
 
 /// ASCII letters without regard to case; other bytes as they are.
 package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
+    HeaderSteps.take()
     guard left.utf8.count == right.utf8.count else { return false }
     var (left, right) = (left, right)
     return left.withUTF8 { left in
@@ -23,6 +24,7 @@ package func equalIgnoringCase(_ left: String, _ right: String) -> Bool {
 package func equalIgnoringCase(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     let count = left.count
     guard count == right.count else { return false }
+    HeaderSteps.take(count)
     // As most are written.
     if let left = left.baseAddress, let right = right.baseAddress, memcmp(left, right, count) == 0 { return true }
     for index in 0..<count {
@@ -37,6 +39,7 @@ extension [HeaderField] {
     package func first(named name: String) -> String? {
         let count = name.utf8.count
         // By index, and lengths first: each field that is looked at would be counted up and down.
+        HeaderSteps.take(self.count)
         for index in indices where self[index].name.utf8.count == count {
             if equalIgnoringCase(self[index].name, name) { return self[index].value }
         }

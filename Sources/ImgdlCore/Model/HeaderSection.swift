@@ -65,6 +65,7 @@ package struct HeaderSection: @unchecked Sendable {
 
     @inline(never) private func copy(capacity: Int) -> Storage {
         let old = contents.pointee
+        HeaderSteps.take(old.length)
         let copy = Storage.make(
             Contents(
                 facts: old.facts, capacity: capacity, length: old.length, lastPlace: old.lastPlace,
@@ -98,6 +99,7 @@ package struct HeaderSection: @unchecked Sendable {
     /// The last field's value goes on, behind a space.
     package mutating func continueValue(_ bytes: UnsafeRawBufferPointer) {
         guard count > 0 else { return }
+        HeaderSteps.take(1 + bytes.count)
         reserve(1 + bytes.count)
         let contents = contents
         let memory = memory
@@ -162,6 +164,7 @@ package struct HeaderSection: @unchecked Sendable {
         let length = contents.pointee.length
         var position = start
         while position < length {
+            HeaderSteps.take()
             let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
             let end = end(of: position, place)
             if place.nameLength == name.count {

@@ -47,9 +47,11 @@ extension CacheRules {
 
     /// Without the fields of section 3.1, and with a Date (RFC 9110 section 6.6.1).
     static func storable(_ fields: [HeaderField], responseTime: Int64) -> [HeaderField] {
-        var dropped = hopFields
-        for field in fields where isNamed(field, "Connection") { dropped += listMembers(field.value) }
-        var kept = fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
+        var dropped = FieldNames(hopFields)
+        for field in fields where isNamed(field, "Connection") {
+            for name in listMembers(field.value) { dropped.insert(name) }
+        }
+        var kept = fields.filter { !dropped.contains($0) }
         if kept.first(named: "Date") == nil { kept.append(HeaderField("Date", HTTPDate.text(responseTime))) }
         return kept
     }

@@ -53,8 +53,9 @@ extension CacheRules {
             !bodyFields.contains { equalIgnoringCase($0, field.name) }
         }
         var result = stored
+        let replaced = FieldNames(new.map(\.name))
         // An age counts from the answer that had it.
-        result.fields.removeAll { old in isNamed(old, "Age") || new.contains { equalIgnoringCase($0.name, old.name) } }
+        result.fields.removeAll { old in isNamed(old, "Age") || replaced.contains(old) }
         result.fields += new
         result.requestTime = requestTime
         result.responseTime = responseTime

@@ -24,6 +24,8 @@ struct Directive: Equatable {
 struct DirectiveReader {
     private let bytes: [UInt8]
     private var position = 0
+    /// A quoted string that never ends was met: of those that begin behind it, none does either.
+    private var hasOpenQuote = false
 
     init(_ value: String) { bytes = Array(value.utf8) }
 
@@ -64,9 +66,11 @@ struct DirectiveReader {
 
     /// nil, and nothing taken, when it never ends: it must not hide the directives behind it.
     private mutating func quotedString() -> [UInt8]? {
+        guard !hasOpenQuote else { return nil }
         var text: [UInt8] = []
         var place = position + 1
         while place < bytes.count {
+            HeaderSteps.take()
             switch bytes[place] {
             case UInt8(ascii: "\""):
                 position = place + 1
@@ -78,6 +82,7 @@ struct DirectiveReader {
             }
             place += 1
         }
+        hasOpenQuote = true
         return nil
     }
 
@@ -98,7 +103,10 @@ struct DirectiveReader {
     }
 
     private mutating func skip(while holds: (UInt8) -> Bool) {
-        while position < bytes.count, holds(bytes[position]) { position += 1 }
+        while position < bytes.count, holds(bytes[position]) {
+            HeaderSteps.take()
+            position += 1
+        }
     }
 
     private mutating func take(while holds: (UInt8) -> Bool) -> ArraySlice<UInt8> {
@@ -121,6 +129,7 @@ func listMembers(_ value: String) -> [String] {
         if start < member.count { members.append(String(decoding: member[start...], as: UTF8.self)) }
         member.removeAll(keepingCapacity: true)
     }
+    HeaderSteps.take(value.utf8.count)
     for byte in value.utf8 {
         if byte == UInt8(ascii: ","), !isQuoted {
             end()

@@ -51,10 +51,8 @@ final class Freshness: Sendable {
         lifetime = Self.lifetime(stored.status, control, expires, date: date, modified: modified)
         responseTime = stored.responseTime
         initialAge = Self.initialAge(stored, date: date, age: ageText)
-        let hidden = control.noCacheFields
-        shownFields = stored.fields.filter { field in
-            !isNamed(field, "Age") && !hidden.contains { equalIgnoringCase($0, field.name) }
-        }
+        let hidden = FieldNames(control.noCacheFields)
+        shownFields = stored.fields.filter { !isNamed($0, "Age") && !hidden.contains($0) }
         announcedLength = lengthText.flatMap { ByteRange.number(Substring($0)) }
         remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }

@@ -1,13 +1,18 @@
 /// The secondary key of a stored response: what its request sent in the fields that Vary names (RFC 9111 section 4.1).
 enum VaryRules {
+    /// More than this many names stand for more than can be compared, too.
+    static let maximumNames = 100
+
     /// nil: nothing will ever match.
     static func varying(_ request: CacheRequest, _ fields: [HeaderField], _ control: CacheControl) -> [VaryingField]? {
         var names: [String] = []
+        var known = FieldNames([])
         for field in fields where isNamed(field, "Vary") {
-            for name in listMembers(field.value).map({ $0.lowercased() }) where !names.contains(name) {
+            for name in listMembers(field.value).map({ $0.lowercased() }) where known.insert(name) {
                 names.append(name)
             }
         }
+        guard names.count <= maximumNames else { return nil }
         // "*", and what is no field name, stand for more than can be compared.
         guard names.allSatisfy({ $0 != "*" && HeaderRules.isToken($0) && !request.unknownFields.contains($0) }) else {
             return nil
