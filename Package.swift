@@ -26,7 +26,7 @@ let package = Package(
         .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
-        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings"]),
+        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings", "CSystem"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(

@@ -15,15 +15,28 @@ final class CurlMulti {
     var onWatch: ((_ descriptor: Int32, _ isWatched: Bool) -> Void)?
     /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
     private var sockets: [Bool] = []
+    private let watch: TurnWatch
+    /// By descriptor, the easy handle for which it was watched last: while a connection is made, the one that it is for.
+    private var users: [UnsafeMutableRawPointer?] = []
+    /// Connections that were shut down since they kept curl busy, and are to be told of.
+    private(set) var floods: [Flood] = []
 
-    init(loop: any TransportLoop, maximumIdleConnections: Int32) throws(Failure) {
+    struct Flood {
+        /// The connection's name.
+        let connection: UInt64
+        /// Of the transfer that it is made for.
+        let user: UnsafeMutableRawPointer?
+    }
+
+    init(loop: any TransportLoop, maximumIdleConnections: Int32, watch: TurnWatch) throws(Failure) {
         guard let multi = curl_multi_init() else { throw Failure(.outOfMemory, "no memory for transfers") }
         self.multi = multi
         self.loop = loop
+        self.watch = watch
         ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, Int(maximumIdleConnections))
         ccurl_multi_set_socket_callback(multi, Unmanaged.passUnretained(self).toOpaque()) {
-            _, descriptor, what, context, _ in
-            CurlMulti.with(context) { $0.watch(descriptor, what) }
+            easy, descriptor, what, context, _ in
+            CurlMulti.with(context) { $0.watch(descriptor, what, for: easy) }
             return 0
         }
     }
@@ -100,11 +113,13 @@ final class CurlMulti {
         guard socket != CURL_SOCKET_BAD else { return socket }
         while sockets.count <= Int(socket) { sockets.append(false) }
         sockets[Int(socket)] = true
+        watch.opened(socket)
         return socket
     }
 
     private func close(_ socket: curl_socket_t) {
         if isSocket(socket) { sockets[Int(socket)] = false }
+        watch.closes(socket)
         // Its number may come back before the loop sleeps.
         loop.unwatch(socket)
         Glibc.close(socket)
@@ -116,7 +131,16 @@ final class CurlMulti {
         guard !isClosed else { return }
         noteUse()
         var running: Int32 = 0
-        curl_multi_socket_action(multi, descriptor, events, &running)
+        let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
+        for stop in stopped {
+            let user = Int(stop.socket) < users.count ? users[Int(stop.socket)] : nil
+            floods.append(Flood(connection: stop.connection, user: user))
+        }
+    }
+
+    func takeFloods() -> [Flood] {
+        defer { floods = [] }
+        return floods
     }
 
     /// Not counted: it has what curl calls back on, and curl calls for each change of a socket or a timer.
@@ -124,7 +148,9 @@ final class CurlMulti {
         Unmanaged<CurlMulti>.fromOpaque(context!)._withUnsafeGuaranteedRef(body)
     }
 
-    private func watch(_ descriptor: Int32, _ what: Int32) {
+    private func watch(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
+        while users.count <= Int(descriptor) { users.append(nil) }
+        users[Int(descriptor)] = easy
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
             if isSocket(descriptor) { loop.rest(descriptor) } else { loop.unwatch(descriptor) }

@@ -1,4 +1,5 @@
 import CCurl
+import CSystem
 import ImgdlCore
 
 /// One running exchange, and what curl's callbacks for it do. curl knows it by an unretained pointer: the transport
@@ -41,6 +42,10 @@ final class CurlTransfer {
     private var parser: ResponseHeadParser
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
+    /// The name of that connection.
+    private var connectionName: UInt64 = 0
+    /// Its connection kept curl busy, and was shut down.
+    var isFlooded = false
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
@@ -96,9 +101,10 @@ final class CurlTransfer {
                     transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
             },
-            connected: { context, address, _, _, _ in
+            connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
-                    transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                    transfer.connectionName = system_connection_name(address, remotePort, localPort)
+                    return transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
                 }
             })
         if deniesPrivateAddresses {
@@ -112,6 +118,10 @@ final class CurlTransfer {
                 return 0
             }
         }
+    }
+
+    func isOn(_ flood: CurlMulti.Flood) -> Bool {
+        isConnected ? connectionName == flood.connection : handle?.easy == flood.user
     }
 
     /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in
@@ -143,6 +153,12 @@ final class CurlTransfer {
         }
         // Nobody wanted that body, so it does not matter how it ended.
         if isDiscarding { return nil }
+        guard !isFlooded || code == CURLE_OK else {
+            return Failure(
+                .flood,
+                "the server kept this program busy with what belongs to no request, for 50 ms at a time: it was disconnected",
+                status: status)
+        }
         guard code != CURLE_OK else {
             return parser.isComplete
                 ? unfinishedCoding
@@ -196,7 +212,7 @@ final class CurlTransfer {
     /// Likewise, once, where the first bytes on a connection that was used before are not HTTP: a server that sent more
     /// than it had announced has spoilt it for whoever came next.
     func beginsAgain(after code: CURLcode) -> Bool {
-        guard !isEnded, !parser.isComplete, ownFailure == nil, let handle else { return false }
+        guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let handle else { return false }
         let isUnseen = CurlErrors.isUnseenRequest(code, handle.errorMessage)
         switch connection {
         case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
@@ -368,6 +384,7 @@ final class CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
+        transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
         if let head = heldHead {
             heldHead = nil
             guard report(head) else { return false }

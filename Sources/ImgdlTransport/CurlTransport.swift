@@ -15,6 +15,7 @@ package final class CurlTransport: Transport {
     private let resolver: any Resolver
     let options: RequestOptions
     private let lanes: Lanes
+    let watch = TurnWatch()
     /// Those that have neither ended nor been cancelled.
     private var transfers = RunningTransfers()
     private var isReporting = false
@@ -59,7 +60,7 @@ package final class CurlTransport: Transport {
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
             proxies: proxies, cookies: try CookieJar(file: configuration.cookieFile),
             deniesPrivateAddresses: configuration.deniesPrivateAddresses)
-        lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections)
+        lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)
     }
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
@@ -226,6 +227,7 @@ package final class CurlTransport: Transport {
         options.cookies.save()
         lanes.close()
         resolver.close()
+        watch.close()
     }
 
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
@@ -355,6 +357,8 @@ package final class CurlTransport: Transport {
     }
 
     private func reportEnds(of multi: CurlMulti) {
+        let flooded = multi.floods.isEmpty ? [] : markFlooded(by: multi)
+        defer { for transfer in flooded where !transfer.isEnded { end(flooded: transfer) } }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {
@@ -365,6 +369,22 @@ package final class CurlTransport: Transport {
             transfer.reportHeldHead(code)
             if transfer.curlEnds(code) { conclude(transfer, code) }
         }
+    }
+
+    /// Those on connections that kept curl busy: they fail, unless they have ended well.
+    private func markFlooded(by multi: CurlMulti) -> [CurlTransfer] {
+        let floods = multi.takeFloods()
+        let flooded = transfers.all.filter { transfer in
+            transfer.lane?.multi === multi && floods.contains { transfer.isOn($0) }
+        }
+        for transfer in flooded { transfer.isFlooded = true }
+        return flooded
+    }
+
+    private func end(flooded transfer: CurlTransfer) {
+        guard transfer.end == nil, transfer.handle != nil else { return }
+        transfer.abandon()
+        conclude(transfer, CURLE_RECV_ERROR)
     }
 
     private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {

@@ -7,6 +7,7 @@ final class Lanes {
 
     private let loop: any TransportLoop
     private let maximumIdleConnections: Int32
+    private let watch: TurnWatch
     let common: Lane
     /// Least recently used first.
     private(set) var special: [Lane] = []
@@ -14,12 +15,13 @@ final class Lanes {
     /// Whose descriptor it is, for all lanes but the common one.
     private var owners: [Int32: Lane] = [:]
 
-    init(loop: any TransportLoop, maximumIdleConnections: Int32) throws(Failure) {
+    init(loop: any TransportLoop, maximumIdleConnections: Int32, watch: TurnWatch) throws(Failure) {
         self.loop = loop
         self.maximumIdleConnections = maximumIdleConnections
+        self.watch = watch
         common = try Lane(
             TLSOptions(),
-            CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections))
+            CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch))
     }
 
     /// Not while curl is running: it may close lanes.
@@ -31,7 +33,7 @@ final class Lanes {
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
-        let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections)
+        let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch)
         let lane = try Lane(request.tls, multi)
         multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
             self?.owners[descriptor] = isWatched ? lane : nil

@@ -80,6 +80,7 @@ extension ErrorCode {
         case .metadataLimit: "IMGDL_ERROR_METADATA_LIMIT"
         case .memoryLimit: "IMGDL_ERROR_MEMORY_LIMIT"
         case .decodeTimeout: "IMGDL_ERROR_DECODE_TIMEOUT"
+        case .flood: "IMGDL_ERROR_FLOOD"
         }
     }
 
@@ -136,6 +137,7 @@ extension ErrorCode {
         case .metadataLimit: "the picture has more metadata than allowed"
         case .memoryLimit: "decoding the picture takes more memory than allowed"
         case .decodeTimeout: "decoding the picture takes more time than allowed"
+        case .flood: "the server sends a flood of what belongs to no request"
         }
     }
 }

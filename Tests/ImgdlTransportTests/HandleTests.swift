@@ -16,7 +16,7 @@ final class HandleTests: TransportTestCase {
     }
 
     private func makeLane() throws -> Lane {
-        try Lane(TLSOptions(), CurlMulti(loop: loop, maximumIdleConnections: 1), reusesHandles: true)
+        try Lane(TLSOptions(), CurlMulti(loop: loop, maximumIdleConnections: 1, watch: TurnWatch()), reusesHandles: true)
     }
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {

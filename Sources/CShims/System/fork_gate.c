@@ -27,6 +27,7 @@ void system_thread_begin_work(void)
 {
     if (!system_thread_is_library())
         return;
+    system_rest_end();
     atomic_fetch_add(&busy, 1);
     while (atomic_load(&is_forking)) {
         leave();
@@ -40,8 +41,10 @@ void system_thread_begin_work(void)
 
 void system_thread_end_work(void)
 {
-    if (system_thread_is_library())
-        leave();
+    if (!system_thread_is_library())
+        return;
+    system_rest_begin();
+    leave();
 }
 
 void system_fork_prepare(void)

@@ -59,6 +59,7 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case metadataLimit = 2307
     case memoryLimit = 2308
     case decodeTimeout = 2309
+    case flood = 2310
 
     /// Some of a picture may have been decoded before it happened.
     package var mayLeavePixels: Bool {

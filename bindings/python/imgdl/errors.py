@@ -66,6 +66,7 @@ class Code(IntEnum):
     METADATA_LIMIT = _native.IMGDL_ERROR_METADATA_LIMIT
     MEMORY_LIMIT = _native.IMGDL_ERROR_MEMORY_LIMIT
     DECODE_TIMEOUT = _native.IMGDL_ERROR_DECODE_TIMEOUT
+    FLOOD = _native.IMGDL_ERROR_FLOOD
 
 
 class Error(Exception):
@@ -197,6 +198,7 @@ _TYPES = {
     Code.METADATA_LIMIT: LimitError,
     Code.MEMORY_LIMIT: LimitError,
     Code.DECODE_TIMEOUT: LimitError,
+    Code.FLOOD: LimitError,
 }
 
 

@@ -42,6 +42,25 @@ void system_fork_prepare(void);
 void system_fork_parent(void);
 void system_fork_child(void);
 
+/* What a thread of the library's spends in code that is not the library's: between end_work and begin_work. */
+struct system_rest;
+/* The calling thread's, for as long as it runs. */
+struct system_rest *system_thread_rest(void);
+/* Called by end_work and begin_work. */
+void system_rest_begin(void);
+void system_rest_end(void);
+/* Threads, of these: any. The thread's CPU time in rests, in nanoseconds, which counts while it is measured: of rests that
+ * begin after that. */
+void system_rest_measure(struct system_rest *rest, int is_measured);
+int system_rest_is_under_way(struct system_rest *rest);
+int64_t system_rest_nanoseconds(struct system_rest *rest);
+
+/* Bytes that have been read from a TCP socket, by whomever; -1 where the kernel does not say. Threads: any. */
+int64_t system_socket_taken(int descriptor);
+/* A number that tells connections apart by their ends: of a TCP socket, 0 where it has none; and of the ends as text. */
+uint64_t system_socket_name(int descriptor);
+uint64_t system_connection_name(const char *address, int remote_port, int local_port);
+
 /* In the child of a fork, before any other use of Swift. */
 void system_forget_thread_number(void);
 

@@ -131,6 +131,7 @@ pub const IMGDL_ERROR_ANIMATION_LIMIT: imgdl_status = 2306;
 pub const IMGDL_ERROR_METADATA_LIMIT: imgdl_status = 2307;
 pub const IMGDL_ERROR_MEMORY_LIMIT: imgdl_status = 2308;
 pub const IMGDL_ERROR_DECODE_TIMEOUT: imgdl_status = 2309;
+pub const IMGDL_ERROR_FLOOD: imgdl_status = 2310;
 
 pub const IMGDL_FORMAT_UNKNOWN: imgdl_format = 0;
 pub const IMGDL_FORMAT_JPEG: imgdl_format = 1;

@@ -121,6 +121,8 @@ codes! {
     MEMORY_LIMIT = IMGDL_ERROR_MEMORY_LIMIT;
     /// [`max_decode_ms`](crate::DecodeOptions::max_decode_ms).
     DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
+    /// What the server sends for no request keeps the downloader busy.
+    FLOOD = IMGDL_ERROR_FLOOD;
 }
 
 impl Code {

@@ -1,0 +1,166 @@
+import CSystem
+import Glibc
+import ImgdlCore
+import Synchronization
+
+/// Keeps one server from having the engine's thread to itself: libcurl reads from a connection for as long as something
+/// comes that is not for a transfer (PING, SETTINGS, WINDOW_UPDATE and the like), and no time limit of ours passes
+/// meanwhile. A thread looks at the turns of curl from outside, and shuts down the socket that has kept one busy.
+///
+/// It looks while turns follow each other, and sleeps otherwise. Whoever runs curl says so with `during`, and tells of
+/// sockets as they are opened and before they are closed.
+final class TurnWatch: @unchecked Sendable {
+    /// Samples without a new turn after which it sleeps.
+    private static let patience = 64
+
+    /// A socket that was shut down, and the name of its connection.
+    struct Stop {
+        let socket: Int32
+        let connection: UInt64
+    }
+
+    private let lock = Lock()
+    private let wake: Condition
+    private let turn = Atomic<UInt64>(0)
+    private let isUnderWay = Atomic<Bool>(false)
+    private let isAsleep = Atomic<Bool>(true)
+    private let isSampled = Atomic<Bool>(false)
+    private let bodyBytes = Atomic<Int64>(0)
+    // Under the lock:
+    private var sockets: Set<Int32> = []
+    private var stopped: [Stop] = []
+    private var thread: Thread?
+    private var isClosed = false
+    /// The thread that is watched: since its first turn.
+    private var watched: (clock: clockid_t, rest: OpaquePointer)?
+    // The watching thread's own:
+    private var budget = TurnBudget()
+    private var readBefore: [Int32: Int64] = [:]
+
+    init() { wake = Condition(lock) }
+
+    deinit { close() }
+
+    // MARK: The engine's thread
+
+    func opened(_ socket: Int32) { _ = lock.withLock { sockets.insert(socket) } }
+
+    /// Before it is closed: its number may come back at once.
+    func closes(_ socket: Int32) { _ = lock.withLock { sockets.remove(socket) } }
+
+    /// Body bytes have come in this turn. For the thread of the turns.
+    func received(_ bytes: Int) {
+        bodyBytes.store(bodyBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
+    }
+
+    /// A turn. Says which sockets were shut down in it. Always on the same thread.
+    func during(_ body: () -> Void) -> [Stop] {
+        turn.store(turn.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+        isUnderWay.store(true, ordering: .sequentiallyConsistent)
+        if isAsleep.load(ordering: .sequentiallyConsistent) { start() }
+        body()
+        isUnderWay.store(false, ordering: .sequentiallyConsistent)
+        guard isSampled.load(ordering: .sequentiallyConsistent) else { return [] }
+        // Not before a shutdown that is under way has ended.
+        return lock.withLock {
+            defer { stopped = [] }
+            return stopped
+        }
+    }
+
+    /// Waits for the thread.
+    func close() {
+        let thread = lock.withLock { () -> Thread? in
+            isClosed = true
+            wake.signal()
+            return self.thread.take()
+        }
+        thread?.join()
+    }
+
+    private func start() {
+        lock.withLock {
+            guard !isClosed else { return }
+            if watched == nil {
+                var clock = clockid_t()
+                guard pthread_getcpuclockid(pthread_self(), &clock) == 0, let rest = system_thread_rest() else { return }
+                watched = (clock, rest)
+            }
+            // Without a thread nobody looks: the next turn tries again.
+            if thread == nil { thread = try? Thread.start(name: "imgdl-watch") { [unowned self] in run() } }
+            isAsleep.store(thread == nil, ordering: .sequentiallyConsistent)
+            wake.signal()
+        }
+    }
+
+    // MARK: The watching thread
+
+    private func run() {
+        var last: UInt64 = 0
+        var unchanged = 0
+        lock.withLock {
+            while !isClosed {
+                if isAsleep.load(ordering: .sequentiallyConsistent) {
+                    wake.wait()
+                    continue
+                }
+                _ = wake.wait(until: Instant(nanoseconds: MonotonicClock().now().nanoseconds + TurnBudget.interval))
+                look()
+                let turn = turn.load(ordering: .relaxed)
+                unchanged = turn == last ? unchanged + 1 : 0
+                last = turn
+                if unchanged >= Self.patience, !isUnderWay.load(ordering: .sequentiallyConsistent) { rest() }
+            }
+        }
+    }
+
+    /// A turn that begins meanwhile sees it asleep, or is seen.
+    private func rest() {
+        isAsleep.store(true, ordering: .sequentiallyConsistent)
+        if isUnderWay.load(ordering: .sequentiallyConsistent) {
+            isAsleep.store(false, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    private func look() {
+        guard let sample = sample() else { return }
+        let verdict = budget.judge(sample)
+        isSampled.store(sample.turn != nil, ordering: .sequentiallyConsistent)
+        switch verdict {
+        case .nothing: break
+        case .begins: readBefore = [:]
+        case .goesOn: if readBefore.isEmpty { readBefore = read() }
+        case .isSpent: if let socket = TurnBudget.culprit(readBefore, read()) { stop(socket, in: sample.turn) }
+        }
+    }
+
+    /// Unless that turn has ended: the sockets are not what they were then.
+    private func stop(_ socket: Int32, in turn: UInt64?) {
+        guard self.turn.load(ordering: .relaxed) == turn, isUnderWay.load(ordering: .sequentiallyConsistent),
+            !stopped.contains(where: { $0.socket == socket })
+        else { return }
+        stopped.append(Stop(socket: socket, connection: system_socket_name(socket)))
+        shutdown(socket, Int32(SHUT_RDWR))
+    }
+
+    private func sample() -> TurnBudget.Sample? {
+        guard let watched else { return nil }
+        let isUnderWay = isUnderWay.load(ordering: .sequentiallyConsistent)
+        guard isUnderWay else { return TurnBudget.Sample() }
+        let rest = watched.rest
+        system_rest_measure(rest, 1)
+        let hostTime = system_rest_nanoseconds(rest)
+        var isInHost = system_rest_is_under_way(rest) != 0
+        var time = timespec()
+        guard clock_gettime(watched.clock, &time) == 0 else { return nil }
+        // The three belong together where none has begun or ended meanwhile.
+        isInHost = isInHost || system_rest_is_under_way(rest) != 0 || system_rest_nanoseconds(rest) != hostTime
+        return TurnBudget.Sample(
+            turn: turn.load(ordering: .relaxed), time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
+            hostTime: hostTime, isInHost: isInHost, bodyBytes: bodyBytes.load(ordering: .relaxed))
+    }
+
+    private func read() -> [Int32: Int64] {
+        Dictionary(uniqueKeysWithValues: sockets.map { ($0, system_socket_taken($0)) })
+    }
+}

@@ -1,0 +1,120 @@
+import CSystem
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Turns that read from a peer who never ends, as libcurl's do.
+final class TurnWatchTests: XCTestCase {
+    /// A connection over TCP to itself; what one end writes, the other reads.
+    private func connection() throws -> (reader: Int32, writer: Int32) {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let writer = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let status = withUnsafeMutableBytes(of: &address) { bytes -> Int32 in
+            let name = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+            guard bind(listener, name, size) == 0, listen(listener, 1) == 0, getsockname(listener, name, &size) == 0
+            else { return -1 }
+            return connect(writer, name, size)
+        }
+        try XCTSkipIf(status != 0, "no TCP on this machine")
+        return (accept(listener, nil, nil), writer)
+    }
+
+    private static func cpuMilliseconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) * 1e3 + Double(time.tv_nsec) / 1e6
+    }
+
+    private struct Outcome: Sendable {
+        var milliseconds = 0.0
+        var stopped: [Int32] = []
+        var reader: Int32 = 0
+    }
+
+    /// Reads in one turn for as long as something comes and `goesOn` says so, at most two seconds of CPU time; on a thread
+    /// of the library's. It is told of each piece, and how much CPU time has gone.
+    private func read(_ goesOn: @escaping @Sendable (TurnWatch, Int, Double) -> Bool) throws -> Outcome {
+        let (reader, writer) = try connection()
+        let watch = TurnWatch()
+        watch.opened(reader)
+        let flood = try ImgdlCore.Thread.start(name: "flood") {
+            let bytes = [UInt8](repeating: 1, count: 4096)
+            while send(writer, bytes, bytes.count, Int32(MSG_NOSIGNAL)) > 0 {}
+        }
+        let outcome = Boxed(Outcome(reader: reader))
+        let turn = try ImgdlCore.Thread.start(name: "turn") {
+            let start = Self.cpuMilliseconds()
+            let stops = watch.during {
+                var buffer = [UInt8](repeating: 0, count: 4096)
+                var spent = 0.0
+                while spent < 2_000 {
+                    let count = recv(reader, &buffer, buffer.count, 0)
+                    spent = Self.cpuMilliseconds() - start
+                    if count <= 0 || !goesOn(watch, count, spent) { break }
+                }
+                outcome.value.milliseconds = spent
+            }
+            outcome.value.stopped = stops.map(\.socket)
+        }
+        turn.join()
+        shutdown(writer, Int32(SHUT_RDWR))
+        flood.join()
+        watch.closes(reader)
+        close(reader)
+        close(writer)
+        watch.close()
+        return outcome.value
+    }
+
+    func testAFloodEnds() throws {
+        let outcome = try read { _, _, _ in true }
+        XCTAssertEqual(outcome.stopped, [outcome.reader])
+        XCTAssertLessThan(outcome.milliseconds, 400, "of CPU time")
+    }
+
+    /// A long turn that brings a body, if a slow one, has its time.
+    func testABodyPaysForItself() throws {
+        let outcome = try read { watch, count, spent in
+            watch.received(count)
+            while Self.cpuMilliseconds() < spent + 0.2 {}
+            return spent < 300
+        }
+        XCTAssertEqual(outcome.stopped, [])
+        XCTAssertGreaterThan(outcome.milliseconds, 250)
+    }
+
+    func testTheHostsTimeDoesNotCount() throws {
+        let outcome = try read { _, _, spent in
+            if spent > 12 {
+                ImgdlCore.Thread.resting {
+                    let end = Self.cpuMilliseconds() + 150
+                    while Self.cpuMilliseconds() < end {}
+                }
+            }
+            return spent < 300
+        }
+        XCTAssertEqual(outcome.stopped, [])
+        XCTAssertGreaterThan(outcome.milliseconds, 250)
+    }
+
+    /// Whoever takes the time without reading is not stopped in place of others.
+    func testATurnThatReadsNothing() throws {
+        let outcome = try read { _, _, spent in
+            while Self.cpuMilliseconds() < spent + 200 {}
+            return false
+        }
+        XCTAssertEqual(outcome.stopped, [])
+    }
+}
+
+private final class Boxed<Value>: @unchecked Sendable {
+    var value: Value
+    init(_ value: Value) { self.value = value }
+}
