@@ -83,7 +83,9 @@ final class TurnWatch: @unchecked Sendable {
             guard !isClosed else { return }
             if watched == nil {
                 var clock = clockid_t()
-                guard pthread_getcpuclockid(pthread_self(), &clock) == 0, let rest = system_thread_rest() else { return }
+                guard pthread_getcpuclockid(pthread_self(), &clock) == 0, let rest = system_thread_rest() else {
+                    return
+                }
                 watched = (clock, rest)
             }
             // Without a thread nobody looks: the next turn tries again.

@@ -16,7 +16,8 @@ final class HandleTests: TransportTestCase {
     }
 
     private func makeLane() throws -> Lane {
-        try Lane(TLSOptions(), CurlMulti(loop: loop, maximumIdleConnections: 1, watch: TurnWatch()), reusesHandles: true)
+        let multi = try CurlMulti(loop: loop, maximumIdleConnections: 1, watch: TurnWatch())
+        return try Lane(TLSOptions(), multi, reusesHandles: true)
     }
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {
