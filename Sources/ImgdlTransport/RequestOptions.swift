@@ -167,7 +167,7 @@ final class RequestOptions {
             return isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
         }
         if request.fields.first(named: "Accept-Encoding") == nil {
-            lines.append("Accept-Encoding: \(ContentCoding.accepted)")
+            lines.append("Accept-Encoding: \(ContentCoding.accepted())")
         }
         // Each line costs with each request: the others curl adds to a body alone.
         let unwanted = body(request) == nil ? ["Accept"] : ["Accept", "Content-Type", "Expect"]

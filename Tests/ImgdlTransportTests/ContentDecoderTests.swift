@@ -32,7 +32,7 @@ final class ContentDecoderTests: XCTestCase {
     private func decode(_ bytes: [UInt8], _ codings: [ContentCoding], pieces: Int) -> End {
         var output: [UInt8] = []
         do throws(Failure) {
-            let decoder = try ContentDecoder(codings)
+            let decoder = try ContentDecoder(codings, usesBrotli: true)
             var start = 0
             while start < bytes.count {
                 let end = min(bytes.count, start + pieces)
@@ -66,6 +66,17 @@ final class ContentDecoderTests: XCTestCase {
             XCTAssertEqual(
                 decode(bytes, codings, pieces: pieces), expected, "\(what) \(codings) by \(pieces)", line: line)
         }
+    }
+
+    /// A flawed libbrotlidec is neither asked for nor used.
+    func testBrotliThatIsNotMended() {
+        XCTAssertEqual(ContentCoding.accepted(usesBrotli: true), "gzip, br, zstd")
+        XCTAssertEqual(ContentCoding.accepted(usesBrotli: false), "gzip, zstd")
+        XCTAssertThrowsError(try CodingLayer(.brotli, usesBrotli: false)) { error in
+            XCTAssertEqual((error as? Failure)?.code, .contentEncoding)
+        }
+        XCTAssertNoThrow(try CodingLayer(.brotli, usesBrotli: true))
+        XCTAssertNoThrow(try CodingLayer(.gzip, usesBrotli: false))
     }
 
     func testEachCoding() {
@@ -166,7 +177,7 @@ final class ContentDecoderTests: XCTestCase {
     func testATurnIsBounded() throws {
         let bomb = Deflate.gzip(Deflate.gzipOfZeros(200_000_000))
         XCTAssertLessThan(bomb.count, 10_000)
-        let decoder = try ContentDecoder([.gzip, .gzip])
+        let decoder = try ContentDecoder([.gzip, .gzip], usesBrotli: true)
         var count = 0
         var turns = 0
         var largest = 0
@@ -191,7 +202,7 @@ final class ContentDecoderTests: XCTestCase {
     /// Whoever has had enough gets no more, and can go on later.
     func testStopsWhenToldTo() throws {
         let bytes = Deflate.gzipOfZeros(1_000_000)
-        let decoder = try ContentDecoder([.gzip])
+        let decoder = try ContentDecoder([.gzip], usesBrotli: true)
         var pieces: [Int] = []
         try bytes.withUnsafeBytes {
             _ = try decoder.decode($0) {

@@ -2,6 +2,11 @@ import CCodings
 
 /// br, by libbrotlidec. Its window is at most 16 MiB (RFC 7932 section 9.1).
 final class BrotliStream: CodingStream {
+    /// Whether this libbrotlidec has no CVE-2026-111497, with which a body keeps it busy for ever, or writes where it must
+    /// not. Version numbers do not tell, since distributions mend old versions: mended ones know one more error.
+    static let isMended =
+        String(cString: BrotliDecoderErrorString(BrotliDecoderErrorCode(rawValue: -17))) == "BLOCK_SWITCH"
+
     private let state: OpaquePointer
 
     init?() {

@@ -30,7 +30,13 @@ final class CodingLayer {
     /// What is still to be decoded. The memory is the caller's.
     var input = UnsafeRawBufferPointer(start: nil, count: 0)
 
-    init(_ coding: ContentCoding) throws(Failure) {
+    init(_ coding: ContentCoding, usesBrotli: Bool = BrotliStream.isMended) throws(Failure) {
+        guard coding != .brotli || usesBrotli else {
+            throw Failure(
+                .contentEncoding,
+                "the body has the coding “br”, which was not asked for: this machine's libbrotlidec has CVE-2026-111497"
+            )
+        }
         let stream: (any CodingStream)? =
             switch coding {
             case .gzip: InflateStream(isGzip: true)

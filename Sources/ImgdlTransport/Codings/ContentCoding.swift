@@ -9,7 +9,9 @@ enum ContentCoding: Equatable {
 
     /// As in Accept-Encoding; but for deflate, which servers understand in two ways (RFC 9110 section 8.4.1.2): it is
     /// undone where it comes, and not asked for.
-    static let accepted = "gzip, br, zstd"
+    static func accepted(usesBrotli: Bool = BrotliStream.isMended) -> String {
+        usesBrotli ? "gzip, br, zstd" : "gzip, zstd"
+    }
     /// Each is a decoder with a window of its own.
     static let maximumLayers = 5
 

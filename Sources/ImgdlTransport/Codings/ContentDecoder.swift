@@ -29,7 +29,7 @@ final class ContentDecoder {
     private var rest: UnsafeMutableRawBufferPointer?
 
     /// `codings`: in the order in which they were applied, as in Content-Encoding.
-    init(_ codings: [ContentCoding]) throws(Failure) {
+    init(_ codings: [ContentCoding], usesBrotli: Bool = BrotliStream.isMended) throws(Failure) {
         guard codings.count <= ContentCoding.maximumLayers else {
             throw Failure(
                 .contentEncoding,
@@ -37,7 +37,7 @@ final class ContentDecoder {
             )
         }
         var layers: [CodingLayer] = []
-        for coding in codings.reversed() { layers.append(try CodingLayer(coding)) }
+        for coding in codings.reversed() { layers.append(try CodingLayer(coding, usesBrotli: usesBrotli)) }
         self.layers = layers
     }
 

@@ -30,7 +30,7 @@ private final class Undone {
     private(set) var isCut = false
 
     init(_ layers: [ContentCoding], _ body: (Undone) throws -> Void) throws {
-        decoder = try ContentDecoder(layers)
+        decoder = try ContentDecoder(layers, usesBrotli: true)
         try body(self)
         if code == nil, !isCut { note { () throws(Failure) in try decoder.finish() } }
     }
