@@ -1239,7 +1239,8 @@ IMGDL_API imgdl_status imgdl_transport_register(imgdl_downloader *downloader, co
 IMGDL_API imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status, const imgdl_header *headers,
                                                size_t header_count);
 /** Reports bytes of the body, a Content-Encoding undone; copied. Fewer or more than Content-Length are TRUNCATED and PROTOCOL.
- *  Returns: as imgdl_transfer_response. Since 1.1. */
+ *  Returns: as imgdl_transfer_response, and BODY_LIMIT, with which the transfer ends, when more than 256 MiB wait for the
+ *  downloader, which takes none while its memory_budget is used up. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
 /** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
 IMGDL_API imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);

@@ -97,6 +97,29 @@ final class SchemeTransportTests: XCTestCase {
         ResponseHead(status: status, httpVersion: 0, fields: [], contentLength: length, isEncoded: encoding)
     }
 
+    /// A loader that does not wait to be asked for more.
+    func testABodyThatNobodyTakes() throws {
+        let id = try start("app:x")
+        loop.run(transport, until: { !loader.state.read(\.receivers).isEmpty })
+        try loader.receiver.receive(head())
+        loop.run(transport, until: { recorder[id].head != nil })
+        transport.setPaused(id, true)
+        let piece = [UInt8](repeating: 7, count: 32 << 20)
+        var failure: Failure?
+        for count in 1...9 {
+            do throws(Failure) {
+                try loader.receiver.receive(piece, taken: nil)
+                XCTAssertLessThanOrEqual(count * piece.count, RelayedTransfer.maximumWaitingBytes)
+            } catch {
+                failure = error
+                break
+            }
+        }
+        XCTAssertEqual(failure?.code, .bodyLimit)
+        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).failure?.code, .bodyLimit)
+    }
+
     // MARK: This machine
 
     func testFilesOfAnySize() throws {

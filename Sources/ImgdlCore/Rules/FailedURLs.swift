@@ -2,6 +2,8 @@
 /// oldest goes first.
 package struct FailedURLs {
     package static let capacity = 1024
+    /// Requests that take more than this, in bytes, are not remembered.
+    static let maximumRequestBytes = 16 << 10
 
     /// What of a request the failure was about.
     private struct Key: Hashable {
@@ -53,7 +55,12 @@ package struct FailedURLs {
         }
     }
 
+    private static func bytes(_ request: TransferRequest) -> Int {
+        request.fields.reduce(request.url.canonical.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+
     package mutating func insert(_ request: TransferRequest, _ failure: Failure, _ now: Instant) {
+        guard Self.bytes(request) <= Self.maximumRequestBytes else { return }
         let key = Key(request)
         lastNumber += 1
         entries[key] = Entry(failure: failure, instant: now, number: lastNumber)

@@ -15,6 +15,9 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         case head, body, nothing
     }
 
+    /// Of a body that is paused, or comes faster than it is taken: who reports more holds what its host did not want.
+    static let maximumWaitingBytes = 256 << 20
+
     let id: TransferID
     private let hasBody: Bool
     private unowned let events: any TransportEvents
@@ -29,6 +32,8 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     private var isTellingPosted = false
     private var stage = Stage.head
     private var isHeard = true
+    /// Bytes of pieces that have come and are not told yet.
+    private var waitingBytes = 0
     /// The thread that is giving it up at this moment.
     private var quitter: pthread_t?
 
@@ -85,6 +90,21 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     }
 
     func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure) {
+        let fits = lock.withLock { () -> Bool in
+            guard isHeard else { return true }
+            // A single piece is as long as its host likes: max_body_bytes judges it.
+            let fits = waitingBytes == 0 || waitingBytes + body.count <= Self.maximumWaitingBytes
+            if fits { waitingBytes += body.count }
+            return fits
+        }
+        guard fits else {
+            let failure = Failure(
+                .bodyLimit,
+                "more than \(Self.maximumWaitingBytes) bytes of the body wait to be taken: the loader does not wait for it"
+            )
+            try end(failure)
+            throw failure
+        }
         try report(
             .body(body, taken: taken), at: .body, next: .body, "a body comes after the response and before the end")
     }
@@ -177,6 +197,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         case .connected: events.transferConnected(id)
         case .head(let head): tellHead(head)
         case .body(let bytes, let taken):
+            lock.withLock { waitingBytes -= bytes.count }
             tellBody(bytes)
             if !hasEnded { taken?() }
         case .end(let failure):

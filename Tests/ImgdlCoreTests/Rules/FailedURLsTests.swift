@@ -34,6 +34,18 @@ final class FailedURLsTests: XCTestCase {
         XCTAssertNotNil(failed.failure(request(1), lifetime: 50, instant(1)))
     }
 
+    /// 1,024 of them are bounded in bytes, too.
+    func testALongRequestIsNotRemembered() {
+        var failed = FailedURLs()
+        let long = String(repeating: "x", count: FailedURLs.maximumRequestBytes)
+        let requests = [
+            TransferRequest(url: testURL("https://a.example/\(long)")),
+            TransferRequest(url: request(1).url, fields: [HeaderField("X", long)]),
+        ]
+        for request in requests { failed.insert(request, .bad, instant(0)) }
+        XCTAssertEqual(failed.count, 0)
+    }
+
     func testTheOldestGoesFirst() {
         var failed = FailedURLs()
         for number in 0..<5_000 {
