@@ -30,6 +30,8 @@ final class CurlTransfer {
     /// Body bytes are not taken at present.
     var isPaused = false
     private(set) var connection = Connection.any
+    /// Cancelled, and still to be reset: what comes is thrown away.
+    var isLingering = false
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
     /// Whether it was stopped before its end, by a callback or by `cancel`.
@@ -91,6 +93,7 @@ final class CurlTransfer {
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
+                    if transfer.isLingering { return bytes.count }
                     if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
@@ -210,13 +213,14 @@ final class CurlTransfer {
     /// where the server closes the connection while others still send to it: the last attempt shares it with nobody.
     ///
     /// Likewise, once, where the first bytes on a connection that was used before are not HTTP: a server that sent more
-    /// than it had announced has spoilt it for whoever came next.
+    /// than it had announced has spoilt it for whoever came next; and where a GOAWAY turns it away.
     func beginsAgain(after code: CURLcode) -> Bool {
         guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let handle else { return false }
         let isUnseen = CurlErrors.isUnseenRequest(code, handle.errorMessage)
         switch connection {
         case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
-        case .fresh where isUnseen && request.url.isSecure: connection = .unshared
+        case .any where isTurnedAway(code): connection = .fresh
+        case .fresh where (isUnseen || isTurnedAway(code)) && request.url.isSecure: connection = .unshared
         default: return false
         }
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
@@ -226,6 +230,9 @@ final class CurlTransfer {
     private func isSpoilt(_ code: CURLcode) -> Bool {
         code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY
     }
+
+    /// Its connection came to an end in HTTP/2 before a byte of its answer: most often a GOAWAY that does not count its stream.
+    private func isTurnedAway(_ code: CURLcode) -> Bool { code == CURLE_HTTP2 && parser.bytes == 0 && isRepeatable }
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 
@@ -274,6 +281,7 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        if isLingering { return true }
         guard !isEnded, ownFailure == nil else { return false }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil

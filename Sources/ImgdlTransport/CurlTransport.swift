@@ -29,6 +29,8 @@ package final class CurlTransport: Transport {
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []
 
+    private var lingering = LingeringStreams()
+
     private enum Deferred {
         /// With its addresses.
         case begin(CurlTransfer)
@@ -209,6 +211,7 @@ package final class CurlTransport: Transport {
         guard let transfer = transfers.remove(id) else { return }
         transfer.isEnded = true
         guard transfer.handle != nil else { return leaveTurns(transfer, handshakeEnded: false) }
+        if lingering.join(transfer, loop.now) { return }
         transfer.abandon()
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
     }
@@ -221,7 +224,7 @@ package final class CurlTransport: Transport {
         }
         // All of them first: none begins because another ends.
         for transfer in transfers.all { transfer.isEnded = true }
-        for transfer in transfers.all { release(transfer) }
+        for transfer in transfers.all + lingering.takeAll() { release(transfer) }
         transfers.removeAll()
         guard !lanes.areClosed else { return }
         options.cookies.save()
@@ -245,8 +248,15 @@ package final class CurlTransport: Transport {
     private func flushConnection(of ended: CurlTransfer, in lane: Lane) {
         let url = ended.request.url
         guard url.isSecure, ended.isConnected else { return }
-        for other in transfers.all where other.isConnected && other !== ended && other.lane === lane {
+        for other in transfers.all + lingering.all where other.isConnected && other !== ended && other.lane === lane {
             if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
+        }
+    }
+
+    private func reset(_ streams: [CurlTransfer]) {
+        for transfer in streams {
+            transfer.abandon()
+            release(transfer, isCancelled: true)
         }
     }
 
@@ -322,13 +332,14 @@ package final class CurlTransport: Transport {
     // MARK: Driving
 
     package var deadline: Instant? {
-        guard !waitedFor.isEmpty else { return lanes.deadline }
+        guard !waitedFor.isEmpty || lingering.count > 0 else { return lanes.deadline }
         let overdue = waitedFor.compactMap(\.overdue).min()
-        return [lanes.deadline, overdue].compactMap { $0 }.min()
+        return [lanes.deadline, overdue, lingering.deadline(loop.now)].compactMap { $0 }.min()
     }
 
     package func deadlineReached(_ now: Instant) {
         lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
+        if lingering.count > 0 { reset(lingering.take(now)) }
         guard !waitedFor.isEmpty else { return }
         for turns in waitedFor { beginAll(turns.losesPatience(now)) }
         waitedFor.removeAll { $0.overdue == nil }
@@ -388,6 +399,7 @@ package final class CurlTransport: Transport {
     }
 
     private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {
+        lingering.leave(transfer)
         let failure = transfer.failure(for: code)
         let times = transfer.times
         release(transfer)

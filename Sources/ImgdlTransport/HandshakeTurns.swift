@@ -26,9 +26,13 @@ final class HandshakeTurns {
     private var openedAt = Instant(nanoseconds: 0)
     private var waiting: [TransferID] = []
     private var connected = 0
+    /// Of its streams, where it speaks HTTP/2.
+    var resets = ResetPace()
 
     /// No request waits or holds a connection; a new object in its place costs one wait at most.
     var isIdle: Bool { opener == nil && waiting.isEmpty && connected == 0 }
+
+    var isHTTP2: Bool { sharing == .shared }
 
     /// When whoever waits has waited for long enough.
     var overdue: Instant? { waiting.isEmpty ? nil : openedAt.advanced(byMilliseconds: Self.patience) }

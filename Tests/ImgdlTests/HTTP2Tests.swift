@@ -114,6 +114,43 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(start("/next.jpg"), "IMGDL_OK")
     }
 
+    /// The server has not looked at it: it is sent again, whether or not retries are asked for.
+    func testARequestThatAGoAwayRefuses() throws {
+        try begin()
+        let body = Pictures.bytes("baseline.jpg")
+        let origin = origin!
+        origin.route("/a.jpg") { exchange in
+            if origin.log.requests.count == 1 { return try exchange.goAway(lastStream: 0) }
+            try exchange.respond(body: body)
+        }
+        assertEnds(start("/a.jpg"), "IMGDL_OK")
+        XCTAssertEqual(origin.log.requests.count, 2)
+    }
+
+    /// Servers take it for an attack when a client opens streams and resets them all.
+    func testAStormOfCancelsIsPaced() throws {
+        try begin()
+        imgdl_downloader_set_max_concurrent(downloader, 91)
+        routeHeld("/sibling.jpg")
+        let sibling = start("/sibling.jpg")
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        for n in 0..<180 { routeHeld("/\(n).jpg", gate: "never") }
+        routeHeld("/other.jpg", gate: "open")
+        origin.gate("open").open()
+        for round in 0..<2 {
+            let downloads = (0..<90).map { start("/\(90 * round + $0).jpg") }
+            for download in downloads { download.waitFor(IMGDL_EVENT_PROGRESS) }
+            for download in downloads { download.cancel() }
+            for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
+        }
+        assertEnds(start("/other.jpg"), "IMGDL_OK")
+        XCTAssertLessThan(origin.log.streamsResetByClient.count, 150)
+        XCTAssertTrue(origin.wait { $0.streamsResetByClient.count == 180 }, "each is reset in the end")
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+        XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
     /// Whatever becomes of streams, a connection that nobody shares is served.
     func testStreamsThatAreRefusedAgainAndAgain() throws {
         try begin(alsoHTTP1: true)

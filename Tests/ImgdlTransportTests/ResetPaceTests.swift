@@ -1,0 +1,29 @@
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlTransport
+
+final class ResetPaceTests: XCTestCase {
+    private func instant(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
+
+    func testABurstThenThirtyASecond() {
+        for start in [-5.0, 0, 1e9] {
+            var pace = ResetPace()
+            XCTAssertEqual((0..<500).count { _ in pace.take(instant(start)) }, ResetPace.burst)
+            XCTAssertGreaterThan(pace.next(instant(start)), instant(start))
+            let later = (1...1_000).count { pace.take(instant(start + Double($0) / 100)) }
+            XCTAssertEqual(Double(later), 300, accuracy: 2)
+            XCTAssertEqual((0..<500).count { _ in pace.take(instant(start + 60)) }, ResetPace.burst, "after a rest")
+        }
+    }
+
+    func testTheNextOneIsAllowedWhenItSaysSo() {
+        var pace = ResetPace()
+        var now = instant(7)
+        for _ in 0..<300 {
+            now = pace.next(now)
+            XCTAssertTrue(pace.take(now))
+        }
+        XCTAssertEqual(Double(now.nanoseconds - instant(7).nanoseconds) / 1e9, 200 / 30.0, accuracy: 0.1)
+    }
+}
