@@ -133,10 +133,14 @@ final class ResumeRulesTests: CacheTestCase {
 
     /// R33: a cancel is not worth it when the rest would come sooner than the first byte of another try.
     func testNearlyDone() {
+        let million: Int64 = 1_000_000
         for (received, expected, body, first, isNearlyDone) in [
-            (99, 100, 990, 11, true), (99, 100, 990, 10, false), (50, 100, 100, 101, true), (50, 100, 100, 100, false),
+            (99, 100, 990 * million, 11 * million, true), (99, 100, 990 * million, 10 * million, false),
+            (50, 100, 100 * million, 101 * million, true), (50, 100, 100 * million, 100 * million, false),
             (100, 100, 5, 1, true), (0, 100, 0, 100, false), (10, -1, 10, 100, false), (10, 5, 10, 100, false),
             (1, .max, .max, .max, false), (.max - 1, .max, 1000, 1, true), (10, 20, 0, 1, true),
+            // An answer that came in the moment of its request.
+            (999, 1000, 5 * million, 0, true), (500, 1000, 5 * million, 0, false),
         ] as [(Int64, Int64, Int64, Int64, Bool)] {
             XCTAssertEqual(
                 ResumeRules.isNearlyDone(

@@ -96,6 +96,10 @@ package enum ResumeRules {
         return whole
     }
 
+    /// What another try takes at least, in nanoseconds: an answer that was there at once was not waited for by anybody
+    /// who could measure it.
+    private static let leastFirstByte: Int64 = 1_000_000
+
     /// Whether the rest would come sooner than the first byte of another try (features R33). Times: of the body so far,
     /// and from the beginning to the first byte.
     package static func isNearlyDone(
@@ -103,6 +107,6 @@ package enum ResumeRules {
     ) -> Bool {
         guard received > 0, expected >= received else { return false }
         let remaining = Double(bodyNanoseconds) * Double(expected - received) / Double(received)
-        return remaining < Double(firstByteNanoseconds)
+        return remaining < Double(max(firstByteNanoseconds, leastFirstByte))
     }
 }
