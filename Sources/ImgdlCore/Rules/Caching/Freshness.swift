@@ -53,7 +53,7 @@ final class Freshness: Sendable {
         initialAge = Self.initialAge(stored, date: date, age: ageText)
         let hidden = FieldNames(control.noCacheFields)
         shownFields = stored.fields.filter { !isNamed($0, "Age") && !hidden.contains($0) }
-        announcedLength = lengthText.flatMap { ByteRange.number(Substring($0)) }
+        announcedLength = lengthText.flatMap { CheckedNumber(digits: $0)?.within(0...Int64.max) }
         remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }
 

@@ -21,6 +21,7 @@ package enum ResumeRules {
         else { return nil }
         kept.bodyLength = received
         kept.extent = .beginning(total: head.contentLength)
+        guard kept.isSound else { return nil }
         return fields(for: kept) == nil ? nil : kept
     }
 
