@@ -17,10 +17,12 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
     package init(integerLiteral value: Int64) { self.value = value }
 
     /// 1*DIGIT, as header fields have it: no sign, no space. nil for anything else, and for what is too large.
-    package init?(digits text: some StringProtocol) {
-        guard !text.isEmpty else { return nil }
+    package init?(digits text: some StringProtocol) { self.init(digits: text.utf8) }
+
+    package init?(digits: some Collection<UInt8>) {
+        guard !digits.isEmpty else { return nil }
         var number: Self? = 0
-        for byte in text.utf8 {
+        for byte in digits {
             guard (0x30...0x39).contains(byte) else { return nil }
             number = number * 10 + Self(Int64(byte) - 0x30)
         }
@@ -35,6 +37,9 @@ package struct CheckedNumber: Comparable, Hashable, Sendable, ExpressibleByInteg
     /// nil: outside of the bounds.
     package func within(_ bounds: ClosedRange<Int64>) -> Int64? { bounds.contains(value) ? value : nil }
     package func within(_ bounds: Range<Int64>) -> Int64? { bounds.contains(value) ? value : nil }
+
+    /// A length of something: 0 and above.
+    package var length: Int64? { within(0...Int64.max) }
 
     /// The nearest number within the bounds.
     package func clamped(to bounds: ClosedRange<Int64>) -> Int64 {

@@ -83,7 +83,6 @@ package struct MemoryRules {
 
     /// nil where it is too large to be meant; no more than a quarter of what 64 bits hold.
     private static func product(_ width: Int, _ height: Int) -> UInt64? {
-        let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
-        return overflow || pixels > 1 << 56 ? nil : pixels
+        (CheckedNumber(width) * CheckedNumber(height))?.within(0...1 << 56).map { UInt64($0) }
     }
 }

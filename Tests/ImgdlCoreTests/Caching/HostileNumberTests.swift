@@ -101,6 +101,43 @@ final class HostileNumberTests: CacheTestCase {
         }
     }
 
+    /// Times and ages as far apart as 64 bits allow, in what a store gives back and in what a server says.
+    func testTimes() {
+        let times: [Int64] = [.min, -(1 << 40), 0, start, 1 << 40, .max]
+        let dates = [
+            "Mon, 01 Jan 0001 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "", "Sunday, 06-Nov-94 08:49:37 GMT",
+        ]
+        let ages = ["0", "2147483648", "9223372036854775807", "99999999999999999999", "-1"]
+        for requestTime in times {
+            for responseTime in times {
+                for (number, date) in dates.enumerated() {
+                    for age in ages {
+                        let fields = [
+                            ("Date", date), ("Expires", dates[(number + 1) % 4]), ("Age", age),
+                            ("Last-Modified", dates[(number + 2) % 4]), ("ETag", "\"a\""),
+                            ("Cache-Control", "stale-if-error=\(age)"),
+                        ]
+                        var response = StoredResponse(
+                            status: 200, httpVersion: 11, fields: fields.map { HeaderField($0.0, $0.1) },
+                            requestTime: requestTime, responseTime: responseTime)
+                        response.bodyLength = 10
+                        for wallTime in times {
+                            let shown = Freshness(response, wallTime: wallTime)
+                            XCTAssertGreaterThanOrEqual(shown.age(wallTime), 0)
+                            let entry = StoredEntry(id: EntryID(rawValue: 1), response: response)
+                            for fields in [[], [HeaderField("Cache-Control", "max-stale, min-fresh=\(age)")]] {
+                                let question = CacheQuestion(CacheRequest(method: "GET", fields: fields, mode: .use))
+                                let head = CacheRules.decide(question, [entry], wallTime: wallTime).head
+                                let told = head?.fields.first(named: "Age").flatMap { Int64($0) }
+                                XCTAssertTrue((0...1 << 31).contains(told ?? 0), "\(told ?? 0)")
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     func testBeginningsOfBodiesThatCannotBe() {
         for (total, isKept) in [("100", true), ("9007199254740992", true), ("9223372036854775807", false)] {
             let head = response([("ETag", "\"a\""), ("Content-Length", total)])

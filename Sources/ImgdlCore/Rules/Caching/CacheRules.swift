@@ -125,7 +125,7 @@ package enum CacheRules {
     }
 
     static func announcedLength(_ fields: [HeaderField]) -> Int64? {
-        fields.first(named: "Content-Length").flatMap { CheckedNumber(digits: $0)?.within(0...Int64.max) }
+        fields.first(named: "Content-Length").flatMap { CheckedNumber(digits: $0)?.length }
     }
 
     /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server
