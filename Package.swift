@@ -58,7 +58,9 @@ let package = Package(
 
         .target(
             name: "FuzzTargets",
-            dependencies: ["imgdl", "CImgdl", "CCodecs", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs"],
+            dependencies: [
+                "imgdl", "CImgdl", "CCodecs", "ImgdlCore", "ImgdlTransport", "ImgdlCodecs", "ImgdlCache",
+            ],
             path: "Tests/Fuzz/Targets"),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"]),
 

@@ -94,7 +94,7 @@ final class GIFDecoder: FormatDecoder {
         let working = isFinal ? 0 : 4 * canvas.width * canvas.height
         try options.checkMemory(
             canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
-            codec: rectangle.width * rectangle.height + working)
+            codec: CheckedNumber(rectangle.width * rectangle.height + working))
         hasAlpha =
             hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)

@@ -168,7 +168,8 @@ final class JPEGDecoder: FormatDecoder {
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         try readProfile(exif: size)
         // Coefficients of three components; a file has fewer where they are not stored at full size.
-        try options.checkMemory(canvas: layout, codec: found.has_multiple_scans != 0 ? 6 * width * height : 64 * width)
+        let held = found.has_multiple_scans != 0 ? 6 * width * height : 64 * width
+        try options.checkMemory(canvas: layout, codec: CheckedNumber(held))
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0

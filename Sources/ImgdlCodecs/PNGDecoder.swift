@@ -124,8 +124,8 @@ final class PNGDecoder: FormatDecoder {
         animation.shown(as: layout, colours.conversion)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
-        let row = (isDeep ? 8 : 4) * width
-        try options.checkMemory(canvas: layout, codec: isInterlaced ? row * height : row)
+        let row = CheckedNumber(isDeep ? 8 : 4) * CheckedNumber(width)
+        try options.checkMemory(canvas: layout, codec: isInterlaced ? row * CheckedNumber(height) : row)
         if layout.isScaled(width: width, height: height) {
             let alpha = found.has_alpha != 0 ? CODEC_ALPHA_STRAIGHT : CODEC_ALPHA_OPAQUE
             scaler = try RowScaler(

@@ -8,22 +8,23 @@ extension DecodeOptions {
             throw Failure(
                 .sizeLimit, "the picture is \(width) × \(height) pixels, and no side may have more than \(side)")
         }
-        let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
-        guard !overflow, pixels <= maximumPixels else {
+        let pixels = CheckedNumber(width) * CheckedNumber(height)
+        guard pixels?.within(0...Int64(clamping: maximumPixels)) != nil else {
             throw Failure(
                 .pixelLimit,
                 "the picture is \(width) × \(height) pixels, more than the limit of \(maximumPixels) pixels")
         }
     }
+
     /// Judges a frame more before it has a canvas: all frames that are decoded lie in memory together.
     func checkFrame(number: Int, width: Int, height: Int) throws(Failure) {
         guard decodesAllFrames else { return }
         guard number <= maximumFrames else {
             throw Failure(.frameLimit, "the animation has more than the limit of \(maximumFrames) frames")
         }
-        let (pixels, overflow) = UInt64(width * height).multipliedReportingOverflow(by: UInt64(number))
+        let pixels = CheckedNumber(width) * CheckedNumber(height) * CheckedNumber(number)
         let most = maximumAnimationPixels ?? maximumPixels
-        guard !overflow, pixels <= most else {
+        guard pixels?.within(0...Int64(clamping: most)) != nil else {
             throw Failure(
                 .animationLimit,
                 "\(number) frames of \(width) × \(height) pixels are more than the limit of \(most) pixels for all frames"
@@ -32,19 +33,17 @@ extension DecodeOptions {
     }
 
     /// Judges what decoding will take, before it is allocated: canvases of so many pixels as the caller wants them, and
-    /// bytes of the codec's own.
-    func checkMemory(canvas: CanvasLayout, count: Int = 1, codec: Int = 0) throws(Failure) {
+    /// bytes of the codec's own. More than 64 bits can count is over any limit.
+    func checkMemory(canvas: CanvasLayout, count: Int = 1, codec: CheckedNumber? = 0) throws(Failure) {
         guard let most = maximumMemoryBytes else { return }
-        let (row, rowOverflow) = UInt64(canvas.width).multipliedReportingOverflow(by: UInt64(pixelFormat.bytesPerPixel))
-        let (one, oneOverflow) = row.multipliedReportingOverflow(by: UInt64(canvas.height))
-        let (all, allOverflow) = one.multipliedReportingOverflow(by: UInt64(count))
-        let (bytes, overflow) = all.addingReportingOverflow(UInt64(codec))
-        guard !rowOverflow, !oneOverflow, !allOverflow, !overflow, bytes <= most else {
-            throw Failure(
-                .memoryLimit,
-                "decoding \(canvas.width) × \(canvas.height) pixels takes about \(bytes) bytes of memory, "
-                    + "more than the limit of \(most)")
-        }
+        let row = CheckedNumber(canvas.width) * CheckedNumber(pixelFormat.bytesPerPixel)
+        let bytes = row * CheckedNumber(canvas.height) * CheckedNumber(count) + codec
+        guard bytes?.within(0...Int64(clamping: most)) == nil else { return }
+        let about = bytes.map { "about \($0)" } ?? "more than \(Int64.max)"
+        throw Failure(
+            .memoryLimit,
+            "decoding \(canvas.width) × \(canvas.height) pixels takes \(about) bytes of memory, "
+                + "more than the limit of \(most)")
     }
 
     func metadataFailure(_ bytes: Int) -> Failure {

@@ -91,7 +91,8 @@ final class WebPAnimation {
         try options.checkFrame(number: frameCount, width: width, height: height)
         try options.checkMemory(
             canvas: CanvasLayout(width: width, height: height, orientation: .upright, options),
-            count: options.decodesAllFrames ? frameCount : 1, codec: length + 4 * area.width * area.height)
+            count: options.decodesAllFrames ? frameCount : 1,
+            codec: CheckedNumber(length + 4 * area.width * area.height))
         (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         body.removeAll()
         if frameCount == 1 {

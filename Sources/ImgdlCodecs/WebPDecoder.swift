@@ -152,7 +152,7 @@ final class WebPDecoder: FormatDecoder {
         let (width, height) = (Int(features.width), Int(features.height))
         let length = container.length ?? 0
         let pixels = container.isLossless || !(layout.orientation == .upright && isFinal) ? 4 * width * height : 0
-        try options.checkMemory(canvas: layout, codec: length + pixels)
+        try options.checkMemory(canvas: layout, codec: CheckedNumber(length + pixels))
         if layout.isScaled(width: width, height: height), !libwebpScales(features) {
             // The rows that come are premultiplied already where that was asked for.
             let alpha = stillFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT

@@ -140,9 +140,7 @@ struct ResponseHeadParser {
         var length: Int64?
         for field in section.fields where equalIgnoringCase(field.name, "Content-Length") {
             for part in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
-                let digits = Self.trimmed(part)
-                guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }),
-                    let value = Int64(Substring(digits)), length == nil || length == value
+                guard let value = CheckedNumber(digits: Self.trimmed(part))?.length, length == nil || length == value
                 else {
                     throw Failure(
                         .protocolError,

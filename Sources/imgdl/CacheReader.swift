@@ -27,7 +27,9 @@ struct CacheReader {
         let partialBytes = try Self.size(config.max_partial_bytes, "max_partial_bytes")
         configuration.maximumPartialBytes = partialBytes > 0 ? min(partialBytes, whole) : whole / 8
         guard config.max_age_s >= 0 else { throw Failure(.invalidArgument, "max_age_s is negative") }
-        configuration.maximumAge = config.max_age_s > 0 ? config.max_age_s : nil
+        // What is longer than any clock runs means for ever, too.
+        let isForEver = CheckedNumber(config.max_age_s).within(1...StoredResponse.times.upperBound) == nil
+        configuration.maximumAge = isForEver ? nil : config.max_age_s
     }
 
     private static func size(_ value: UInt64, _ name: String) throws(Failure) -> Int64 {

@@ -49,8 +49,8 @@ public func imgdl_transfer_response(
 /// nil where there is none.
 private func contentLength(_ fields: [HeaderField]) throws(Failure) -> Int64? {
     guard let text = fields.first(named: "Content-Length") else { return nil }
-    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int64(text) else {
-        throw Failure(.invalidHeader, "Content-Length is not a number")
+    guard let length = CheckedNumber(digits: text)?.length else {
+        throw Failure(.invalidHeader, "Content-Length is not a number of bytes that can be")
     }
     return length
 }

@@ -1,4 +1,5 @@
 import CStore
+import CacheTesting
 import Glibc
 import ImgdlCore
 import XCTest
@@ -65,6 +66,60 @@ final class DamageTests: StoreTestCase {
             XCTAssertEqual(try cache.statistics().damaged, 1, column)
             cache.put("k", bytes(10_000))
             cache.close()
+        }
+    }
+
+    /// The seal is no secret: whoever may write the index can make rows that agree with themselves. Such a row is passed over
+    /// and removed.
+    func testAForgedRowIsPassedOver() throws {
+        let forged: [(Int64, StoredResponse.Extent, Int64)] = [
+            (.max, .whole, 1), (.min, .whole, 1), (-1, .whole, 1), (1 << 60, .whole, 1), (0, .whole, .min),
+            (0, .whole, .max), (7, .part(Int64.max - 7..<Int64.max, total: .max), 1),
+            (10_000, .part(0..<20_000, total: nil), 1), (.max, .part(0..<Int64.max, total: nil), 1),
+            (10_000, .beginning(total: 5), 1), (.max, .beginning(total: .max), 1), (0, .beginning(total: .min), 1),
+        ]
+        for (length, extent, time) in forged {
+            try makeStored(["k", "other"])
+            let index = try Index.openForReading(path + "/index.sqlite")
+            let row = try XCTUnwrap(index.rows("k", damaged: { _ in }).first)
+            var response = row.entry.response
+            (response.bodyLength, response.extent, response.responseTime) = (length, extent, time)
+            let identity = RowIdentity(id: row.entry.id, key: "k", length: length, checksum: row.checksum)
+            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            let statement = try database.prepare("UPDATE entries SET length = ?1, response = ?2 WHERE key = 'k'")
+            statement.bind(1, length)
+            statement.bind(2, ResponseCoding.encode(response, identity))
+            try statement.run()
+            let cache = try open()
+            XCTAssertNil(cache.wait("k"), "\(length) \(extent)")
+            XCTAssertEqual(cache.wait("other")?.bytes, bytes(10_000), "\(length) \(extent)")
+            try cache.flush()
+            XCTAssertEqual(try cache.statistics().damaged, 1, "\(length) \(extent)")
+            cache.close()
+            removeFolder(path)
+        }
+    }
+
+    func testForgedTotalsEndNobody() throws {
+        for bytes in ["9223372036854775807", "-9223372036854775808", "1e300", "'much'", "x'00'"] {
+            for (column, other) in [("bytes", "entries"), ("entries", "bytes")] {
+                try makeStored(["k"])
+                let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+                try database.execute("UPDATE totals SET \(column) = \(bytes), \(other) = 9223372036854775807")
+                try database.execute("UPDATE entries SET length = 9223372036854775807")
+                let cache = try open()
+                try cache.finishBackgroundWork()
+                let statistics = try cache.statistics()
+                XCTAssertTrue((0...Index.Totals.greatest).contains(statistics.bytes), "\(statistics.bytes)")
+                XCTAssertTrue((0...Index.Totals.greatest).contains(statistics.entries), "\(statistics.entries)")
+                cache.put("new", ImgdlCacheTests.bytes(100))
+                XCTAssertEqual(cache.wait("new")?.bytes.count, 100)
+                try cache.flush()
+                try cache.finishBackgroundWork()
+                try cache.clear()
+                cache.close()
+                removeFolder(path)
+            }
         }
     }
 

@@ -134,6 +134,26 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
+    /// A part of another length than its Content-Range says reaches who asked, and nobody else.
+    func testAPartThatIsNotWhatItSays() throws {
+        let parts = [
+            ("9223372036854775800-9223372036854775806/9223372036854775807", "bytes=-5"), ("100-199/*", "bytes=100-199"),
+            ("0-9223372036854775806/9223372036854775807", "bytes=5-9223372036854775807"),
+        ]
+        for (index, (content, asked)) in parts.enumerated() {
+            let fields = [("Cache-Control", "max-age=60"), ("Content-Range", "bytes \(content)")]
+            network.answers { [bytes] _ in Reply(206, fields, Array(bytes[100..<150])) }
+            let range = [HeaderField("Range", asked)]
+            for count in 1...2 {
+                let part = try get("/\(index)", fields: range)
+                XCTAssertEqual(part.response?.head.status, 206)
+                XCTAssertEqual(part.bytes, Array(bytes[100..<150]))
+                XCTAssertEqual(network.count, 2 * index + count)
+            }
+            XCTAssertEqual(try get("/\(index)", .only, fields: range).code, .notCached, content)
+        }
+    }
+
     // MARK: RFC 5861
 
     func testStaleWhileRevalidateAnswersAtOnceAndValidatesOnce() throws {

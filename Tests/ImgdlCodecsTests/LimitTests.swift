@@ -28,6 +28,31 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// The largest picture that a header can name, where the caller has no limits: no number of it is computed with wrongly.
+    func testTheLargestPicture() {
+        let most = Int(Int32.max)
+        for isInterlaced in [false, true] {
+            for depth in [8, 16] as [UInt8] {
+                var file = PNGFile(width: most, height: most, depth: depth, isInterlaced: isInterlaced)
+                file.add("acTL", PNGFile.number(2) + PNGFile.number(0))
+                file.add("fcTL", PNGFile.control(0, width: most, height: most))
+                file.add("IDAT", PNGFile.deflated([0, 0, 0, 0]))
+                for wanted in [PixelFormat.rgba8, .rgb8, .rgba16] {
+                    var options = DecodeOptions()
+                    options.maximumPixels = .max
+                    options.pixelFormat = wanted
+                    check(file.ended(), options, .outOfMemory, "2147483647 × 2147483647")
+                    options.maximumMemoryBytes = .max
+                    check(file.ended(), options, .memoryLimit, "9223372036854775807")
+                    options.maximumMemoryBytes = nil
+                    options.decodesAllFrames = true
+                    options.maximumAnimationPixels = .max
+                    XCTAssertNotNil(decode(file.ended(), options).failure)
+                }
+            }
+        }
+    }
+
     func testMemory() {
         for picture in Picture.everyCoding {
             var options = DecodeOptions()

@@ -30,6 +30,18 @@ final class OutputSizeTests: XCTestCase {
         XCTAssertEqual(size(1, 1, in: (1, 1)), [1, 1])
     }
 
+    /// Sides as large as 32 bits can name, on both sides.
+    func testTheLargestSides() {
+        let most = Int(UInt32.max)
+        XCTAssertEqual(size(most, most, in: (most - 1, most)), [most - 1, most - 1])
+        XCTAssertEqual(size(most, most, in: (most, most - 1)), [most - 1, most - 1])
+        XCTAssertEqual(size(1, most, in: (most, 1)), [1, 1])
+        XCTAssertEqual(size(most, 1, in: (1, most)), [1, 1])
+        XCTAssertEqual(size(most - 1, most, in: (most - 2, 0)), [most - 2, most - 1])
+        XCTAssertEqual(size(most, most, bytes: .max), [1 << 31, 1 << 31 - 1])
+        XCTAssertEqual(size(most, most, bytes: 1, frames: most), [1, 1])
+    }
+
     func testX8_AFreeSideFollows() {
         XCTAssertEqual(size(100, 200, in: (50, 0)), [50, 100])
         XCTAssertEqual(size(100, 200, in: (0, 50)), [25, 50])

@@ -10,11 +10,18 @@ final class Index {
         let usedTime: Int64
     }
 
+    /// As the index says: of a forged one, no more than can be computed with.
     struct Totals: Equatable {
+        static let greatest: Int64 = 1 << 60
+
         var entries: Int64 = 0
         var bytes: Int64 = 0
         var partialEntries: Int64 = 0
         var partialBytes: Int64 = 0
+
+        static func sum(_ total: Int64, _ part: CheckedNumber) -> Int64 {
+            (CheckedNumber(total) + part)?.clamped(to: 0...greatest) ?? greatest
+        }
     }
 
     /// What goes first, of the entries that were used longest ago.
@@ -90,13 +97,13 @@ final class Index {
         defer { totalling.reset() }
         var totals = Totals()
         while try totalling.step() {
-            let entries = totalling.integer(1)
-            let bytes = totalling.integer(2)
-            totals.entries += entries
-            totals.bytes += bytes
+            let entries = totalling.number(1)
+            let bytes = totalling.number(2)
+            totals.entries = Totals.sum(totals.entries, entries)
+            totals.bytes = Totals.sum(totals.bytes, bytes)
             if totalling.integer(0) == 1 {
-                totals.partialEntries = entries
-                totals.partialBytes = bytes
+                totals.partialEntries = Totals.sum(0, entries)
+                totals.partialBytes = Totals.sum(0, bytes)
             }
         }
         return totals
@@ -201,7 +208,7 @@ final class Index {
         defer { statement.reset() }
         while freed < bytes, try statement.step() {
             ids.append(EntryID(rawValue: statement.integer(0)))
-            freed += statement.integer(1)
+            freed = Totals.sum(freed, statement.number(1))
         }
         statement.reset()
         for id in ids { _ = try remove(id) }

@@ -48,12 +48,17 @@ enum ResponseCoding {
             writer.number(field.value == nil ? 0 : 1)
             if let value = field.value { writer.text(value) }
         }
-        let seal = writer.bytes.withUnsafeBytes { Self.seal(of: $0, row) }
-        withUnsafeBytes(of: seal.littleEndian) { writer.bytes.append(contentsOf: $0) }
-        return writer.bytes
+        return sealed(writer.bytes, row)
     }
 
-    /// nil: damaged, or of another format.
+    static func sealed(_ content: [UInt8], _ row: RowIdentity) -> [UInt8] {
+        var content = content
+        let seal = content.withUnsafeBytes { Self.seal(of: $0, row) }
+        withUnsafeBytes(of: seal.littleEndian) { content.append(contentsOf: $0) }
+        return content
+    }
+
+    /// nil: damaged, of another format, or written by somebody who means harm: the seal is no secret.
     static func decode(_ bytes: UnsafeRawBufferPointer, _ row: RowIdentity) -> StoredResponse? {
         guard bytes.count > 8 else { return nil }
         let content = UnsafeRawBufferPointer(rebasing: bytes[..<(bytes.count - 8)])
@@ -83,7 +88,7 @@ enum ResponseCoding {
             }
             response.varying.append(VaryingField(name: name, value: value))
         }
-        return response
+        return response.isSound ? response : nil
     }
 
     private static func extent(_ reader: inout ByteReader) -> StoredResponse.Extent? {

@@ -116,6 +116,8 @@ final class CacheExchange {
         switch end {
         case .whole:
             response.bodyLength = Int64(written)
+            // Such as a part of another length than its Content-Range says.
+            guard response.isSound else { return writer.abandon() }
             writer.finish(response)
             entry = StoredEntry(id: writer.id, response: response)
         case .broken:

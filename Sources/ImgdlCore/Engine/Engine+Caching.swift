@@ -154,10 +154,10 @@ extension Engine {
         case .never: return nil
         case .whenUnreachable: return Instant(nanoseconds: .max)
         case .onError(let until):
-            let (seconds, overflow) = until.subtractingReportingOverflow(clock.wallTime())
-            if overflow { return until > 0 ? Instant(nanoseconds: .max) : nil }
-            let (milliseconds, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
-            return seconds < 0 ? nil : now.advanced(byMilliseconds: isFar ? .max : milliseconds)
+            let wallTime = clock.wallTime()
+            guard wallTime <= until else { return nil }
+            let left = (CheckedNumber(until) - CheckedNumber(wallTime)) * 1_000
+            return now.advanced(byMilliseconds: left?.length ?? .max)
         }
     }
 

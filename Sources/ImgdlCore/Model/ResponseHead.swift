@@ -102,9 +102,7 @@ package struct ResponseHead: Equatable, Sendable {
     /// With the status and the fields that a hook wants it to have. What was done about Content-Encoding stays done; the
     /// length is the new fields' (features R2, T24).
     package func replaced(by replacement: ModifiedResponse) -> ResponseHead {
-        let length = replacement.fields.first(named: "Content-Length").flatMap { text in
-            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
-        }
+        let length = replacement.fields.first(named: "Content-Length").flatMap { CheckedNumber(digits: $0)?.length }
         var replaced = ResponseHead(
             status: replacement.status, httpVersion: httpVersion, fields: replacement.fields, contentLength: length,
             isEncoded: isEncoded)

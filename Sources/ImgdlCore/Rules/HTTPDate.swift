@@ -48,9 +48,12 @@ package enum HTTPDate {
         return seconds(year, month, day, time)
     }
 
+    /// Of the year 9999.
+    private static let lastSecond: Int64 = 253_402_300_799
+
     /// In the first of the formats; the years 1 to 9999, others as the nearest of them.
     package static func text(_ seconds: Int64) -> String {
-        let seconds = min(max(seconds, -62_135_596_800), 253_402_300_799)
+        let seconds = min(max(seconds, -62_135_596_800), lastSecond)
         let days = (seconds - remainder(seconds, 86_400)) / 86_400
         let time = remainder(seconds, 86_400)
         let (year, month, day) = date(daysSince1970: days)
@@ -101,8 +104,10 @@ package enum HTTPDate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
+    /// 1970 to 9999: whatever clock that is, or whoever made the time up.
     private static func year(at wallTime: Int64) -> Int64 {
-        var year = 1970 + max(0, wallTime) / 31_556_952
+        let wallTime = min(max(0, wallTime), lastSecond)
+        var year = 1970 + wallTime / 31_556_952
         while daysSince1970(year + 1, 1, 1) * 86_400 <= wallTime { year += 1 }
         while year > 1970, daysSince1970(year, 1, 1) * 86_400 > wallTime { year -= 1 }
         return year

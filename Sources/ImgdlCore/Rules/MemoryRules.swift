@@ -51,12 +51,17 @@ package struct MemoryRules {
         guard case .known(let width, let height, let isProgressive) = size, width > 0, height > 0,
             let pixels = product(width, height), pixels <= options.maximumPixels
         else { return 0 }
+        // Each factor is small next to what 64 bits hold: `product` says so.
         let each = UInt64(options.pixelFormat.bytesPerPixel)
         var bytes = pixels * each
         if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * each) }
         if let most = options.maximumOutputBytes { bytes = min(bytes, most) }
-        return Int64(clamping: bytes + (isProgressive ? pixels * 4 : 0))
+        return min(greatestCanvas, Int64(clamping: bytes + (isProgressive ? pixels * 4 : 0)))
     }
+
+    /// What a header names may be more than any machine has: counted as an address space, however many name it at once
+    /// their sum is a number.
+    private static let greatestCanvas: Int64 = 1 << 47
 
     /// Pixels in the target box; whichever of both ways it lies, since it may still be turned. nil: not scaled.
     private static func scaledPixels(_ width: Int, _ height: Int, _ options: DecodeOptions) -> UInt64? {
@@ -78,7 +83,6 @@ package struct MemoryRules {
 
     /// nil where it is too large to be meant; no more than a quarter of what 64 bits hold.
     private static func product(_ width: Int, _ height: Int) -> UInt64? {
-        let (pixels, overflow) = UInt64(width).multipliedReportingOverflow(by: UInt64(height))
-        return overflow || pixels > 1 << 56 ? nil : pixels
+        (CheckedNumber(width) * CheckedNumber(height))?.within(0...1 << 56).map { UInt64($0) }
     }
 }

@@ -37,7 +37,8 @@ package struct OutputSize: Equatable, Sendable {
 
     /// The largest of about these proportions, at least 1 × 1: a square one has the root of the number as its side.
     private mutating func limit(toPixels most: Int) {
-        guard width.multipliedReportingOverflow(by: height).overflow || width * height > most else { return }
+        let pixels = CheckedNumber(width) * CheckedNumber(height)
+        guard pixels.map({ $0 > CheckedNumber(most) }) ?? true else { return }
         let side = (Double(max(1, most)) * Double(width) / Double(height)).squareRoot()
         let scaled = min(width, max(1, Int(side.rounded(.down))))
         // Rounded down from the width that was taken, and a long strip cut at its end that is one pixel thick.
@@ -46,9 +47,11 @@ package struct OutputSize: Equatable, Sendable {
         (width, height) = (min(scaled, max(1, most / follows)), follows)
     }
 
-    /// box * numerator / denominator; no box is wider than the caller's 32 bits, but .max stands for none.
+    /// box * numerator / denominator, which is no more than the numerator: no product of any header's and any caller's is
+    /// too large. A box that holds the denominator limits nothing.
     private static func roundedUp(_ box: Int, of numerator: Int, by denominator: Int) -> Int {
-        guard box < .max else { return .max }
-        return (box * numerator + denominator - 1) / denominator
+        guard box < denominator else { return .max }
+        let (quotient, remainder) = denominator.dividingFullWidth(box.multipliedFullWidth(by: numerator))
+        return remainder > 0 ? quotient + 1 : quotient
     }
 }

@@ -25,8 +25,8 @@ package enum RetryRules {
     /// Milliseconds: the wait before this attempt after the first is at random between 0 and this ("full jitter").
     package static func longestWait(_ policy: RetryPolicy, attempt: Int) -> Int64 {
         let doublings = max(0, min(attempt - 1, 40))
-        let (span, overflow) = max(0, policy.base).multipliedReportingOverflow(by: 1 << Int64(doublings))
-        return min(max(0, policy.maximum), overflow ? .max : span)
+        let span = CheckedNumber(max(0, policy.base)) * CheckedNumber(Int64(1) << Int64(doublings))
+        return min(max(0, policy.maximum), span?.length ?? .max)
     }
 
     /// Retry-After in milliseconds (RFC 9110 section 10.2.3), nil when there is none or it is not valid. `wallTime`:
@@ -35,15 +35,13 @@ package enum RetryRules {
         guard isTransient(status: head.status), let value = head.first(named: "Retry-After") else { return nil }
         let text = value.utf8.drop { $0 == 0x20 || $0 == 0x09 }
         if !text.isEmpty, text.allSatisfy({ (0x30...0x39).contains($0) }) {
-            // More digits than any number has: longer than anybody waits.
-            guard let seconds = Int64(Substring(text)) else { return .max }
-            let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
-            return overflow ? .max : milliseconds
+            // More than any number has room for: longer than anybody waits.
+            return (CheckedNumber(digits: text) * 1_000)?.length ?? .max
         }
         let wallTime = wallTime()
         guard let date = HTTPDate.seconds(value, wallTime: wallTime) else { return nil }
-        let (seconds, overflow) = date.subtractingReportingOverflow(wallTime)
-        return overflow ? nil : max(0, seconds) * 1_000
+        let wait = (CheckedNumber(date) - CheckedNumber(wallTime)) * 1_000
+        return wait?.clamped(to: 0...Int64.max)
     }
 }
 

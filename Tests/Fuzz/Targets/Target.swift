@@ -23,7 +23,9 @@ package struct Target {
             Target(name: "content-coding", run: fuzzContentCoding),
             Target(name: "cache-control", run: fuzzCacheControl), Target(name: "content-range", run: fuzzContentRange),
             Target(name: "caching", run: fuzzCaching), Target(name: "url", run: fuzzURL),
-            Target(name: "data-url", run: fuzzDataURL),
+            Target(name: "data-url", run: fuzzDataURL), Target(name: "range", run: fuzzRange),
+            Target(name: "vary", run: fuzzVary), Target(name: "exchanges", run: fuzzExchanges),
+            Target(name: "index-row", run: fuzzIndexRow), Target(name: "picture-numbers", run: fuzzPictureNumbers),
         ]
     }
 

@@ -13,6 +13,23 @@ final class MemoryTests: XCTestCase {
         return options
     }
 
+    /// Without a limit of pixels a header may name more than there is: however many do at once, their sum is a number.
+    func testPicturesThatCannotBe() {
+        let all = options {
+            $0.maximumPixels = .max
+            $0.pixelFormat = .rgba16
+        }
+        var memory = MemoryRules(budget: .max)
+        for (width, height) in [(1 << 28, 1 << 28), (1 << 31, 1 << 25), (1 << 32, 1 << 32), (.max, .max), (1, 1 << 56)]
+        {
+            let canvas = MemoryRules.canvas(.known(width: width, height: height, isProgressive: true), all)
+            XCTAssertTrue((0...1 << 47).contains(canvas), "\(width) × \(height)")
+            for _ in 0..<10_000 { memory.changeCanvases(canvas) }
+            XCTAssertTrue(memory.fits(canvas))
+        }
+        XCTAssertGreaterThan(memory.inUse, 1 << 60)
+    }
+
     func testACanvasIsThatOfThePictureAsDecoded() {
         XCTAssertEqual(MemoryRules.canvas(picture, DecodeOptions()), canvas)
         XCTAssertEqual(

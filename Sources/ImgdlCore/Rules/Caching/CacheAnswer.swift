@@ -15,7 +15,7 @@ extension CacheQuestion {
         }
         if case .part(let held, let total) = stored.extent {
             guard ifRange.map({ isUnchanged($0, freshness, wallTime) }) ?? true,
-                let wanted = part(of: held, total, length: stored.bodyLength)
+                let wanted = part(of: held, total)
             else { return nil }
             return part(index, head, outcome, wanted, from: held.lowerBound, of: total)
         }
@@ -30,26 +30,10 @@ extension CacheQuestion {
         return part(index, head, outcome, wanted.resolved(stored.bodyLength), of: stored.bodyLength)
     }
 
-    /// Where the range that is asked for stands in a part of a body; nil: it is not wholly within (section 3.3). `length`: of
-    /// what is stored of it.
-    func part(of held: Range<Int64>, _ total: Int64?, length: Int64) -> Range<Int64>? {
+    /// Where the range that is asked for stands in a part of a body; nil: it is not wholly within (section 3.3).
+    func part(of held: Range<Int64>, _ total: Int64?) -> Range<Int64>? {
         guard let range, let wanted = ByteRange(range) else { return nil }
-        let reachesEnd = held.upperBound == total
-        let found: Range<Int64>
-        switch wanted {
-        case .closed(let first, let last):
-            guard held.contains(first), held.contains(last) || reachesEnd else { return nil }
-            found = first - held.lowerBound..<min(last + 1, held.upperBound) - held.lowerBound
-        case .from(let first):
-            guard reachesEnd, held.contains(first) else { return nil }
-            found = first - held.lowerBound..<Int64(held.count)
-        case .suffix(let count):
-            // Counted from the end of what came: a server may have been wrong about where it begins.
-            guard reachesEnd, count > 0, count <= held.count else { return nil }
-            found = max(0, length - count)..<length
-        }
-        let there = found.clamped(to: 0..<length)
-        return there.isEmpty ? nil : there
+        return wanted.resolved(within: held, reachesEnd: held.upperBound == total)
     }
 
     /// RFC 9110 sections 15.3.7 and 15.5.17. `range`: of what is stored, which begins at `start`.

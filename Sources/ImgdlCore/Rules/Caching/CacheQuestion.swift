@@ -79,6 +79,7 @@ package final class CacheQuestion: Sendable {
         guard control.staleIfError != .absent || response.staleIfError != .absent else { return .whenUnreachable }
         let window = max(control.staleIfError.value ?? -1, response.staleIfError.value ?? -1)
         let left = window + min(0, freshness.remaining(wallTime))
-        return left < 0 ? .never : .onError(until: wallTime + left)
+        guard left >= 0 else { return .never }
+        return .onError(until: (CheckedNumber(wallTime) + CheckedNumber(left))?.clamped(to: 0...Int64.max) ?? .max)
     }
 }

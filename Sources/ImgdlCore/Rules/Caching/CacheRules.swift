@@ -72,7 +72,7 @@ package enum CacheRules {
         case .whole: true
         case .headAlone: question.request.followsRedirects
         case .part(let held, let total):
-            question.request.method == "GET" && question.part(of: held, total, length: stored.bodyLength) != nil
+            question.request.method == "GET" && question.part(of: held, total) != nil
         case .beginning: false
         }
     }
@@ -125,7 +125,7 @@ package enum CacheRules {
     }
 
     static func announcedLength(_ fields: [HeaderField]) -> Int64? {
-        fields.first(named: "Content-Length").flatMap { ByteRange.number(Substring($0)) }
+        fields.first(named: "Content-Length").flatMap { CheckedNumber(digits: $0)?.length }
     }
 
     /// Whether a stale response may stand in for an answer. `insteadOf`: the status that came; nil when the server

@@ -53,15 +53,24 @@ final class Freshness: Sendable {
         initialAge = Self.initialAge(stored, date: date, age: ageText)
         let hidden = FieldNames(control.noCacheFields)
         shownFields = stored.fields.filter { !isNamed($0, "Age") && !hidden.contains($0) }
-        announcedLength = lengthText.flatMap { ByteRange.number(Substring($0)) }
+        announcedLength = lengthText.flatMap { CheckedNumber(digits: $0)?.length }
         remainingCoding = stored.wasEncoded ? nil : codings.first { !equalIgnoringCase($0, "identity") }
     }
 
     /// Section 4.2.3.
-    func age(_ wallTime: Int64) -> Int64 { initialAge + max(0, wallTime - responseTime) }
+    func age(_ wallTime: Int64) -> Int64 { initialAge + Self.span(from: responseTime, to: wallTime) }
 
     /// Seconds it will still be fresh; past its freshness, negative or 0.
     func remaining(_ wallTime: Int64) -> Int64 { lifetime - age(wallTime) }
+
+    /// Seconds from one time to another; 0 where that is the earlier. Bounded, so that sums of spans have room, whatever the
+    /// times are.
+    static func span(from earlier: Int64, to later: Int64) -> Int64 {
+        guard earlier < later else { return 0 }
+        return (CheckedNumber(later) - CheckedNumber(earlier))?.clamped(to: 0...greatestSpan) ?? greatestSpan
+    }
+
+    private static let greatestSpan: Int64 = 1 << 42
 
     /// As a cache reads dates: case is passed over (section 4.2).
     static func seconds(_ text: String, _ wallTime: Int64) -> Int64? {
@@ -90,12 +99,12 @@ final class Freshness: Sendable {
         case .absent: break
         }
         switch expires {
-        case .at(let time): return max(0, time - date)
+        case .at(let time): return span(from: date, to: time)
         case .invalid: return 0
         case .absent: break
         }
         guard StatusRules.isHeuristicallyCacheable(status) || control.isPublic, let modified else { return 0 }
-        return min(max(0, (date - modified) / 10), greatestGuess)
+        return min(span(from: modified, to: date) / 10, greatestGuess)
     }
 
     /// Section 4.2.2 names a tenth of the time since the last change as typical. Of a file that is ten years old that
@@ -103,13 +112,13 @@ final class Freshness: Sendable {
     private static let greatestGuess: Int64 = 7 * 86_400
 
     private static func initialAge(_ stored: StoredResponse, date: Int64, age: String?) -> Int64 {
-        let apparent = max(0, stored.responseTime - date)
+        let apparent = span(from: date, to: stored.responseTime)
         // The first member counts, and where it is no number the field is passed over (section 5.1).
         let first = age.flatMap { text in
             text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).first
         }
         let value = first.flatMap { CacheControl.deltaSeconds(trimmed(Substring($0))) } ?? 0
-        return max(apparent, value + max(0, stored.responseTime - stored.requestTime))
+        return max(apparent, value + span(from: stored.requestTime, to: stored.responseTime))
     }
 
     private static func trimmed(_ text: Substring) -> Substring {

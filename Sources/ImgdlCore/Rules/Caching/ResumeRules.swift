@@ -21,6 +21,7 @@ package enum ResumeRules {
         else { return nil }
         kept.bodyLength = received
         kept.extent = .beginning(total: head.contentLength)
+        guard kept.isSound else { return nil }
         return fields(for: kept) == nil ? nil : kept
     }
 
@@ -54,7 +55,7 @@ package enum ResumeRules {
 
     /// Two changes within one second have the same date. RFC 9110 section 8.8.2.2 asks for one second between change
     /// and answer; a minute, as its forerunner asked, forgives clocks that differ.
-    static func isStrong(modified: Int64, date: Int64) -> Bool { date - modified >= 60 }
+    static func isStrong(modified: Int64, date: Int64) -> Bool { Freshness.span(from: modified, to: date) >= 60 }
 
     /// `head`: the answer to a request with `fields(for:)`.
     package static func answer(to stored: StoredResponse, _ head: ResponseHead) -> ResumeAnswer {

@@ -1,0 +1,121 @@
+import CImgdl
+
+@testable import ImgdlCodecs
+@testable import ImgdlCore
+
+/// A line with Range, one with a Content-Range, and one with the length of a body: what is found lies within the body and is
+/// what was asked for.
+func fuzzRange(_ bytes: UnsafeRawBufferPointer) throws {
+    let lines = bytes.split(separator: 0x0A, maxSplits: 2, omittingEmptySubsequences: false).map {
+        String(decoding: $0, as: UTF8.self)
+    }
+    guard lines.count == 3, let wanted = ByteRange(lines[0]) else { return }
+    let length = (CheckedNumber(digits: lines[2]) ?? 0).clamped(to: 0...StoredResponse.greatestLength)
+    try requireAsked(wanted.resolved(length), by: wanted, within: 0..<length, of: length)
+    guard let content = ContentRange(lines[1]), let held = content.range else { return }
+    let reachesEnd = held.upperBound == content.total
+    let found = wanted.resolved(within: held, reachesEnd: reachesEnd)
+    guard let found else { return }
+    let inBody = found.lowerBound + held.lowerBound..<found.upperBound + held.lowerBound
+    try requireAsked(inBody, by: wanted, within: held, of: reachesEnd ? held.upperBound : nil)
+}
+
+/// `length`: of the body; nil: it is not known where it ends.
+private func requireAsked(
+    _ found: Range<Int64>?, by wanted: ByteRange, within held: Range<Int64>, of length: Int64?
+) throws {
+    guard let found else { return }
+    try require(!found.isEmpty && held.lowerBound <= found.lowerBound, "\(found) of \(held)")
+    try require(found.upperBound <= held.upperBound, "\(found) of \(held)")
+    switch wanted {
+    case .from(let first):
+        try require(first == CheckedNumber(found.lowerBound) && found.upperBound == length, "\(found), from \(first)")
+    case .closed(let first, let last):
+        try require(first == CheckedNumber(found.lowerBound), "\(found), from \(first)")
+        let isCut = found.upperBound == length && CheckedNumber(found.upperBound - 1) < last
+        try require(isCut || CheckedNumber(found.upperBound - 1) == last, "\(found), up to \(last)")
+    case .suffix(let count):
+        let isAll = found == 0..<(length ?? -1) && CheckedNumber(found.upperBound) < count
+        try require(isAll || CheckedNumber(found.upperBound - found.lowerBound) == count, "\(found), the last \(count)")
+        try require(found.upperBound == length, "\(found) is not the end")
+    }
+}
+
+/// Fields of one request, an empty line, those of a response, an empty line, those of another request.
+func fuzzVary(_ bytes: UnsafeRawBufferPointer) throws {
+    var parts: [[HeaderField]] = [[]]
+    for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
+        let text = String(decoding: line, as: UTF8.self)
+        if text.isEmpty, parts.count < 3 {
+            parts.append([])
+        } else if let colon = text.firstIndex(of: ":") {
+            parts[parts.count - 1].append(
+                HeaderField(String(text[..<colon]), String(text[text.index(after: colon)...])))
+        }
+    }
+    parts += Array(repeating: [], count: 3 - parts.count)
+    let first = CacheRequest(method: "GET", fields: parts[0], mode: .use)
+    let second = CacheRequest(method: "GET", fields: parts[2], mode: .use)
+    guard let varying = VaryRules.varying(first, parts[1], CacheControl(parts[1])) else { return }
+    try require(varying.count <= VaryRules.maximumNames + 1, "\(varying.count) names")
+    try require(VaryRules.matches(first, varying), "a request does not match itself")
+    guard VaryRules.matches(second, varying) else { return }
+    let other = VaryRules.varying(second, parts[1], CacheControl(parts[1]))
+    try require(other == varying, "\(varying) and \(other as Any) match")
+}
+
+/// What decides by the numbers of a picture's header before anything is allocated: the last 24 bytes are the options, as
+/// large as they come, the rest is the picture.
+func fuzzPictureNumbers(_ bytes: UnsafeRawBufferPointer) throws {
+    guard bytes.count > 24 else { return }
+    let chosen = UnsafeRawBufferPointer(rebasing: bytes.suffix(24))
+    let picture = UnsafeRawBufferPointer(rebasing: bytes.dropLast(24))
+    func number(_ at: Int) -> UInt64 { UInt64(littleEndian: chosen.loadUnaligned(fromByteOffset: at, as: UInt64.self)) }
+    var options = DecodeOptions()
+    options.maximumPixels = .max
+    options.maximumAnimationPixels = .max
+    options.decodesAllFrames = true
+    options.pixelFormat = [.rgba8, .rgb8, .rgba16][Int(chosen[0] % 3)]
+    options.stretches = chosen[0] & 0x40 != 0
+    options.targetWidth = Int(UInt32(truncatingIfNeeded: number(8)))
+    options.targetHeight = Int(UInt32(truncatingIfNeeded: number(8) >> 32))
+    options.maximumOutputBytes = chosen[0] & 0x80 != 0 ? number(16) : nil
+    options.maximumMemoryBytes = number(16)
+    options.maximumFrames = .max
+    var probe = HeaderProbe()
+    let size = probe.feed(picture)
+    let estimate = MemoryRules.canvas(size, options)
+    try require((0...1 << 47).contains(estimate), "\(estimate) bytes")
+    if case .known(let width, let height, _) = size {
+        let frames = Int(UInt32(truncatingIfNeeded: number(0)))
+        try? options.checkSize(width: width, height: height)
+        try? options.checkFrame(number: frames, width: width, height: height)
+        for orientation in [Orientation.upright, .turnedRight] {
+            let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
+            try require(
+                (1...width).contains(layout.storedWidth) && (1...height).contains(layout.storedHeight),
+                "\(width) × \(height) becomes \(layout)")
+            try? options.checkMemory(canvas: layout, count: frames, codec: CheckedNumber(width) * CheckedNumber(height))
+        }
+    }
+    try decode(picture, options)
+}
+
+/// Through the whole library, with no limit but on memory: so much that a run takes milliseconds.
+private func decode(_ picture: UnsafeRawBufferPointer, _ chosen: DecodeOptions) throws {
+    var options = imgdl_decode_options()
+    imgdl_decode_options_init(&options, MemoryLayout<imgdl_decode_options>.stride)
+    options.max_pixels = .max
+    options.max_animation_pixels = .max
+    options.max_memory_bytes = 1 << 20
+    options.max_frames = .max
+    options.target_width = UInt32(chosen.targetWidth)
+    options.target_height = UInt32(chosen.targetHeight)
+    var image: OpaquePointer?
+    let code = imgdl_decode(picture.baseAddress, picture.count, &options, &image)
+    defer { imgdl_image_release(image) }
+    try require((code == 0) == (image != nil), "\(code), and a picture: \(image != nil)")
+    guard code == 0 else { return }
+    let pixels = UInt64(imgdl_image_width(image)) * UInt64(imgdl_image_height(image))
+    try require(pixels * 4 <= options.max_memory_bytes, "\(pixels) pixels in \(options.max_memory_bytes) bytes")
+}
