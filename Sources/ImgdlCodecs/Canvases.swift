@@ -5,9 +5,15 @@ extension DecodeOptions {
     /// What is given out: in the host's memory where it brings some. Not cleared: of what is handed out before all is
     /// written, `DecodedImage` makes the rest transparent.
     func makeCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        try PixelBuffer(
-            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator, isCleared: false)
+        // What is large and written by columns would take too long to be cleared when somebody looks.
+        let isLarge = layout.width * layout.height > Self.largeCanvas
+        return try PixelBuffer(
+            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator,
+            isCleared: allocator == nil && isLarge && layout.orientation.swapsAxes)
     }
+
+    /// In pixels: clearing those takes 20 ms at most.
+    private static var largeCanvas: Int { 32 << 20 }
 
     /// Whether pixels of this format, upright and at full size, can be given out as they are.
     func isFinal(_ format: PixelFormat, _ conversion: ColourConversion?) -> Bool {
