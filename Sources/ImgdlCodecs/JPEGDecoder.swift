@@ -53,7 +53,9 @@ final class JPEGDecoder: FormatDecoder {
     private let clock: DecodeClock
 
     init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
-        guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
+        guard let session = codec_jpeg_create(clock.session) else {
+            throw Failure(.outOfMemory, "no memory for a JPEG decoder")
+        }
         self.options = options
         self.session = session
         self.clock = clock
@@ -118,11 +120,7 @@ final class JPEGDecoder: FormatDecoder {
 
     private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         lend(bytes)
-        codec_jpeg_set_deadline(session, clock.deadline)
-        defer {
-            codec_jpeg_give(session, nil, 0)
-            codec_jpeg_set_deadline(session, 0)
-        }
+        defer { codec_jpeg_give(session, nil, 0) }
         while try advance() {}
         return bytes.count - codec_jpeg_left(session)
     }
@@ -231,7 +229,9 @@ final class JPEGDecoder: FormatDecoder {
         case CODEC_DONE: return true
         case CODEC_SUSPENDED: return false
         case CODEC_ENDED: throw truncated()
-        case CODEC_LATE: throw clock.failure
+        case CODEC_LATE:
+            hasBrokenSession = true
+            throw clock.failure
         default:
             hasBrokenSession = true
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
@@ -353,7 +353,8 @@ final class JPEGDecoder: FormatDecoder {
         var size = 0
         let exif = codec_jpeg_exif(session, &size)
         let block = UnsafeRawBufferPointer(start: exif, count: size)
-        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
+        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion, clock)
+        else { return nil }
         return DecodedImage(
             header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight),
             isComplete: false,

@@ -76,7 +76,7 @@ static boolean read_segment(j_decompress_ptr jpeg, size_t head, begin_segment *b
     for (;;) {
         if (!segment->is_open) {
             while (source->bytes_in_buffer < 2)
-                if (source->bytes_in_buffer > 0 || !source->fill_input_buffer(jpeg))
+                if ((source->bytes_in_buffer > 0 && session->behind == 0) || !source->fill_input_buffer(jpeg))
                     return FALSE;
             size_t length = (size_t)source->next_input_byte[0] << 8 | source->next_input_byte[1];
             source->next_input_byte += 2;

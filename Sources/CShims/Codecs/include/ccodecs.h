@@ -12,11 +12,23 @@
 /* CPU time of the calling thread, in nanoseconds. */
 int64_t codec_cpu_time(void);
 
+/* What ends decoding early: somebody who asks for it, on any thread, or the CPU time of the one thread that decodes. Once it
+ * is due it stays so. NULL, for want of memory, never is. */
+typedef struct codec_stop codec_stop;
+codec_stop *codec_stop_create(void);
+void codec_stop_destroy(codec_stop *stop);
+void codec_stop_ask(codec_stop *stop);
+int codec_stop_is_asked(const codec_stop *stop);
+/* For work on this thread, in its CPU time; 0: none. */
+void codec_stop_set_deadline(codec_stop *stop, int64_t deadline);
+/* Whether to stop, asked after so many pixels or what takes as long. The clock is looked at now and then only. */
+int codec_stop_is_due(codec_stop *stop, size_t work);
+
 enum codec_status {
     CODEC_DONE,
     CODEC_SUSPENDED, /* wants more bytes */
     CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
-    CODEC_LATE,      /* the deadline is over */
+    CODEC_LATE,      /* it was stopped; as CODEC_FAILED */
     CODEC_FAILED,    /* see the message; nothing but destroy may follow: the codec's state is not to be trusted */
 };
 typedef enum codec_status codec_status;
@@ -65,9 +77,10 @@ void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count)
 enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
 void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
 /* The same picture in another size, between the pixels by straight lines: for enlarging. Alpha counts as one more colour.
- * 0: no memory. */
+ * 0: no memory, or stopped. */
 int codec_stretch(
-    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement);
+    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement,
+    codec_stop *stop);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 
@@ -121,7 +134,8 @@ struct codec_jpeg_header {
 };
 typedef struct codec_jpeg_header codec_jpeg_header;
 
-codec_jpeg *codec_jpeg_create(void);
+/* `stop` is looked at within each call, and has to outlive the session. */
+codec_jpeg *codec_jpeg_create(codec_stop *stop);
 void codec_jpeg_destroy(codec_jpeg *session);
 /* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
 const char *codec_jpeg_message(const codec_jpeg *session);
@@ -157,9 +171,6 @@ void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour)
  * to outlive the session, and to be begun before the first row of each pass. */
 codec_status codec_jpeg_start(
     codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory);
-
-/* Looked at between rows and between strips of a scan, in CPU nanoseconds of the calling thread; 0: none. */
-void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline);
 
 /* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
  * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
