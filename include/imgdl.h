@@ -290,7 +290,10 @@ enum {
     IMGDL_COLOUR_NOTE_GAMMA = 1u << 2,           /* a PNG names its gamma                                                */
     IMGDL_COLOUR_NOTE_CHROMATICITIES = 1u << 3,  /* a PNG names its primaries                                            */
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
-    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5 /* broken, incomplete, or not for pixels of this kind: as stored        */
+    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
+    /* Besides: it is whole, but to follow it might take any time. It has multiProcessElements (DToB, BToD, mpet), a grid of
+     * more than 2,097,152 numbers, or a curve of more than 128 KiB. */
+    IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
 IMGDL_API imgdl_colour_notes imgdl_image_colour_notes(const imgdl_image *image);

@@ -142,9 +142,9 @@ final class SniffingDecoder: ImageDecoder {
     private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any FormatDecoder {
         switch format {
         case .jpeg: return try JPEGDecoder(options, clock)
-        case .png: return try PNGDecoder(options)
-        case .webp: return WebPDecoder(options)
-        case .gif: return GIFDecoder(options)
+        case .png: return try PNGDecoder(options, clock)
+        case .webp: return WebPDecoder(options, clock)
+        case .gif: return GIFDecoder(options, clock)
         case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }

@@ -38,12 +38,12 @@ extension PixelFormat {
 
 extension PixelBuffer {
     /// The rows from `first` on, where `layout` has them on the canvas and as its format says. Of three bytes a pixel: no.
-    /// `top`: the row of the picture that this buffer begins with.
+    /// `top`: the row of the picture that this buffer begins with. When `clock` is due the rest is left out.
     func place(
         first: Int = 0, rows: Int, top: Int = 0, _ layout: CanvasLayout, on canvas: PixelBuffer,
-        _ conversion: ColourConversion? = nil
+        _ conversion: ColourConversion?, _ clock: DecodeClock?
     ) {
-        let placement = layout.placement(on: canvas, conversion)
+        let placement = layout.placement(on: canvas, conversion, clock)
         let multiplies: Int32 = canvas.format.isPremultiplied && !format.isPremultiplied ? 1 : 0
         // Rows with padding go one by one.
         let atOnce = isPacked ? rows : 1
@@ -58,10 +58,11 @@ extension PixelBuffer {
     }
 
     /// Itself where it has four bytes a pixel, or a copy that has.
-    func inFourBytes() throws(Failure) -> PixelBuffer {
+    func inFourBytes(_ clock: DecodeClock?) throws(Failure) -> PixelBuffer {
         guard format.bytesPerPixel != 4 else { return self }
         let copy = try PixelBuffer(width: width, height: height, format: .rgba8, isCleared: false)
         for row in 0..<height {
+            try clock?.check(after: width)
             codec_four_bytes(
                 (bytes + row * stride).assumingMemoryBound(to: UInt8.self), format.codecPixel,
                 (copy.bytes + row * copy.stride).assumingMemoryBound(to: UInt8.self), width)
@@ -75,7 +76,7 @@ extension PixelBuffer {
     func shown(
         as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil,
         isOpaque: Bool = false,
-        isDeep: Bool = false, rows: Int = .max
+        isDeep: Bool = false, rows: Int = .max, _ clock: DecodeClock?
     ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = min(rows, height)
@@ -84,17 +85,19 @@ extension PixelBuffer {
             return (self, rows)
         }
         let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && (isDeep || !isScaled)
-        let source = staysDeep ? self : try inFourBytes()
+        let source = staysDeep ? self : try inFourBytes(clock)
         let canvas = try options.makeCanvas(layout)
         guard isScaled else {
-            source.place(rows: rows, layout, on: canvas, conversion)
+            source.place(rows: rows, layout, on: canvas, conversion, clock)
+            try clock?.check()
             return (canvas, rows)
         }
         let scaler = try RowScaler(
             width: width, height: height, to: layout, from: source.alpha(isOpaque: isOpaque), options.pixelFormat,
             hasWords: staysDeep)
-        scaler.begin(on: canvas, conversion)
-        scaler.push(source.bytes, rows: rows, stride: source.stride)
+        scaler.begin(on: canvas, conversion, clock)
+        try scaler.push(source.bytes, rows: rows, width: width, stride: source.stride, clock)
+        try clock?.check()
         return (canvas, scaler.rows)
     }
 }

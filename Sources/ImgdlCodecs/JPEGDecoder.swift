@@ -138,7 +138,7 @@ final class JPEGDecoder: FormatDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else {
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion, clock), .max)) else {
                 return false
             }
             stage = .trailer
@@ -181,7 +181,7 @@ final class JPEGDecoder: FormatDecoder {
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
             let pixels = try options.makeCanvas(layout)
-            scaler?.begin(on: pixels, conversion)
+            scaler?.begin(on: pixels, conversion, clock)
             canvas = pixels
         }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
@@ -205,7 +205,9 @@ final class JPEGDecoder: FormatDecoder {
         guard state != CODEC_PROFILE_NONE else { return }
         let isHeld = try metadata.fits(size)
         let samples = codec_jpeg_samples(session)
-        try colours.found(UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples, options)
+        try colours.found(
+            UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples,
+            isInverted: codec_jpeg_is_inverted(session) != 0, options, clock)
         if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
@@ -283,7 +285,7 @@ final class JPEGDecoder: FormatDecoder {
         guard let layout else { return }
         guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
         let pixels = try passCanvas(layout)
-        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else {
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), .max)) else {
             throw truncated()
         }
         canvas = pixels
@@ -305,7 +307,7 @@ final class JPEGDecoder: FormatDecoder {
             (shownScan, shownRows) = (scan, 0)
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
-        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
+        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion, clock), .max)
         guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else {
             return nil
         }
@@ -318,7 +320,7 @@ final class JPEGDecoder: FormatDecoder {
         let (pixels, _) = try snapshots.next(Int(codec_jpeg_scan(session))) { () throws(Failure) in
             try options.makeCanvas(layout)
         }
-        scaler?.begin(on: pixels, conversion)
+        scaler?.begin(on: pixels, conversion, clock)
         return pixels
     }
 
@@ -338,8 +340,8 @@ final class JPEGDecoder: FormatDecoder {
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
             codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
         else { return nil }
-        scaler?.begin(on: pixels, conversion)
-        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
+        scaler?.begin(on: pixels, conversion, clock)
+        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
     }
 

@@ -28,11 +28,10 @@ struct JPEGThumbnail {
             let small = try decoder.finish().pixels
             guard Self.isAlike(small, stored) else { return nil }
             let canvas = try options.makeCanvas(layout)
-            let placement = layout.placement(on: canvas, conversion)
+            let placement = layout.placement(on: canvas, conversion, clock)
             let source = small.bytes.assumingMemoryBound(to: UInt8.self)
             let isDone = codec_stretch(
-                source, small.width, small.height, layout.storedWidth, layout.storedHeight, placement,
-                clock.session)
+                source, small.width, small.height, layout.storedWidth, layout.storedHeight, placement, clock.session)
             guard isDone != 0 else { return nil }
             pixels = canvas
         } catch {

@@ -165,4 +165,6 @@ codec_samples codec_jpeg_samples(const codec_jpeg *session)
     }
 }
 
+int codec_jpeg_is_inverted(const codec_jpeg *session) { return session->jpeg.saw_Adobe_marker; }
+
 void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour) { session->inks = colour; }

@@ -110,7 +110,7 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
                 status = CODEC_ENDED;
             } else {
                 if (session->has_inks && session->inks)
-                    codec_colour_inks(session->inks, row, width, jpeg->saw_Adobe_marker);
+                    codec_colour_inks(session->inks, row, width);
                 else if (session->has_inks)
                     codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
                 if (session->scaler)
@@ -120,6 +120,8 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
         }
         if (!in_place && !session->scaler)
             codec_place_rows(session->strip, width, first, count, placement, 0);
+        if (codec_stop_is_due(session->stop, 0))
+            return CODEC_LATE;
         session->rows = first + count;
         if (status != CODEC_DONE)
             return status;

@@ -47,6 +47,7 @@ struct codec_placement {
     ptrdiff_t step_x, step_y;
     codec_pixel pixel;
     const codec_colour *colour; /* converts them on the way; NULL: as they come */
+    codec_stop *stop;           /* when it is due the rest is not written: ask it before anything is called ready */
 };
 typedef struct codec_placement codec_placement;
 
@@ -89,15 +90,16 @@ void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 enum codec_samples { CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_INKS };
 typedef enum codec_samples codec_samples;
 
-/* From a profile to sRGB, for pixels that were stored as `samples`; NULL for a profile that cannot be used for them. One
- * thread at a time. */
-codec_colour *codec_colour_create(const void *profile, size_t length, codec_samples samples, int bgra);
+/* From a profile to sRGB, for pixels that were stored as `samples`, inks inverted or not; NULL for a profile that cannot be
+ * used for them, and when it was stopped, which is looked at every 50 ms. One thread at a time. */
+codec_colour *codec_colour_create(
+    const void *profile, size_t length, codec_samples samples, int inverted, int bgra, codec_stop *stop);
 void codec_colour_destroy(codec_colour *colour);
 /* Four a pixel, alpha last and straight, which stays; gray is the first of the three. Not of inks. */
 void codec_colour_bytes(const codec_colour *colour, const uint8_t *from, uint8_t *to, size_t count);
 void codec_colour_words(const codec_colour *colour, const uint16_t *from, uint16_t *to, size_t count);
 /* In place, as codec_convert_inks. */
-void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count, int inverted);
+void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count);
 
 /* Scaling down */
 
@@ -164,6 +166,8 @@ typedef enum codec_profile_state codec_profile_state;
 codec_profile_state codec_jpeg_profile(codec_jpeg *session, const uint8_t **bytes, size_t *size);
 void codec_jpeg_forget_profile(codec_jpeg *session);
 codec_samples codec_jpeg_samples(const codec_jpeg *session);
+/* As Adobe writes inks. */
+int codec_jpeg_is_inverted(const codec_jpeg *session);
 /* A picture of inks goes through this; before the first row. */
 void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour);
 
@@ -215,7 +219,8 @@ struct codec_png_header {
 };
 typedef struct codec_png_header codec_png_header;
 
-codec_png *codec_png_create(int bgra);
+/* `stop` is looked at between rows, and has to outlive the session. */
+codec_png *codec_png_create(int bgra, codec_stop *stop);
 void codec_png_destroy(codec_png *session);
 /* The error's words; without one, the last warning about the pixels' data; else NULL. */
 const char *codec_png_message(const codec_png *session);
@@ -224,7 +229,7 @@ int codec_png_is_out_of_memory(const codec_png *session);
 
 /* For chunks that the caller has changed; the image data keeps its own checksum. Before the first feed. */
 void codec_png_ignore_checksums(codec_png *session);
-/* Reads on. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
+/* Reads on; CODEC_LATE when it was stopped between two rows. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);

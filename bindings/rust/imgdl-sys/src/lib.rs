@@ -153,6 +153,7 @@ pub const IMGDL_COLOUR_NOTE_GAMMA: imgdl_colour_notes = 1 << 2;
 pub const IMGDL_COLOUR_NOTE_CHROMATICITIES: imgdl_colour_notes = 1 << 3;
 pub const IMGDL_COLOUR_NOTE_CONVERTED: imgdl_colour_notes = 1 << 4;
 pub const IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE: imgdl_colour_notes = 1 << 5;
+pub const IMGDL_COLOUR_NOTE_COSTLY_PROFILE: imgdl_colour_notes = 1 << 6;
 
 pub const IMGDL_COLOUR_AS_STORED: imgdl_colour = 0;
 pub const IMGDL_COLOUR_SRGB: imgdl_colour = 1;
