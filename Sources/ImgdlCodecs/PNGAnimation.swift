@@ -216,7 +216,8 @@ final class PNGAnimation {
         self.canvas = canvas
         frames.append(
             AnimationFrame(
-                pixels: try pixels.shown(as: layout, options, conversion, isDeep: canvas.format == .rgba16, clock).pixels,
+                pixels: try pixels.shown(as: layout, options, conversion, isDeep: canvas.format == .rgba16, clock)
+                    .pixels,
                 milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
     }
 }

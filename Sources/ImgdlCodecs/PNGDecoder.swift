@@ -119,6 +119,7 @@ final class PNGDecoder: FormatDecoder {
         let width = Int(found.width)
         let height = Int(found.height)
         try options.checkSize(width: width, height: height)
+        try options.checkRow(width: width, bytesPerPixel: found.depth == 16 ? 8 : 4)
         let stored = filter.orientation ?? 1
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let frames = options.decodesAllFrames ? animation.frameCount : 1

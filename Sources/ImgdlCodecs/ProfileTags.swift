@@ -28,7 +28,8 @@ struct ProfileTags {
         guard let count = number(Self.headerLength, 4), count <= Self.most else { return true }
         for index in 0..<count {
             let entry = Self.headerLength + 4 + index * Self.entryLength
-            guard let name = number(entry, 4), let start = number(entry + 4, 4), let length = number(entry + 8, 4) else {
+            guard let name = number(entry, 4), let start = number(entry + 4, 4), let length = number(entry + 8, 4)
+            else {
                 return true
             }
             guard isBounded(Tag(name: UInt32(name), start: start, length: length)) else { return false }

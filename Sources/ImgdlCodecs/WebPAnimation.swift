@@ -190,7 +190,8 @@ final class WebPAnimation {
         if let drawn {
             work = drawn
         } else {
-            work = try canvas.next(isFinal && !format.isPremultiplied && frameCount > 1 ? options.allocator : nil, clock)
+            let isShown = isFinal && !format.isPremultiplied && frameCount > 1
+            work = try canvas.next(isShown ? options.allocator : nil, clock)
             try draw(pixels, frame, on: work, blends: frame.blends && !isKey)
         }
         canvas.dispose(work, frame.rectangle, frame.disposal)

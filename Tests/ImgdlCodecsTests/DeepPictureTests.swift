@@ -222,8 +222,8 @@ final class DeepPictureTests: XCTestCase {
             for _ in 0..<2 {
                 scaler.begin(on: canvas, nil, nil)
                 for _ in 0..<20 {
-                try row.withUnsafeBytes { try scaler.push($0.baseAddress!, rows: 1, width: 10, stride: 0, nil) }
-            }
+                    try row.withUnsafeBytes { try scaler.push($0.baseAddress!, rows: 1, width: 10, stride: 0, nil) }
+                }
                 XCTAssertEqual(scaler.rows, 3)
             }
             XCTAssert(bytes(of: canvas).allSatisfy { $0 == 9 })

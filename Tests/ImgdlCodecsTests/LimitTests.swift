@@ -28,6 +28,19 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// Of a PNG, which cannot be stopped within a row.
+    func testRows() {
+        let most = 2 << 20
+        XCTAssertNil(decode(Picture("a", PICTURE_PNG_RGB, width: Int32(most), height: 1).encoded()).failure)
+        let wide = Picture("a", PICTURE_PNG_RGB, width: Int32(most + 1), height: 1).encoded()
+        check(wide, DecodeOptions(), .sizeLimit, "\(most + 1)", "\(most)")
+        var options = DecodeOptions()
+        options.maximumSide = most + 1
+        XCTAssertNil(decode(wide, options).failure)
+        let deep = Picture("a", PICTURE_PNG_GRAY16, width: Int32(most / 2 + 1), height: 1).encoded()
+        check(deep, DecodeOptions(), .sizeLimit, "\(most / 2)")
+    }
+
     func testMemory() {
         for picture in Picture.everyCoding {
             var options = DecodeOptions()

@@ -13,7 +13,8 @@ final class WorkTests: XCTestCase {
         XCTAssertGreaterThan(bytes.count, 300_000)
         var features = WebPBitstreamFeatures()
         XCTAssertEqual(WebPGetFeatures(bytes, bytes.count, &features), VP8_STATUS_OK)
-        let still = try WebPStill(features, isLossless: true, width: 1200, height: 1200, .rgba8, nil,
+        let still = try WebPStill(
+            features, isLossless: true, width: 1200, height: 1200, .rgba8, nil,
             DecodeClock(DecodeOptions()))
         try bytes.withUnsafeBytes { body in
             for end in 30...bytes.count {
