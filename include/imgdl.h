@@ -292,7 +292,10 @@ enum {
     IMGDL_COLOUR_NOTE_GAMMA = 1u << 2,           /* a PNG names its gamma                                                */
     IMGDL_COLOUR_NOTE_CHROMATICITIES = 1u << 3,  /* a PNG names its primaries                                            */
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
-    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5 /* broken, incomplete, or not for pixels of this kind: as stored        */
+    IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
+    /* Besides: it is whole, but to follow it might take any time. It has multiProcessElements (DToB, BToD, mpet), a grid of
+     * more than 2,097,152 numbers, or a curve of more than 128 KiB. */
+    IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
 IMGDL_API imgdl_colour_notes imgdl_image_colour_notes(const imgdl_image *image);
@@ -367,6 +370,13 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 #define IMGDL_DEFAULT_MAX_FRAMES 1000u
 #define IMGDL_DEFAULT_MAX_SCANS 500u
 #define IMGDL_DEFAULT_MAX_METADATA_BYTES 16777216u
+/* Ten bytes for each of IMGDL_DEFAULT_MAX_PIXELS, and a little: four on a canvas, and six of a progressive JPEG's
+ * coefficients, or four and the bytes of the picture as it is stored. */
+#define IMGDL_DEFAULT_MAX_MEMORY_BYTES 1073741824u
+#define IMGDL_DEFAULT_MAX_DECODE_MS 10000u
+/* For a limit that is to be none: of 64 bits, and of 32. */
+#define IMGDL_NO_LIMIT UINT64_MAX
+#define IMGDL_NO_LIMIT_32 UINT32_MAX
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
 #define IMGDL_MAX_TARGET 1048576u
 
@@ -392,14 +402,18 @@ typedef struct imgdl_decode_options {
     uint32_t max_frames;             /* 0 is IMGDL_DEFAULT_MAX_FRAMES                                                */
     imgdl_format format_hint;        /* for data whose beginning does not tell; 0: none                              */
     imgdl_coder *coder;              /* decode with this codec of yours and no other; NULL: whichever can            */
-    uint32_t max_side;               /* of width and of height, as stored; 0: max_pixels alone                       */
+    uint32_t max_side;               /* of width and of height, as stored. 0: max_pixels alone; but a PNG's rows have */
+                                     /* 2,097,152 pixels at most, or 1,048,576 of 16 bits, and more if this says so  */
     uint32_t max_scans;              /* of a progressive JPEG; 0 is IMGDL_DEFAULT_MAX_SCANS                          */
     uint64_t max_animation_pixels;   /* of all frames decoded; 0: as many as max_pixels                              */
     uint64_t max_metadata_bytes;     /* EXIF and ICC profile that are held. 0: what is longer than                   */
                                      /* IMGDL_DEFAULT_MAX_METADATA_BYTES is passed over, and no error                */
     uint64_t max_memory_bytes;       /* canvases and the codec's own memory for this picture, estimated before       */
-                                     /* anything is allocated; 0: none of its own                                    */
-    uint32_t max_decode_ms;          /* CPU time of this decoding, looked at between rows and chunks; 0: none        */
+                                     /* anything is allocated; 0 is IMGDL_DEFAULT_MAX_MEMORY_BYTES, IMGDL_NO_LIMIT: */
+                                     /* none                                                                         */
+    uint32_t max_decode_ms;          /* CPU time of this picture; decoding ends within 50 ms more, or behind the call */
+                                     /* of libwebp that runs. 0 is IMGDL_DEFAULT_MAX_DECODE_MS,                      */
+                                     /* IMGDL_NO_LIMIT_32: none                                                      */
     imgdl_colour colour;             /* IMGDL_COLOUR_…                                                               */
     imgdl_allocate allocate;         /* both or neither. Requests whose options are all the same share canvases      */
     imgdl_deallocate deallocate;

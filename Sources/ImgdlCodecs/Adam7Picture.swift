@@ -17,35 +17,38 @@ final class Adam7Picture {
     /// `canvas` shows the picture as it was at `last` (nil: it is empty), and then as it is at `position`.
     func show(
         _ position: Adam7Position, after last: Adam7Position?, _ layout: CanvasLayout, on canvas: PixelBuffer,
-        _ conversion: ColourConversion?
+        _ conversion: ColourConversion?, _ clock: DecodeClock
     ) throws(Failure) {
         let isAlike = canvas.format == stored.format && layout.orientation == .upright && conversion == nil
         let strip = isAlike ? nil : try makeStrip()
         var gathered = 0
         for y in 0..<stored.height {
+            try clock.check(after: stored.width)
             let source = position.source(of: y)
             if let source, source != last?.source(of: y) {
                 let row = strip.map { $0.bytes + gathered * $0.stride } ?? canvas.bytes + y * canvas.stride
                 fill(source, into: row, isLarge: isAlike && canvas.byteCount > Self.cacheBytes)
                 gathered += 1
                 if gathered < Self.stripRows, y + 1 < stored.height { continue }
-                strip?.place(rows: gathered, top: y + 1 - gathered, layout, on: canvas, conversion)
+                strip?.place(rows: gathered, top: y + 1 - gathered, layout, on: canvas, conversion, clock)
             } else if gathered > 0 {
-                strip?.place(rows: gathered, top: y - gathered, layout, on: canvas, conversion)
+                strip?.place(rows: gathered, top: y - gathered, layout, on: canvas, conversion, clock)
             }
             gathered = 0
         }
+        try clock.check()
     }
 
     /// All rows that can be shown, to a scaler that has begun.
-    func push(_ position: Adam7Position, to scaler: RowScaler) throws(Failure) {
+    func push(_ position: Adam7Position, to scaler: RowScaler, _ clock: DecodeClock) throws(Failure) {
         let strip = try makeStrip()
         var filled: Adam7Position.Source?
         for y in 0..<stored.height {
+            try clock.check(after: stored.width)
             guard let source = position.source(of: y) else { return }
             if source != filled { fill(source, into: strip.bytes, isLarge: false) }
             filled = source
-            scaler.push(strip.bytes, rows: 1, stride: strip.stride)
+            try scaler.push(strip.bytes, rows: 1, width: stored.width, stride: strip.stride, clock)
         }
     }
 

@@ -12,10 +12,13 @@ package final class BuiltInCodec: ImageCodec {
 protocol FormatDecoder: ImageDecoder {
     /// As far as they are known.
     var colours: Colours { get }
+    /// So many bytes are taken at a time; between two pieces decoding can be stopped.
+    static var piece: Int { get }
 }
 
 extension FormatDecoder {
     var colours: Colours { Colours() }
+    static var piece: Int { 64 * 1024 }
 }
 
 /// Waits until the content tells the format, then hands everything to that format's decoder. Owned by one worker at a
@@ -34,6 +37,8 @@ final class SniffingDecoder: ImageDecoder {
 
     var header: ImageHeader? { decoder?.header }
 
+    func stop() { clock.stop() }
+
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         if let outcome {
             if case .failure(let failure) = outcome { throw failure }
@@ -43,14 +48,9 @@ final class SniffingDecoder: ImageDecoder {
         clock.begin()
         defer { clock.end() }
         do throws(Failure) {
-            var rest = bytes
-            while clock.isRunning, rest.count > DecodeClock.slice {
-                try feedOn(UnsafeRawBufferPointer(rebasing: rest.prefix(DecodeClock.slice)))
-                try clock.check()
-                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(DecodeClock.slice))
-            }
-            try feedOn(rest)
             try clock.check()
+            try feedOn(bytes)
+            try clock.check(after: .max)
             if let stillness = stillness(of: decoder?.header) { throw stillness }
         } catch {
             let failure = stillness(of: decoder?.header) ?? error
@@ -68,7 +68,7 @@ final class SniffingDecoder: ImageDecoder {
             guard let decoder else { throw Signature.failure(ofWhole: prefix.bytes) }
             let image = described(try decoder.finish())
             if let stillness = stillness(of: image.header) { throw stillness }
-            try clock.check()
+            try clock.check(after: .max)
             outcome = .success(image)
             return image
         } catch {
@@ -94,6 +94,8 @@ final class SniffingDecoder: ImageDecoder {
 
     func salvagedImage() -> DecodedImage? {
         guard case .failure = outcome, stillness(of: decoder?.header) == nil else { return nil }
+        clock.begin()
+        defer { clock.end() }
         return decoder?.salvagedImage().map(described)
     }
 
@@ -104,7 +106,15 @@ final class SniffingDecoder: ImageDecoder {
     }
 
     private func feedOn(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        if let decoder { try decoder.feed(bytes) } else { try sniff(bytes) }
+        guard let decoder else { return try sniff(bytes) }
+        let piece = type(of: decoder).piece
+        var rest = bytes
+        while rest.count > piece {
+            try decoder.feed(UnsafeRawBufferPointer(rebasing: rest.prefix(piece)))
+            try clock.check(after: piece)
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(piece))
+        }
+        try decoder.feed(rest)
     }
 
     /// Keeps no more than a signature's length: the rest goes straight on.
@@ -126,15 +136,15 @@ final class SniffingDecoder: ImageDecoder {
         let decoder = try makeDecoder(format)
         self.decoder = decoder
         try decoder.feed(prefix.bytes)
-        try decoder.feed(rest)
+        try feedOn(rest)
     }
 
     private func makeDecoder(_ format: ImageFormat) throws(Failure) -> any FormatDecoder {
         switch format {
         case .jpeg: return try JPEGDecoder(options, clock)
-        case .png: return try PNGDecoder(options)
-        case .webp: return WebPDecoder(options)
-        case .gif: return GIFDecoder(options)
+        case .png: return try PNGDecoder(options, clock)
+        case .webp: return WebPDecoder(options, clock)
+        case .gif: return GIFDecoder(options, clock)
         case .unknown, .other: throw Failure(.badImageData, "not an image")
         }
     }

@@ -5,9 +5,15 @@ extension DecodeOptions {
     /// What is given out: in the host's memory where it brings some. Not cleared: of what is handed out before all is
     /// written, `DecodedImage` makes the rest transparent.
     func makeCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        try PixelBuffer(
-            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator, isCleared: false)
+        // What is large and written by columns would take too long to be cleared when somebody looks.
+        let isLarge = layout.width * layout.height > Self.largeCanvas
+        return try PixelBuffer(
+            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator,
+            isCleared: allocator == nil && isLarge && layout.orientation.swapsAxes)
     }
+
+    /// In pixels: clearing those takes 20 ms at most.
+    private static var largeCanvas: Int { 32 << 20 }
 
     /// Whether pixels of this format, upright and at full size, can be given out as they are.
     func isFinal(_ format: PixelFormat, _ conversion: ColourConversion?) -> Bool {
@@ -32,12 +38,12 @@ extension PixelFormat {
 
 extension PixelBuffer {
     /// The rows from `first` on, where `layout` has them on the canvas and as its format says. Of three bytes a pixel: no.
-    /// `top`: the row of the picture that this buffer begins with.
+    /// `top`: the row of the picture that this buffer begins with. When `clock` is due the rest is left out.
     func place(
         first: Int = 0, rows: Int, top: Int = 0, _ layout: CanvasLayout, on canvas: PixelBuffer,
-        _ conversion: ColourConversion? = nil
+        _ conversion: ColourConversion?, _ clock: DecodeClock?
     ) {
-        let placement = layout.placement(on: canvas, conversion)
+        let placement = layout.placement(on: canvas, conversion, clock)
         let multiplies: Int32 = canvas.format.isPremultiplied && !format.isPremultiplied ? 1 : 0
         // Rows with padding go one by one.
         let atOnce = isPacked ? rows : 1
@@ -52,10 +58,11 @@ extension PixelBuffer {
     }
 
     /// Itself where it has four bytes a pixel, or a copy that has.
-    func inFourBytes() throws(Failure) -> PixelBuffer {
+    func inFourBytes(_ clock: DecodeClock?) throws(Failure) -> PixelBuffer {
         guard format.bytesPerPixel != 4 else { return self }
         let copy = try PixelBuffer(width: width, height: height, format: .rgba8, isCleared: false)
         for row in 0..<height {
+            try clock?.check(after: width)
             codec_four_bytes(
                 (bytes + row * stride).assumingMemoryBound(to: UInt8.self), format.codecPixel,
                 (copy.bytes + row * copy.stride).assumingMemoryBound(to: UInt8.self), width)
@@ -69,7 +76,7 @@ extension PixelBuffer {
     func shown(
         as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion? = nil,
         isOpaque: Bool = false,
-        isDeep: Bool = false, rows: Int = .max
+        isDeep: Bool = false, rows: Int = .max, _ clock: DecodeClock?
     ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = min(rows, height)
@@ -78,17 +85,19 @@ extension PixelBuffer {
             return (self, rows)
         }
         let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && (isDeep || !isScaled)
-        let source = staysDeep ? self : try inFourBytes()
+        let source = staysDeep ? self : try inFourBytes(clock)
         let canvas = try options.makeCanvas(layout)
         guard isScaled else {
-            source.place(rows: rows, layout, on: canvas, conversion)
+            source.place(rows: rows, layout, on: canvas, conversion, clock)
+            try clock?.check()
             return (canvas, rows)
         }
         let scaler = try RowScaler(
             width: width, height: height, to: layout, from: source.alpha(isOpaque: isOpaque), options.pixelFormat,
             hasWords: staysDeep)
-        scaler.begin(on: canvas, conversion)
-        scaler.push(source.bytes, rows: rows, stride: source.stride)
+        scaler.begin(on: canvas, conversion, clock)
+        try scaler.push(source.bytes, rows: rows, width: width, stride: source.stride, clock)
+        try clock?.check()
         return (canvas, scaler.rows)
     }
 }

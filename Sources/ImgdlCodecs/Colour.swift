@@ -5,10 +5,13 @@ import ImgdlCore
 final class ColourConversion {
     let session: OpaquePointer
 
-    /// nil for a profile that cannot be used for such samples.
-    init?(_ profile: ProfileBytes, _ samples: codec_samples, isBGRA: Bool) {
-        guard let session = codec_colour_create(profile.bytes.baseAddress, profile.bytes.count, samples, isBGRA ? 1 : 0)
-        else { return nil }
+    /// nil for a profile that cannot be used for such samples, and when it was stopped.
+    init?(
+        _ profile: ProfileBytes, _ samples: codec_samples, isInverted: Bool, isBGRA: Bool, _ clock: DecodeClock
+    ) {
+        let session = codec_colour_create(
+            profile.bytes.baseAddress, profile.bytes.count, samples, isInverted ? 1 : 0, isBGRA ? 1 : 0, clock.session)
+        guard let session else { return nil }
         self.session = session
     }
 
@@ -21,15 +24,21 @@ struct Colours {
     /// nil: pixels stay as they are stored.
     private(set) var conversion: ColourConversion?
 
-    /// `bytes` is the whole profile.
+    /// `bytes` is the whole profile; `isInverted` tells how inks are stored.
     mutating func found(
-        _ bytes: UnsafeRawBufferPointer, _ samples: codec_samples, _ options: DecodeOptions
+        _ bytes: UnsafeRawBufferPointer, _ samples: codec_samples, isInverted: Bool = false, _ options: DecodeOptions,
+        _ clock: DecodeClock
     ) throws(Failure) {
         guard !bytes.isEmpty else { return description.notes.formUnion(.unusableProfile) }
         guard let profile = ProfileBytes(bytes) else { throw Failure(.outOfMemory, "no memory for a colour profile") }
         description.hold(profile)
         guard options.convertsToSRGB else { return }
-        conversion = ColourConversion(profile, samples, isBGRA: options.pixelFormat.isBGRA)
+        guard ProfileTags(profile.bytes).areBounded else {
+            return description.notes.formUnion([.unusableProfile, .costlyProfile])
+        }
+        conversion = ColourConversion(
+            profile, samples, isInverted: isInverted, isBGRA: options.pixelFormat.isBGRA, clock)
+        try clock.check()
         description.notes.insert(conversion == nil ? .unusableProfile : .converted)
     }
 }

@@ -1,37 +1,44 @@
 import CCodecs
 import ImgdlCore
 
-/// The CPU time that one decoder has used, on whatever threads. Without a limit it costs nothing.
+/// What ends one picture's decoding early: the CPU time that it has used, on whatever threads, and whoever asks for it.
+/// Loops look at it after so many pixels, in C too, where no Swift frame may be.
 final class DecodeClock {
-    /// So many bytes are decoded between two looks: those of one row or a few, of what is packed very tightly a million
-    /// pixels.
-    static let slice = 4096
-
+    let session: OpaquePointer?
+    /// Nanoseconds; nil: none.
     private let limit: Int64?
     private var used: Int64 = 0
     private var began: Int64 = 0
 
-    init(_ options: DecodeOptions) { limit = options.maximumMilliseconds }
-
-    var isRunning: Bool { limit != nil }
-
-    /// For work on this thread between `begin` and `end`, in its CPU time; 0: none.
-    var deadline: Int64 {
-        guard let limit else { return 0 }
-        let left = limit * 1_000_000 - used
-        return left > 0 ? began + left : 0
+    init(_ options: DecodeOptions) {
+        session = codec_stop_create()
+        limit = options.maximumMilliseconds.map { min($0, Int64(UInt32.max)) * 1_000_000 }
     }
 
-    func begin() { if isRunning { began = codec_cpu_time() } }
-    func end() { if isRunning { used += codec_cpu_time() - began } }
+    deinit { codec_stop_destroy(session) }
 
-    /// Throws `decodeTimeout`. Between `begin` and `end`.
-    func check() throws(Failure) {
-        guard let limit, used + codec_cpu_time() - began > limit * 1_000_000 else { return }
-        throw failure
+    /// Any thread: the work that runs goes no further than it must.
+    func stop() { codec_stop_ask(session) }
+
+    /// Around work on this thread, whose CPU time counts.
+    func begin() {
+        guard let limit else { return }
+        began = codec_cpu_time()
+        codec_stop_set_deadline(session, max(1, began + limit - used))
     }
 
+    func end() { if limit != nil { used += codec_cpu_time() - began } }
+
+    /// Between `begin` and `end`, after so many pixels or what takes as long.
+    func isDue(after work: Int = 0) -> Bool { codec_stop_is_due(session, work) != 0 }
+
+    /// Likewise. Throws `decodeTimeout`, or `cancelled` where somebody has asked.
+    func check(after work: Int = 0) throws(Failure) { if isDue(after: work) { throw failure } }
+
+    /// Why it was due.
     var failure: Failure {
-        Failure(.decodeTimeout, "decoding takes more than the limit of \(limit ?? 0) ms of CPU time")
+        if codec_stop_is_asked(session) != 0 { return Failure(.cancelled, "nobody waits for the picture") }
+        return Failure(
+            .decodeTimeout, "decoding takes more than the limit of \((limit ?? 0) / 1_000_000) ms of CPU time")
     }
 }

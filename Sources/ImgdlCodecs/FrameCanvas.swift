@@ -27,19 +27,17 @@ struct FrameCanvas {
     }
 
     /// A canvas for the next frame to be drawn on; in the host's memory where it is given out as it is.
-    func next(_ allocator: CanvasAllocator? = nil) throws(Failure) -> PixelBuffer {
+    func next(_ allocator: CanvasAllocator?, _ clock: DecodeClock) throws(Failure) -> PixelBuffer {
         let canvas = try PixelBuffer(width: width, height: height, format: format, allocator: allocator)
         guard let under else { return canvas }
-        if canvas.stride == under.stride, canvas.isPacked {
-            canvas.bytes.copyMemory(from: under.bytes, byteCount: under.byteCount)
-        } else {
-            for y in 0..<height {
-                (canvas.bytes + y * canvas.stride)
-                    .copyMemory(from: under.bytes + y * under.stride, byteCount: under.rowBytes)
-            }
+        for y in 0..<height {
+            try clock.check(after: width)
+            (canvas.bytes + y * canvas.stride)
+                .copyMemory(from: under.bytes + y * under.stride, byteCount: under.rowBytes)
         }
         guard let cleared, cleared.width > 0 else { return canvas }
         for y in cleared.y..<cleared.y + cleared.height {
+            try clock.check(after: cleared.width)
             let row = canvas.bytes + y * canvas.stride + cleared.x * format.bytesPerPixel
             row.initializeMemory(as: UInt8.self, repeating: 0, count: cleared.width * format.bytesPerPixel)
         }

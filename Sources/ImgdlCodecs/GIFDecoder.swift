@@ -6,6 +6,7 @@ import ImgdlCore
 /// depend on how much of it is wanted.
 final class GIFDecoder: FormatDecoder {
     private let options: DecodeOptions
+    private let clock: DecodeClock
     private var reader: GIFReader
     private let codes = LZWReader()
     private var canvas: FrameCanvas?
@@ -32,14 +33,17 @@ final class GIFDecoder: FormatDecoder {
     /// Rows of the first frame and frames that the last partial image showed.
     private var shown = (rows: 0, frames: 0)
 
-    init(_ options: DecodeOptions) {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) {
         self.options = options
+        self.clock = clock
         reader = GIFReader(isBGRA: options.pixelFormat.isBGRA)
     }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = bytes
         while let event = try reader.next(&rest) {
+            // As long as a palette takes.
+            try clock.check(after: 256)
             switch event {
             case .screen(let width, let height):
                 try options.checkSize(width: width, height: height)
@@ -101,7 +105,7 @@ final class GIFDecoder: FormatDecoder {
         self.frame = frame
         rows = GIFRows(frame)
         let allocator = isFinal ? options.allocator : nil
-        drawn = frameCount == 1 || options.decodesAllFrames ? try canvas.next(allocator) : nil
+        drawn = frameCount == 1 || options.decodesAllFrames ? try canvas.next(allocator, clock) : nil
         if frameCount == 1 {
             first = drawn
             firstRectangle = rectangle.clipped(width: canvas.width, height: canvas.height)
@@ -118,7 +122,7 @@ final class GIFDecoder: FormatDecoder {
     private func read(_ data: UnsafeRawBufferPointer) throws(Failure) {
         guard let frame else { return }
         let outcome = codes.feed(data)
-        draw(frame)
+        try draw(frame)
         switch outcome {
         case .suspended: return
         case .complete: endFrame(frame)
@@ -127,9 +131,9 @@ final class GIFDecoder: FormatDecoder {
         }
     }
 
-    private func draw(_ frame: GIFFrame) {
+    private func draw(_ frame: GIFFrame) throws(Failure) {
         guard let drawn else { return }
-        rows.draw(frame, codes.indices, on: drawn)
+        try rows.draw(frame, codes.indices, on: drawn, clock)
         if frameCount == 1 { firstRows = rows }
     }
 
@@ -163,13 +167,13 @@ final class GIFDecoder: FormatDecoder {
         if !isFirstWhole {
             ready.height = min(first.height, firstRows.coveredRows(firstRectangle))
             if header.isProgressive {
-                pixels = try firstRows.filled(first, firstRectangle, isFinal ? options.allocator : nil)
+                pixels = try firstRows.filled(first, firstRectangle, isFinal ? options.allocator : nil, clock)
             }
         }
         let image = DecodedImage(
             header: header, pixels: pixels, ready: ready, isComplete: isComplete,
             pass: isFirstWhole ? (header.isProgressive ? 4 : 1) : firstRows.pass + 1,
             frames: isAnimated ? frames : [], loopCount: loops)
-        return try image.turned(1, options)
+        return try image.turned(1, options, nil, clock)
     }
 }

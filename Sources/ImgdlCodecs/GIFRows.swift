@@ -20,14 +20,17 @@ struct GIFRows {
 
     /// Draws the rows whose indices have all come and that were not there before. What lies outside the canvas is left
     /// out; an index that the palette does not have is transparent, as browsers see it.
-    mutating func draw(_ frame: GIFFrame, _ indices: UnsafeBufferPointer<UInt8>, on canvas: PixelBuffer) {
+    mutating func draw(
+        _ frame: GIFFrame, _ indices: UnsafeBufferPointer<UInt8>, on canvas: PixelBuffer, _ clock: DecodeClock
+    ) throws(Failure) {
         guard width > 0, indices.count >= (count + 1) * width, let source = indices.baseAddress else { return }
         let (left, top) = (frame.rectangle.x, frame.rectangle.y)
         let visible = min(width, max(0, canvas.width - left))
         let isOpaque = frame.isOpaque
-        frame.palette.withUnsafeBufferPointer { palette in
+        try frame.palette.withUnsafeBufferPointer { (palette) throws(Failure) in
             guard let colors = palette.baseAddress, palette.count == 256 else { return }
             while (count + 1) * width <= indices.count, count < height {
+                try clock.check(after: width)
                 let y = top + (passes?.row ?? count)
                 if y < canvas.height, visible > 0 {
                     let row = canvas.bytes + y * canvas.stride + left * 4
@@ -68,12 +71,14 @@ struct GIFRows {
 
     /// A copy in which each row that has not come looks like the nearest one above that has: blocks, not a comb.
     func filled(
-        _ canvas: PixelBuffer, _ rectangle: PixelRectangle, _ allocator: CanvasAllocator?
+        _ canvas: PixelBuffer, _ rectangle: PixelRectangle, _ allocator: CanvasAllocator?,
+        _ clock: DecodeClock
     ) throws(Failure) -> PixelBuffer {
         let copy = try PixelBuffer(
             width: canvas.width, height: canvas.height, format: canvas.format, allocator: allocator)
         guard let passes else { return copy }
         for y in 0..<rectangle.height {
+            try clock.check(after: rectangle.width)
             guard let source = passes.source(of: y) else { continue }
             let offset = rectangle.x * 4
             (copy.bytes + (rectangle.y + y) * copy.stride + offset).copyMemory(

@@ -53,7 +53,9 @@ final class JPEGDecoder: FormatDecoder {
     private let clock: DecodeClock
 
     init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
-        guard let session = codec_jpeg_create() else { throw Failure(.outOfMemory, "no memory for a JPEG decoder") }
+        guard let session = codec_jpeg_create(clock.session) else {
+            throw Failure(.outOfMemory, "no memory for a JPEG decoder")
+        }
         self.options = options
         self.session = session
         self.clock = clock
@@ -118,11 +120,7 @@ final class JPEGDecoder: FormatDecoder {
 
     private func use(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         lend(bytes)
-        codec_jpeg_set_deadline(session, clock.deadline)
-        defer {
-            codec_jpeg_give(session, nil, 0)
-            codec_jpeg_set_deadline(session, 0)
-        }
+        defer { codec_jpeg_give(session, nil, 0) }
         while try advance() {}
         return bytes.count - codec_jpeg_left(session)
     }
@@ -140,7 +138,7 @@ final class JPEGDecoder: FormatDecoder {
             try begin(found)
         case .rows:
             guard let layout, let canvas else { return false }
-            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion), .max)) else {
+            guard try isDone(codec_jpeg_rows(session, layout.placement(on: canvas, conversion, clock), .max)) else {
                 return false
             }
             stage = .trailer
@@ -184,7 +182,7 @@ final class JPEGDecoder: FormatDecoder {
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
             let pixels = try options.makeCanvas(layout)
-            scaler?.begin(on: pixels, conversion)
+            scaler?.begin(on: pixels, conversion, clock)
             canvas = pixels
         }
         stage = found.is_arithmetic != 0 ? .collecting : hasMultipleScans ? .scans : .rows
@@ -208,7 +206,9 @@ final class JPEGDecoder: FormatDecoder {
         guard state != CODEC_PROFILE_NONE else { return }
         let isHeld = try metadata.fits(size)
         let samples = codec_jpeg_samples(session)
-        try colours.found(UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples, options)
+        try colours.found(
+            UnsafeRawBufferPointer(start: bytes, count: isHeld ? size : 0), samples,
+            isInverted: codec_jpeg_is_inverted(session) != 0, options, clock)
         if samples == CODEC_SAMPLES_INKS { codec_jpeg_convert_inks_by(session, colours.conversion?.session) }
     }
 
@@ -232,7 +232,9 @@ final class JPEGDecoder: FormatDecoder {
         case CODEC_DONE: return true
         case CODEC_SUSPENDED: return false
         case CODEC_ENDED: throw truncated()
-        case CODEC_LATE: throw clock.failure
+        case CODEC_LATE:
+            hasBrokenSession = true
+            throw clock.failure
         default:
             hasBrokenSession = true
             if codec_jpeg_is_out_of_memory(session) != 0 { throw Failure(.outOfMemory, words()) }
@@ -284,7 +286,7 @@ final class JPEGDecoder: FormatDecoder {
         guard let layout else { return }
         guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
         let pixels = try passCanvas(layout)
-        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion), .max)) else {
+        guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), .max)) else {
             throw truncated()
         }
         canvas = pixels
@@ -306,7 +308,7 @@ final class JPEGDecoder: FormatDecoder {
             (shownScan, shownRows) = (scan, 0)
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
-        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion), .max)
+        let status = codec_jpeg_rows(session, layout.placement(on: snapshot, conversion, clock), .max)
         guard status == CODEC_DONE || status == CODEC_SUSPENDED && scan == 1, finishedRows > shownRows else {
             return nil
         }
@@ -319,7 +321,7 @@ final class JPEGDecoder: FormatDecoder {
         let (pixels, _) = try snapshots.next(Int(codec_jpeg_scan(session))) { () throws(Failure) in
             try options.makeCanvas(layout)
         }
-        scaler?.begin(on: pixels, conversion)
+        scaler?.begin(on: pixels, conversion, clock)
         return pixels
     }
 
@@ -339,8 +341,8 @@ final class JPEGDecoder: FormatDecoder {
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
             codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
         else { return nil }
-        scaler?.begin(on: pixels, conversion)
-        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion), rows)
+        scaler?.begin(on: pixels, conversion, clock)
+        let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
     }
 
@@ -354,7 +356,8 @@ final class JPEGDecoder: FormatDecoder {
         var size = 0
         let exif = codec_jpeg_exif(session, &size)
         let block = UnsafeRawBufferPointer(start: exif, count: size)
-        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion) else { return nil }
+        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion, clock)
+        else { return nil }
         return DecodedImage(
             header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight),
             isComplete: false,

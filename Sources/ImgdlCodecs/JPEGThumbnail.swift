@@ -14,7 +14,7 @@ struct JPEGThumbnail {
     /// proportions than the picture, as one with black bars has.
     init?(
         exif: UnsafeRawBufferPointer, stored: OutputSize, _ layout: CanvasLayout, _ options: DecodeOptions,
-        _ conversion: ColourConversion?
+        _ conversion: ColourConversion?, _ clock: DecodeClock
     ) {
         guard let bytes = EXIFReader.thumbnail(in: exif) else { return nil }
         var own = DecodeOptions()
@@ -23,15 +23,15 @@ struct JPEGThumbnail {
         own.maximumPixels = min(Self.maximumPixels, options.maximumPixels)
         own.maximumScans = Self.maximumScans
         do throws(Failure) {
-            let decoder = try JPEGDecoder(own, DecodeClock(own))
+            let decoder = try JPEGDecoder(own, clock)
             try decoder.feed(bytes)
             let small = try decoder.finish().pixels
             guard Self.isAlike(small, stored) else { return nil }
             let canvas = try options.makeCanvas(layout)
-            let placement = layout.placement(on: canvas, conversion)
+            let placement = layout.placement(on: canvas, conversion, clock)
             let source = small.bytes.assumingMemoryBound(to: UInt8.self)
             let isDone = codec_stretch(
-                source, small.width, small.height, layout.storedWidth, layout.storedHeight, placement)
+                source, small.width, small.height, layout.storedWidth, layout.storedHeight, placement, clock.session)
             guard isDone != 0 else { return nil }
             pixels = canvas
         } catch {

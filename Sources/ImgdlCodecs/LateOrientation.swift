@@ -5,7 +5,8 @@ extension DecodedImage {
     /// an orientation that was found only behind the pixels, and for pixels that came as they are stored. `isDeep`: as words
     /// that are not bytes times 257.
     func turned(
-        _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isDeep: Bool = false
+        _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isDeep: Bool = false,
+        _ clock: DecodeClock?
     ) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -16,7 +17,7 @@ extension DecodedImage {
         header.width = layout.width
         header.height = layout.height
         let shown = try pixels.shown(
-            as: layout, options, conversion, isOpaque: !header.hasAlpha, isDeep: isDeep, rows: ready.height)
+            as: layout, options, conversion, isOpaque: !header.hasAlpha, isDeep: isDeep, rows: ready.height, clock)
         guard shown.pixels !== pixels else {
             return DecodedImage(
                 header: header, pixels: pixels, ready: ready, isComplete: isComplete, pass: pass, frames: frames,
@@ -28,7 +29,7 @@ extension DecodedImage {
             let isPicture = frame.pixels === pixels
             let turned =
                 isPicture
-                ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion, isDeep: isDeep).pixels
+                ? shown.pixels : try frame.pixels.shown(as: layout, options, conversion, isDeep: isDeep, clock).pixels
             turnedFrames.append(AnimationFrame(pixels: turned, milliseconds: frame.milliseconds))
         }
         return DecodedImage(

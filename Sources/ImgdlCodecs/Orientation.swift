@@ -37,7 +37,9 @@ struct CanvasLayout {
     var width: Int { orientation.swapsAxes ? storedHeight : storedWidth }
     var height: Int { orientation.swapsAxes ? storedWidth : storedHeight }
 
-    func placement(on canvas: PixelBuffer, _ conversion: ColourConversion? = nil) -> codec_placement {
+    func placement(
+        on canvas: PixelBuffer, _ conversion: ColourConversion?, _ clock: DecodeClock?
+    ) -> codec_placement {
         let pixel = canvas.format.bytesPerPixel
         let row = canvas.stride
         let right = (canvas.width - 1) * pixel
@@ -55,7 +57,8 @@ struct CanvasLayout {
             }
         let origin = canvas.bytes.advanced(by: offset).assumingMemoryBound(to: UInt8.self)
         return codec_placement(
-            origin: origin, step_x: stepX, step_y: stepY, pixel: canvas.format.codecPixel, colour: conversion?.session)
+            origin: origin, step_x: stepX, step_y: stepY, pixel: canvas.format.codecPixel, colour: conversion?.session,
+            stop: clock?.session)
     }
 
     /// The part of the canvas that the first rows of the stored picture cover.

@@ -36,6 +36,7 @@ final class PNGAnimation {
     }
 
     private let options: DecodeOptions
+    private let clock: DecodeClock
     /// Signature and the chunks that each frame needs.
     private let setup = ByteBuffer()
     private var kept: [String] = []
@@ -63,7 +64,10 @@ final class PNGAnimation {
     /// What the first frame says, decoded or not.
     private(set) var firstMilliseconds = 0
 
-    init(_ options: DecodeOptions) { self.options = options }
+    init(_ options: DecodeOptions, _ clock: DecodeClock) {
+        self.options = options
+        self.clock = clock
+    }
 
     /// By what the file has said so far; 1: a still picture.
     var frameCount: Int { isBroken || announced == 0 ? 1 : announced }
@@ -181,7 +185,7 @@ final class PNGAnimation {
         guard let control, let canvas else { return }
         let area = control.rectangle
         do {
-            frame = try PNGFrame(setup, width: area.width, height: area.height, format: canvas.format)
+            frame = try PNGFrame(setup, width: area.width, height: area.height, format: canvas.format, clock)
         } catch { try forgive(error) }
     }
 
@@ -206,23 +210,27 @@ final class PNGAnimation {
         let isFinal =
             !layout.isScaled(width: width, height: height) && layout.orientation == .upright
             && options.isFinal(canvas.format, conversion)
-        let pixels = try canvas.next(isFinal ? options.allocator : nil)
-        frame.pixels.draw(on: pixels, ended)
+        let pixels = try canvas.next(isFinal ? options.allocator : nil, clock)
+        try frame.pixels.draw(on: pixels, ended, clock)
         canvas.dispose(pixels, ended.rectangle, ended.disposal)
         self.canvas = canvas
         frames.append(
             AnimationFrame(
-                pixels: try pixels.shown(as: layout, options, conversion, isDeep: canvas.format == .rgba16).pixels,
+                pixels: try pixels.shown(as: layout, options, conversion, isDeep: canvas.format == .rgba16, clock)
+                    .pixels,
                 milliseconds: AnimationFrame.shown(milliseconds: ended.milliseconds)))
     }
 }
 
 extension PixelBuffer {
     /// As the source or over what is there, both with straight alpha.
-    fileprivate func draw(on canvas: PixelBuffer, _ control: PNGAnimation.Control) {
+    fileprivate func draw(
+        on canvas: PixelBuffer, _ control: PNGAnimation.Control, _ clock: DecodeClock
+    ) throws(Failure) {
         let blend = format == .rgba16 ? codec_blend_over_words : codec_blend_over
         let left = control.rectangle.x * format.bytesPerPixel
         for y in 0..<height {
+            try clock.check(after: width)
             let from = bytes.advanced(by: y * stride)
             let to = canvas.bytes.advanced(by: (control.rectangle.y + y) * canvas.stride + left)
             if control.blends {

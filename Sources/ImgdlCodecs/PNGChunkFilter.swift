@@ -44,8 +44,10 @@ struct PNGChunkFilter {
     private(set) var hasProfile = false
     private var metadata: MetadataMeter
     private let options: DecodeOptions
+    private let clock: DecodeClock
 
-    init(_ animation: PNGAnimation, _ options: DecodeOptions) {
+    init(_ animation: PNGAnimation, _ options: DecodeOptions, _ clock: DecodeClock) {
+        self.clock = clock
         self.animation = animation
         self.options = options
         metadata = MetadataMeter(options)
@@ -55,7 +57,7 @@ struct PNGChunkFilter {
     mutating func readProfile(_ bytes: UnsafeRawBufferPointer, _ samples: codec_samples) throws(Failure) {
         guard try metadata.fits(bytes.count) else { return colours.description.notes.formUnion(.unusableProfile) }
         metadata.hold(bytes.count)
-        try colours.found(bytes, samples, options)
+        try colours.found(bytes, samples, options, clock)
     }
 
     /// The chunk IEND has passed.

@@ -12,6 +12,7 @@ final class PNGDecoder: FormatDecoder {
 
     private let options: DecodeOptions
     private let session: OpaquePointer
+    private let clock: DecodeClock
     private let animation: PNGAnimation
     private var filter: PNGChunkFilter
     private var pending = PendingBytes()
@@ -36,14 +37,15 @@ final class PNGDecoder: FormatDecoder {
     /// Samples of 16 bits, and they are wanted.
     private var isDeep: Bool { options.pixelFormat == .rgba16 && found.depth == 16 }
 
-    init(_ options: DecodeOptions) throws(Failure) {
-        guard let session = codec_png_create(options.pixelFormat.isBGRA ? 1 : 0) else {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) throws(Failure) {
+        guard let session = codec_png_create(options.pixelFormat.isBGRA ? 1 : 0, clock.session) else {
             throw Failure(.outOfMemory, "no memory for a PNG decoder")
         }
         self.options = options
         self.session = session
-        animation = PNGAnimation(options)
-        filter = PNGChunkFilter(animation, options)
+        self.clock = clock
+        animation = PNGAnimation(options, clock)
+        filter = PNGChunkFilter(animation, options, clock)
         codec_png_limit_profile(session, MetadataMeter(options).room)
     }
 
@@ -106,6 +108,7 @@ final class PNGDecoder: FormatDecoder {
             var used = 0
             let status = codec_png_feed(
                 session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
+            guard status != CODEC_LATE else { throw clock.failure }
             guard status != CODEC_FAILED else { throw brokenPNG() }
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             if layout == nil, codec_png_header_of(session, &found) != 0 { try begin() }
@@ -116,6 +119,7 @@ final class PNGDecoder: FormatDecoder {
         let width = Int(found.width)
         let height = Int(found.height)
         try options.checkSize(width: width, height: height)
+        try options.checkRow(width: width, bytesPerPixel: found.depth == 16 ? 8 : 4)
         let stored = filter.orientation ?? 1
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let frames = options.decodesAllFrames ? animation.frameCount : 1
@@ -142,9 +146,9 @@ final class PNGDecoder: FormatDecoder {
             written = try PixelBuffer(width: width, height: height, format: format, isCleared: false)
         }
         let conversion = isInterlaced ? nil : colours.conversion
-        ownScaler?.begin(on: written, conversion)
+        ownScaler?.begin(on: written, conversion, clock)
         let status = codec_png_start(
-            session, target.placement(on: written, conversion), premultipliesRows ? 1 : 0, ownScaler?.session,
+            session, target.placement(on: written, conversion, clock), premultipliesRows ? 1 : 0, ownScaler?.session,
             isDeep ? 1 : 0)
         guard status != CODEC_FAILED else { throw brokenPNG() }
         self.written = written
@@ -211,10 +215,10 @@ final class PNGDecoder: FormatDecoder {
     ) throws(Failure) -> PixelBuffer {
         let canvas = try snapshots.next(position) { () throws(Failure) in try options.makeCanvas(layout) }
         if let scaler {
-            scaler.begin(on: canvas.pixels, colours.conversion)
-            try passes.push(position, to: scaler)
+            scaler.begin(on: canvas.pixels, colours.conversion, clock)
+            try passes.push(position, to: scaler, clock)
         } else {
-            try passes.show(position, after: canvas.last, layout, on: canvas.pixels, colours.conversion)
+            try passes.show(position, after: canvas.last, layout, on: canvas.pixels, colours.conversion, clock)
         }
         return canvas.pixels
     }
@@ -231,6 +235,6 @@ final class PNGDecoder: FormatDecoder {
     private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
         let stored = filter.orientation ?? 1
         guard stored != image.header.orientation else { return image }
-        return try image.turned(stored, options, isDeep: isDeep)
+        return try image.turned(stored, options, isDeep: isDeep, clock)
     }
 }

@@ -9,11 +9,13 @@ final class PNGFrame {
 
     let pixels: PixelBuffer
     private let session: OpaquePointer
+    private let clock: DecodeClock
     private var hasStarted = false
 
-    init(_ setup: ByteBuffer, width: Int, height: Int, format: PixelFormat) throws(Failure) {
+    init(_ setup: ByteBuffer, width: Int, height: Int, format: PixelFormat, _ clock: DecodeClock) throws(Failure) {
+        self.clock = clock
         pixels = try PixelBuffer(width: width, height: height, format: format)
-        guard let session = codec_png_create(format.isBGRA ? 1 : 0) else {
+        guard let session = codec_png_create(format.isBGRA ? 1 : 0, clock.session) else {
             throw Failure(.outOfMemory, "no memory for a PNG decoder")
         }
         self.session = session
@@ -36,6 +38,7 @@ final class PNGFrame {
             var used = 0
             let status = codec_png_feed(
                 session, rest.baseAddress?.assumingMemoryBound(to: UInt8.self), rest.count, &used)
+            guard status != CODEC_LATE else { throw clock.failure }
             guard status != CODEC_FAILED else { throw failure }
             rest = UnsafeRawBufferPointer(rebasing: rest[used...])
             var found = codec_png_header()
@@ -43,7 +46,7 @@ final class PNGFrame {
                 hasStarted = true
                 let layout = CanvasLayout(storedWidth: pixels.width, storedHeight: pixels.height, orientation: .upright)
                 let status = codec_png_start(
-                    session, layout.placement(on: pixels), 0, nil, pixels.format == .rgba16 ? 1 : 0)
+                    session, layout.placement(on: pixels, nil, clock), 0, nil, pixels.format == .rgba16 ? 1 : 0)
                 guard status != CODEC_FAILED else { throw failure }
             }
         }

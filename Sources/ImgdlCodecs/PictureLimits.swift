@@ -16,6 +16,18 @@ extension DecodeOptions {
         }
     }
 
+    /// libpng takes a row in one go, which cannot be stopped: a megapixel of 16-bit colours with alpha takes up to 30 ms.
+    /// Whoever says how long a side may be has more.
+    func checkRow(width: Int, bytesPerPixel: Int) throws(Failure) {
+        let most = Self.mostRowBytes / bytesPerPixel
+        guard maximumSide == nil, width > most else { return }
+        throw Failure(
+            .sizeLimit,
+            "a row of the PNG has \(width) pixels, and without max_side no more than \(most) of this kind are decoded")
+    }
+
+    private static var mostRowBytes: Int { 8 << 20 }
+
     /// Judges a frame more before it has a canvas: all frames that are decoded lie in memory together.
     func checkFrame(number: Int, width: Int, height: Int) throws(Failure) {
         guard decodesAllFrames else { return }

@@ -30,13 +30,16 @@ final class RowScaler {
     var rows: Int { codec_scaler_rows(session) }
 
     /// Before the first row, and again for each pass over the picture.
-    func begin(on canvas: PixelBuffer, _ conversion: ColourConversion? = nil) {
-        codec_scaler_begin(session, layout.placement(on: canvas, conversion))
+    func begin(on canvas: PixelBuffer, _ conversion: ColourConversion?, _ clock: DecodeClock?) {
+        codec_scaler_begin(session, layout.placement(on: canvas, conversion, clock))
     }
 
     /// Rows of the source, in its byte order, so many bytes apart.
-    func push(_ pixels: UnsafeRawPointer, rows: Int, stride: Int) {
+    func push(
+        _ pixels: UnsafeRawPointer, rows: Int, width: Int, stride: Int, _ clock: DecodeClock?
+    ) throws(Failure) {
         for row in 0..<rows {
+            try clock?.check(after: width)
             codec_scaler_push(session, (pixels + row * stride).assumingMemoryBound(to: UInt8.self))
         }
     }

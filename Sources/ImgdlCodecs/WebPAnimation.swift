@@ -5,6 +5,7 @@ import ImgdlCore
 /// does, to the bit. Frames that nobody asked for are walked over, their headers checked.
 final class WebPAnimation {
     private let options: DecodeOptions
+    private let clock: DecodeClock
     private let width: Int
     private let height: Int
     private var reader: WebPFrameReader
@@ -47,8 +48,8 @@ final class WebPAnimation {
     private var placedRows = 0
     private(set) var frames: [AnimationFrame] = []
 
-    init(width: Int, height: Int, _ options: DecodeOptions) {
-        (self.width, self.height, self.options) = (width, height, options)
+    init(width: Int, height: Int, _ options: DecodeOptions, _ clock: DecodeClock) {
+        (self.width, self.height, self.options, self.clock) = (width, height, options, clock)
         reader = WebPFrameReader(options)
         canvas = FrameCanvas(width: width, height: height, format: options.pixelFormat.straight)
     }
@@ -56,10 +57,12 @@ final class WebPAnimation {
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         var rest = bytes
         while let event = try reader.next(&rest) {
+            // Of libwebp's state for a frame.
+            try clock.check(after: 1024)
             switch event {
             case .loops(let plays): (loopCount, hasLoops) = (plays, true)
             case .exif(let data): orientation = orientation ?? EXIFReader.orientation(of: data)
-            case .profile(let data): try colours.found(data, CODEC_SAMPLES_COLOURS, options)
+            case .profile(let data): try colours.found(data, CODEC_SAMPLES_COLOURS, options, clock)
             case .frame(let frame, let length): try begin(frame, length)
             case .data(let data): try read(data)
             case .frameEnd: try endFrame()
@@ -137,7 +140,7 @@ final class WebPAnimation {
         if isDecoded {
             still = try WebPStill(
                 found, isLossless: isLossless, width: Int(found.width), height: Int(found.height),
-                options.pixelFormat.straight)
+                options.pixelFormat.straight, nil, clock)
         } else {
             body.removeAll()
         }
@@ -145,12 +148,13 @@ final class WebPAnimation {
 
     private func placeFirst() throws(Failure) {
         guard let still, let frame, let first, still.rows > placedRows else { return }
-        var placement = shownLayout.placement(on: first)
+        var placement = shownLayout.placement(on: first, nil, clock)
         placement.origin += frame.rectangle.x * placement.step_x + frame.rectangle.y * placement.step_y
         let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
         codec_place_rows(
             source.assumingMemoryBound(to: UInt8.self), still.pixels.width, placedRows, still.rows - placedRows,
             placement, format.isPremultiplied ? 1 : 0)
+        try clock.check()
         placedRows = still.rows
         readyRows = frame.rectangle.y + placedRows
     }
@@ -187,8 +191,9 @@ final class WebPAnimation {
         if let drawn {
             work = drawn
         } else {
-            work = try canvas.next(isFinal && !format.isPremultiplied && frameCount > 1 ? options.allocator : nil)
-            draw(pixels, frame, on: work, blends: frame.blends && !isKey)
+            let isShown = isFinal && !format.isPremultiplied && frameCount > 1
+            work = try canvas.next(isShown ? options.allocator : nil, clock)
+            try draw(pixels, frame, on: work, blends: frame.blends && !isKey)
         }
         canvas.dispose(work, frame.rectangle, frame.disposal)
         (last, wasKey) = (frame, isKey)
@@ -201,7 +206,8 @@ final class WebPAnimation {
         guard format != work.format else { return work }
         let frame = try PixelBuffer(
             width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil)
-        work.place(rows: height, shownLayout, on: frame)
+        work.place(rows: height, shownLayout, on: frame, nil, clock)
+        try clock.check()
         return frame
     }
 
@@ -224,11 +230,14 @@ final class WebPAnimation {
         return last.disposal == .background && (isFull(last) || wasKey)
     }
 
-    private func draw(_ pixels: PixelBuffer, _ frame: WebPFrameReader.Frame, on canvas: PixelBuffer, blends: Bool) {
+    private func draw(
+        _ pixels: PixelBuffer, _ frame: WebPFrameReader.Frame, on canvas: PixelBuffer, blends: Bool
+    ) throws(Failure) {
         let area = frame.rectangle
         // Where the frame before was cleared there is nothing to blend with: libwebp leaves these pixels as they are.
         let cleared = last?.disposal == .background ? last?.rectangle : nil
         for y in 0..<area.height {
+            try clock.check(after: area.width)
             let from = pixels.bytes.advanced(by: y * pixels.stride).assumingMemoryBound(to: UInt8.self)
             let to = canvas.bytes.advanced(by: (area.y + y) * canvas.stride + area.x * 4)
                 .assumingMemoryBound(to: UInt8.self)

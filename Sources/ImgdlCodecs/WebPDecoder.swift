@@ -14,6 +14,7 @@ final class WebPDecoder: FormatDecoder {
     private static let headerLength = 30
 
     private let options: DecodeOptions
+    private let clock: DecodeClock
     private var container: WebPContainer
     private var body: ByteBuffer { container.body }
     private var ownColours = Colours()
@@ -21,6 +22,10 @@ final class WebPDecoder: FormatDecoder {
     private var features: WebPBitstreamFeatures?
     private var still: WebPStill?
     private var animation: WebPAnimation?
+
+    /// A call of libwebp cannot be stopped: of these at the most detail there is one takes 20 ms. In smaller pieces lossless
+    /// pictures take a third longer.
+    static var piece: Int { 256 * 1024 }
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
@@ -33,8 +38,9 @@ final class WebPDecoder: FormatDecoder {
     private var shownRows = 0
     private var shownFrames = 1
 
-    init(_ options: DecodeOptions) {
+    init(_ options: DecodeOptions, _ clock: DecodeClock) {
         self.options = options
+        self.clock = clock
         container = WebPContainer(options)
     }
 
@@ -158,7 +164,7 @@ final class WebPDecoder: FormatDecoder {
             let alpha = stillFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
             let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
             let pixels = try options.makeCanvas(layout)
-            scaler.begin(on: pixels, ownColours.conversion)
+            scaler.begin(on: pixels, ownColours.conversion, clock)
             canvas = pixels
             self.scaler = scaler
         } else if layout.orientation != .upright || !isFinal || still != nil && options.allocator != nil {
@@ -170,7 +176,7 @@ final class WebPDecoder: FormatDecoder {
         guard !hasReadProfile, container.bitstreamStart != nil else { return }
         hasReadProfile = true
         switch container.profile {
-        case .held(let bytes): try ownColours.found(bytes.bytes, CODEC_SAMPLES_COLOURS, options)
+        case .held(let bytes): try ownColours.found(bytes.bytes, CODEC_SAMPLES_COLOURS, options, clock)
         case .passedOver: ownColours.description.notes.insert(.unusableProfile)
         case nil: break
         }
@@ -201,7 +207,7 @@ final class WebPDecoder: FormatDecoder {
         let scales = libwebpScales(features)
         let opened = try WebPStill(
             features, isLossless: container.isLossless, width: scales ? layout.storedWidth : Int(features.width),
-            height: scales ? layout.storedHeight : Int(features.height), stillFormat, allocator)
+            height: scales ? layout.storedHeight : Int(features.height), stillFormat, allocator, clock)
         still = opened
         return opened
     }
@@ -221,12 +227,15 @@ final class WebPDecoder: FormatDecoder {
         guard let still, let canvas, let layout, still.rows > placedRows else { return }
         if let scaler {
             let source = still.pixels.bytes.advanced(by: placedRows * still.pixels.stride)
-            scaler.push(source, rows: still.rows - placedRows, stride: still.pixels.stride)
+            try scaler.push(
+                source, rows: still.rows - placedRows, width: still.pixels.width, stride: still.pixels.stride, clock)
+            try clock.check()
             placedRows = still.rows
             return
         }
         still.pixels.place(
-            first: placedRows, rows: still.rows - placedRows, layout, on: canvas, ownColours.conversion)
+            first: placedRows, rows: still.rows - placedRows, layout, on: canvas, ownColours.conversion, clock)
+        try clock.check()
         placedRows = still.rows
     }
 
@@ -250,7 +259,7 @@ final class WebPDecoder: FormatDecoder {
 
     /// All behind the RIFF header goes through the frames' own reader; nothing of it is kept here.
     private func beginAnimation(_ features: WebPBitstreamFeatures) throws(Failure) {
-        let animation = WebPAnimation(width: Int(features.width), height: Int(features.height), options)
+        let animation = WebPAnimation(width: Int(features.width), height: Int(features.height), options, clock)
         self.animation = animation
         defer { body.release() }
         if !container.announcesEXIF { try settle(1) }
@@ -273,7 +282,7 @@ final class WebPDecoder: FormatDecoder {
             header: upright, pixels: first,
             ready: PixelRectangle(x: 0, y: 0, width: first.width, height: animation.readyRows), isComplete: isComplete,
             frames: isAnimated ? animation.frames : [], loopCount: isAnimated ? animation.loopCount : 1)
-        let turned = try image.turned(animation.orientation ?? 1, options, animation.colours.conversion)
+        let turned = try image.turned(animation.orientation ?? 1, options, animation.colours.conversion, clock)
         header = turned.header
         return turned
     }

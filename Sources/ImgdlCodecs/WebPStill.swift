@@ -15,12 +15,13 @@ final class WebPStill {
     /// libwebp looks at it until the end.
     private let configuration: UnsafeMutablePointer<WebPDecoderConfig>
     private let storedHeight: Int
+    private let clock: DecodeClock
     private let isLossless: Bool
     private var offered = 0
 
     init(
         _ features: WebPBitstreamFeatures, isLossless: Bool, width: Int, height: Int, _ format: PixelFormat,
-        _ allocator: CanvasAllocator? = nil
+        _ allocator: CanvasAllocator?, _ clock: DecodeClock
     ) throws(Failure) {
         let pixels = try PixelBuffer(
             width: width, height: height, format: format, allocator: allocator, isCleared: false)
@@ -44,6 +45,7 @@ final class WebPStill {
             configuration.deallocate()
             throw Failure(.outOfMemory, "no memory for a WebP decoder")
         }
+        self.clock = clock
         self.pixels = pixels
         self.decoder = decoder
         self.configuration = configuration
@@ -70,22 +72,25 @@ final class WebPStill {
     /// `body` begins with the file's first byte, each time; it may have moved.
     func update(_ body: UnsafeRawBufferPointer) throws(Failure) {
         guard !isComplete, body.count > offered else { return }
+        // There is none within the call.
+        try clock.check(after: .max)
         offered = body.count
         updates += 1
         let status = WebPIUpdate(decoder, body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count)
         var last: Int32 = 0
-        if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { reached(Int(last)) }
+        if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { try reached(Int(last)) }
         if status == VP8_STATUS_SUSPENDED { return }
         try Self.check(status)
-        reached(pixels.height)
+        try reached(pixels.height)
         isComplete = true
     }
 
-    private func reached(_ row: Int) {
+    private func reached(_ row: Int) throws(Failure) {
         guard row > rows else { return }
         // Also where the header denies it, pixels may have alpha: VP8L calls it a hint, VP8X can be wrong.
         if pixels.format.isPremultiplied {
             for row in rows..<row {
+                try clock.check(after: pixels.width)
                 let first = pixels.bytes.advanced(by: row * pixels.stride).assumingMemoryBound(to: UInt8.self)
                 codec_premultiply(first, pixels.width)
             }

@@ -95,8 +95,12 @@ struct DecodeRequest {
         if read.max_scans > 0 { options.maximumScans = Int(clamping: read.max_scans) }
         if read.max_animation_pixels > 0 { options.maximumAnimationPixels = read.max_animation_pixels }
         if read.max_metadata_bytes > 0 { options.maximumMetadataBytes = Int(clamping: read.max_metadata_bytes) }
-        if read.max_memory_bytes > 0 { options.maximumMemoryBytes = read.max_memory_bytes }
-        if read.max_decode_ms > 0 { options.maximumMilliseconds = Int64(read.max_decode_ms) }
+        if read.max_memory_bytes > 0 {
+            options.maximumMemoryBytes = read.max_memory_bytes == .max ? nil : read.max_memory_bytes
+        }
+        if read.max_decode_ms > 0 {
+            options.maximumMilliseconds = read.max_decode_ms == .max ? nil : Int64(read.max_decode_ms)
+        }
         if read.good_enough_scan > 0 { options.goodEnoughScan = Int(read.good_enough_scan) }
     }
 

@@ -68,8 +68,8 @@ final class HostCodec: CodecPlugin, @unchecked Sendable {
         result.max_scans = UInt32(clamping: options.maximumScans)
         result.max_animation_pixels = options.maximumAnimationPixels ?? 0
         result.max_metadata_bytes = UInt64(options.maximumMetadataBytes ?? 0)
-        result.max_memory_bytes = options.maximumMemoryBytes ?? 0
-        result.max_decode_ms = UInt32(clamping: options.maximumMilliseconds ?? 0)
+        result.max_memory_bytes = options.maximumMemoryBytes ?? .max
+        result.max_decode_ms = UInt32(clamping: options.maximumMilliseconds ?? .max)
         result.colour = options.convertsToSRGB ? 1 : 0
         result.good_enough_scan = UInt32(clamping: options.goodEnoughScan ?? 0)
         return result

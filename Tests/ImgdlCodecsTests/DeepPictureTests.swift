@@ -169,7 +169,7 @@ final class DeepPictureTests: XCTestCase {
         let layout = CanvasLayout(storedWidth: to.0, storedHeight: to.1, orientation: .upright)
         var options = DecodeOptions()
         options.pixelFormat = .rgba16
-        let shown = try source.shown(as: layout, options, isOpaque: isOpaque, isDeep: true).pixels
+        let shown = try source.shown(as: layout, options, isOpaque: isOpaque, isDeep: true, nil).pixels
         return DeepPicture(bytes(of: shown), width: to.0, height: to.1).words
     }
 
@@ -203,8 +203,10 @@ final class DeepPictureTests: XCTestCase {
             let canvas = try PixelBuffer(width: width - 1, height: 3, format: .rgba16)
             let layout = CanvasLayout(storedWidth: width - 1, storedHeight: height - 1, orientation: .upright)
             let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, .rgba16, hasWords: true)
-            scaler.begin(on: canvas)
-            for _ in 0..<4 { row.withUnsafeBytes { scaler.push($0.baseAddress!, rows: 1, stride: 0) } }
+            scaler.begin(on: canvas, nil, nil)
+            for _ in 0..<4 {
+                try row.withUnsafeBytes { try scaler.push($0.baseAddress!, rows: 1, width: 10, stride: 0, nil) }
+            }
             XCTAssertEqual(scaler.rows, 3)
             let got = DeepPicture(bytes(of: canvas), width: width - 1, height: 3).words
             XCTAssert(got.indices.allSatisfy { got[$0] == pixel[$0 % 4] }, "\(got.prefix(4))")
@@ -218,8 +220,10 @@ final class DeepPictureTests: XCTestCase {
         for alpha in [CODEC_ALPHA_OPAQUE, CODEC_ALPHA_STRAIGHT] {
             let scaler = try RowScaler(width: 10, height: 10, to: layout, from: alpha, .rgba16, hasWords: true)
             for _ in 0..<2 {
-                scaler.begin(on: canvas)
-                for _ in 0..<20 { row.withUnsafeBytes { scaler.push($0.baseAddress!, rows: 1, stride: 0) } }
+                scaler.begin(on: canvas, nil, nil)
+                for _ in 0..<20 {
+                    try row.withUnsafeBytes { try scaler.push($0.baseAddress!, rows: 1, width: 10, stride: 0, nil) }
+                }
                 XCTAssertEqual(scaler.rows, 3)
             }
             XCTAssert(bytes(of: canvas).allSatisfy { $0 == 9 })

@@ -40,6 +40,7 @@ final class LimitTests: XCTestCase {
                 for wanted in [PixelFormat.rgba8, .rgb8, .rgba16] {
                     var options = DecodeOptions()
                     options.maximumPixels = .max
+                    options.maximumSide = most
                     options.pixelFormat = wanted
                     check(file.ended(), options, .outOfMemory, "2147483647 × 2147483647")
                     options.maximumMemoryBytes = .max
@@ -51,6 +52,19 @@ final class LimitTests: XCTestCase {
                 }
             }
         }
+    }
+
+    /// Of a PNG, which cannot be stopped within a row.
+    func testRows() {
+        let most = 2 << 20
+        XCTAssertNil(decode(Picture("a", PICTURE_PNG_RGB, width: Int32(most), height: 1).encoded()).failure)
+        let wide = Picture("a", PICTURE_PNG_RGB, width: Int32(most + 1), height: 1).encoded()
+        check(wide, DecodeOptions(), .sizeLimit, "\(most + 1)", "\(most)")
+        var options = DecodeOptions()
+        options.maximumSide = most + 1
+        XCTAssertNil(decode(wide, options).failure)
+        let deep = Picture("a", PICTURE_PNG_GRAY16, width: Int32(most / 2 + 1), height: 1).encoded()
+        check(deep, DecodeOptions(), .sizeLimit, "\(most / 2)")
     }
 
     func testMemory() {

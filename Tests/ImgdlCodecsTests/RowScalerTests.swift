@@ -61,8 +61,9 @@ final class RowScalerTests: XCTestCase {
         let canvas = try PixelBuffer(width: width, height: height, format: format)
         let scaler = try RowScaler(
             width: source.width, height: source.height, to: layout, from: source.alpha(isOpaque: isOpaque), format)
-        scaler.begin(on: canvas)
-        scaler.push(source.bytes, rows: source.height, stride: source.stride)
+        scaler.begin(on: canvas, nil, nil)
+        try scaler.push(
+            source.bytes, rows: source.height, width: source.width, stride: source.stride, nil)
         XCTAssertEqual(scaler.rows, height)
         let got = canvas.bytes.assumingMemoryBound(to: UInt8.self)
         for y in 0..<height {
@@ -163,9 +164,9 @@ final class RowScalerTests: XCTestCase {
         let canvas = try PixelBuffer(width: 3, height: 3, format: .rgba8)
         let scaler = try RowScaler(width: 10, height: 10, to: layout, from: CODEC_ALPHA_OPAQUE, .rgba8)
         for _ in 0..<2 {
-            scaler.begin(on: canvas)
-            scaler.push(source.bytes, rows: 10, stride: source.stride)
-            scaler.push(source.bytes, rows: 10, stride: source.stride)
+            scaler.begin(on: canvas, nil, nil)
+            try scaler.push(source.bytes, rows: 10, width: 10, stride: source.stride, nil)
+            try scaler.push(source.bytes, rows: 10, width: 10, stride: source.stride, nil)
             XCTAssertEqual(scaler.rows, 3)
         }
     }

@@ -13,7 +13,9 @@ final class WorkTests: XCTestCase {
         XCTAssertGreaterThan(bytes.count, 300_000)
         var features = WebPBitstreamFeatures()
         XCTAssertEqual(WebPGetFeatures(bytes, bytes.count, &features), VP8_STATUS_OK)
-        let still = try WebPStill(features, isLossless: true, width: 1200, height: 1200, .rgba8)
+        let still = try WebPStill(
+            features, isLossless: true, width: 1200, height: 1200, .rgba8, nil,
+            DecodeClock(DecodeOptions()))
         try bytes.withUnsafeBytes { body in
             for end in 30...bytes.count {
                 let soFar = UnsafeRawBufferPointer(rebasing: body[..<end])
@@ -51,7 +53,7 @@ extension WorkTests {
     func testChunksInAWebPFrameAreNotWalkedForEachPiece() throws {
         var options = DecodeOptions()
         options.decodesAllFrames = true
-        let animation = WebPAnimation(width: 2, height: 2, options)
+        let animation = WebPAnimation(width: 2, height: 2, options, DecodeClock(options))
         let chunk = WebPFile.Chunk(name: "junk", data: []).bytes
         let inner = WebPFile.Chunk(name: "ALPH", data: [0, 0]).bytes + Array(repeating: chunk, count: 20_000).joined()
         let bytes =
@@ -70,8 +72,8 @@ extension WorkTests {
     func testRepeatedChunksAreNotKeptForEachFrame() throws {
         var options = DecodeOptions()
         options.decodesAllFrames = true
-        let animation = PNGAnimation(options)
-        var filter = PNGChunkFilter(animation, options)
+        let animation = PNGAnimation(options, DecodeClock(options))
+        var filter = PNGChunkFilter(animation, options, DecodeClock(options))
         var file = PNGFile(width: 2, height: 2, colorType: 0)
         for _ in 0..<10_000 { file.add("tRNS", [0, 7]) }
         try file.bytes.withUnsafeBytes { bytes in

@@ -28,6 +28,24 @@ final class PixelBufferTests: XCTestCase {
         DecodedImage(header: Self.header, pixels: canvas, ready: ready, isComplete: false)
     }
 
+    /// A hundred megabytes, in a small part of the time that writing them takes.
+    func testMuchIsClearedAtOnce() throws {
+        let size = 128 << 20
+        var capacity = 0
+        var isZero: Int32 = 0
+        let memory = try XCTUnwrap(system_pixels_allocate(size, &capacity, &isZero))
+        defer { system_pixels_free(memory, capacity) }
+        memset(memory, 0xAB, size)
+        var (start, end) = (timespec(), timespec())
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start)
+        system_pixels_clear(memory + 5, size - 8, capacity)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end)
+        XCTAssertLessThan((end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1_000_000, 50)
+        let bytes = UnsafeRawBufferPointer(start: memory, count: size)
+        for at in [0, 4, size - 3, size - 1] { XCTAssertEqual(bytes[at], 0xAB, "\(at)") }
+        for at in [5, 4096, 2 << 20, 70_000_001, size - (2 << 20), size - 4] { XCTAssertEqual(bytes[at], 0, "\(at)") }
+    }
+
     /// R27: an early picture is transparent where its pixels have not come, also in memory that held another picture.
     func testWhatIsNotReadyIsTransparentInUsedMemory() throws {
         let ready = PixelRectangle(x: 100, y: 200, width: 300, height: 400)

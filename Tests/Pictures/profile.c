@@ -56,9 +56,26 @@ static cmsHPROFILE make_inks(void)
     return profile;
 }
 
+static cmsHPROFILE make_costly(void)
+{
+    enum { ELEMENTS = 3000 };
+    static const cmsFloat64Number nearly_one[9] = {0.99, 0.01, 0, 0, 0.99, 0.01, 0.01, 0, 0.99};
+    cmsHPROFILE profile = make_rgb();
+    cmsPipeline *pipeline = cmsPipelineAlloc(NULL, 3, 3);
+    for (int i = 0; i < ELEMENTS; i++)
+        cmsPipelineInsertStage(pipeline, cmsAT_END, cmsStageAllocMatrix(NULL, 3, 3, nearly_one, NULL));
+    cmsSetProfileVersion(profile, 4.3);
+    cmsWriteTag(profile, cmsSigDToB0Tag, pipeline);
+    cmsPipelineFree(pipeline);
+    return profile;
+}
+
 uint8_t *picture_profile(uint32_t kind, size_t *size)
 {
-    cmsHPROFILE profile = kind == PICTURE_PROFILE_GRAY ? make_gray() : kind == PICTURE_PROFILE_INKS ? make_inks() : make_rgb();
+    cmsHPROFILE profile = kind == PICTURE_PROFILE_GRAY     ? make_gray()
+                          : kind == PICTURE_PROFILE_INKS   ? make_inks()
+                          : kind == PICTURE_PROFILE_COSTLY ? make_costly()
+                                                           : make_rgb();
     cmsUInt32Number length = 0;
     uint8_t *bytes = NULL;
     if (cmsSaveProfileToMem(profile, NULL, &length) && (bytes = malloc(length)))

@@ -89,6 +89,8 @@ class PageTests(unittest.TestCase):
             ("max_frames", "MAX_FRAMES", str(default["MAX_FRAMES"])),
             ("max_scans", "MAX_SCANS", str(default["MAX_SCANS"])),
             ("max_metadata_bytes", "MAX_METADATA_BYTES", f"{default['MAX_METADATA_BYTES'] >> 20} MiB"),
+            ("max_memory_bytes", "MAX_MEMORY_BYTES", f"{default['MAX_MEMORY_BYTES'] >> 30} GiB"),
+            ("max_decode_ms", "MAX_DECODE_MS", f"{default['MAX_DECODE_MS'] // 1000} s"),
             ("memory_budget", "MEMORY_BUDGET", f"{default['MEMORY_BUDGET'] >> 20} MiB"),
         ]:
             with self.subTest(name):

@@ -12,9 +12,9 @@
 struct codec_colour {
     cmsContext context;
     cmsHPROFILE profile, srgb;
-    cmsHTRANSFORM bytes, words, inverted;
+    cmsHTRANSFORM bytes, words;
     codec_samples samples;
-    int bgra;
+    int inverted, bgra;
 };
 
 static void say_nothing(cmsContext context, cmsUInt32Number code, const char *text)
@@ -53,31 +53,35 @@ static cmsHTRANSFORM make(const struct codec_colour *colour, cmsUInt32Number fro
         colour->context, colour->profile, from, colour->srgb, to, INTENT_PERCEPTUAL, cmsFLAGS_NOCACHE);
 }
 
-static int make_transforms(struct codec_colour *colour)
+/* lcms2 samples what a profile says, at 83,521 places for inks: each transform may take 50 ms, and has no end in between. */
+static int make_transforms(struct codec_colour *colour, codec_stop *stop)
 {
     cmsUInt32Number bytes = colour->bgra ? TYPE_BGRA_8 : TYPE_RGBA_8;
     switch (colour->samples) {
     case CODEC_SAMPLES_INKS:
-        colour->bytes = make(colour, TYPE_CMYK_8, bytes);
-        colour->inverted = make(colour, TYPE_CMYK_8_REV, bytes);
-        return colour->bytes && colour->inverted;
+        colour->bytes = make(colour, colour->inverted ? TYPE_CMYK_8_REV : TYPE_CMYK_8, bytes);
+        return colour->bytes && !codec_stop_is_due(stop, SIZE_MAX);
     case CODEC_SAMPLES_GRAY:
         colour->bytes = make(colour, GRAY_OF_FOUR, bytes);
-        colour->words = make(colour, GRAY_OF_FOUR_16, TYPE_RGBA_16);
+        if (!codec_stop_is_due(stop, SIZE_MAX))
+            colour->words = make(colour, GRAY_OF_FOUR_16, TYPE_RGBA_16);
         break;
     default:
         colour->bytes = make(colour, bytes, bytes);
-        colour->words = make(colour, TYPE_RGBA_16, TYPE_RGBA_16);
+        if (!codec_stop_is_due(stop, SIZE_MAX))
+            colour->words = make(colour, TYPE_RGBA_16, TYPE_RGBA_16);
     }
     return colour->bytes && colour->words;
 }
 
-codec_colour *codec_colour_create(const void *profile, size_t length, codec_samples samples, int bgra)
+codec_colour *codec_colour_create(
+    const void *profile, size_t length, codec_samples samples, int inverted, int bgra, codec_stop *stop)
 {
     struct codec_colour *colour = calloc(1, sizeof *colour);
     if (!colour)
         return NULL;
     colour->bgra = bgra;
+    colour->inverted = inverted;
     colour->samples = samples;
     colour->context = cmsCreateContext(NULL, NULL);
     if (colour->context && length <= UINT32_MAX) {
@@ -91,7 +95,7 @@ codec_colour *codec_colour_create(const void *profile, size_t length, codec_samp
     }
     if (cmsGetColorSpace(colour->profile) == cmsSigRgbData)
         colour->samples = CODEC_SAMPLES_COLOURS;
-    if (!make_transforms(colour)) {
+    if (!make_transforms(colour, stop)) {
         codec_colour_destroy(colour);
         return NULL;
     }
@@ -106,8 +110,6 @@ void codec_colour_destroy(codec_colour *colour)
         cmsDeleteTransform(colour->bytes);
     if (colour->words)
         cmsDeleteTransform(colour->words);
-    if (colour->inverted)
-        cmsDeleteTransform(colour->inverted);
     if (colour->profile)
         cmsCloseProfile(colour->profile);
     if (colour->srgb)
@@ -131,9 +133,9 @@ void codec_colour_words(const codec_colour *colour, const uint16_t *from, uint16
         to[4 * i + 3] = from[4 * i + 3];
 }
 
-void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count, int inverted)
+void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count)
 {
-    cmsDoTransform(inverted ? colour->inverted : colour->bytes, pixels, pixels, (cmsUInt32Number)count);
+    cmsDoTransform(colour->bytes, pixels, pixels, (cmsUInt32Number)count);
     for (size_t i = 0; i < count; i++)
         pixels[4 * i + 3] = 255;
 }

@@ -76,7 +76,7 @@ static boolean read_segment(j_decompress_ptr jpeg, size_t head, begin_segment *b
     for (;;) {
         if (!segment->is_open) {
             while (source->bytes_in_buffer < 2)
-                if (source->bytes_in_buffer > 0 || !source->fill_input_buffer(jpeg))
+                if ((source->bytes_in_buffer > 0 && session->behind == 0) || !source->fill_input_buffer(jpeg))
                     return FALSE;
             size_t length = (size_t)source->next_input_byte[0] << 8 | source->next_input_byte[1];
             source->next_input_byte += 2;
@@ -164,5 +164,7 @@ codec_samples codec_jpeg_samples(const codec_jpeg *session)
     default: return CODEC_SAMPLES_COLOURS;
     }
 }
+
+int codec_jpeg_is_inverted(const codec_jpeg *session) { return session->jpeg.saw_Adobe_marker; }
 
 void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour) { session->inks = colour; }

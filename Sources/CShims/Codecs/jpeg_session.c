@@ -8,6 +8,10 @@
  * how far it could look ahead, so the fewer are tolerated, the less a verdict can depend on the pieces. */
 enum { TOLERATED_BYTES_BEFORE_END = 4 };
 
+/* A row of MCUs in arithmetic coding can take a second, and is decoded in one go: libjpeg is shown so many bytes at a time,
+ * and whoever wants it to stop is asked in between. They make 12 ms of work at most. */
+enum { WINDOW = 4096, WINDOW_WORK = 1 << 15 };
+
 /* Errors and warnings */
 
 static void keep_message(struct codec_jpeg *session)
@@ -44,7 +48,7 @@ static int costs_pixels(const struct codec_jpeg *session)
 
 static size_t bytes_used(const struct codec_jpeg *session)
 {
-    return session->used + session->given - session->source.bytes_in_buffer;
+    return session->used + session->given - codec_jpeg_left(session);
 }
 
 /* Libjpeg-turbo's sequential Huffman decoder has a short cut which passes over bad codes without a word, for as many MCUs
@@ -84,10 +88,26 @@ static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
 
 static void no_source_work(j_decompress_ptr jpeg) { (void)jpeg; }
 
+/* libjpeg never goes back in arithmetic coding: what it has been shown it has used. */
+static void show_more(struct codec_jpeg *session)
+{
+    size_t count = session->jpeg.arith_code && session->behind > WINDOW ? WINDOW : session->behind;
+    session->source.bytes_in_buffer += count;
+    session->behind -= count;
+}
+
 static boolean fill_input_buffer(j_decompress_ptr jpeg)
 {
     static const JOCTET end[2] = {0xFF, JPEG_EOI};
     struct codec_jpeg *session = jpeg->client_data;
+    if (session->behind > 0) {
+        if (codec_stop_is_due(session->stop, WINDOW_WORK)) {
+            session->is_stopped = 1;
+            longjmp(session->trap, 1);
+        }
+        show_more(session);
+        return TRUE;
+    }
     /* Within a segment two made-up bytes would be taken for its contents. */
     if (!session->is_ending || (codec_jpeg_scan_is_read(session) && !session->is_given_up))
         return FALSE;
@@ -100,11 +120,17 @@ static boolean fill_input_buffer(j_decompress_ptr jpeg)
 static void skip_input_data(j_decompress_ptr jpeg, long count)
 {
     struct codec_jpeg *session = jpeg->client_data;
-    size_t wanted = count > 0 ? (size_t)count : 0, here = session->source.bytes_in_buffer;
-    size_t now = wanted < here ? wanted : here;
-    session->source.next_input_byte += now;
-    session->source.bytes_in_buffer -= now;
-    session->to_skip += wanted - now;
+    size_t wanted = count > 0 ? (size_t)count : 0;
+    for (;;) {
+        size_t here = session->source.bytes_in_buffer, now = wanted < here ? wanted : here;
+        session->source.next_input_byte += now;
+        session->source.bytes_in_buffer -= now;
+        wanted -= now;
+        if (wanted == 0 || session->behind == 0)
+            break;
+        show_more(session);
+    }
+    session->to_skip += wanted;
 }
 
 void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
@@ -112,13 +138,15 @@ void codec_jpeg_give(codec_jpeg *session, const uint8_t *bytes, size_t size)
     session->used = bytes_used(session);
     session->given = size;
     session->source.next_input_byte = bytes;
-    session->source.bytes_in_buffer = size;
+    session->source.bytes_in_buffer = 0;
+    session->behind = size;
+    show_more(session);
     size_t wanted = session->to_skip;
     session->to_skip = 0;
     skip_input_data(&session->jpeg, (long)wanted);
 }
 
-size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer; }
+size_t codec_jpeg_left(const codec_jpeg *session) { return session->source.bytes_in_buffer + session->behind; }
 
 void codec_jpeg_end(codec_jpeg *session) { session->is_ending = 1; }
 
@@ -135,13 +163,14 @@ void codec_jpeg_give_up(codec_jpeg *session)
 
 /* Life */
 
-codec_jpeg *codec_jpeg_create(void)
+codec_jpeg *codec_jpeg_create(codec_stop *stop)
 {
     codec_jpeg *session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
     session->jpeg.err = jpeg_std_error(&session->errors);
     session->jpeg.client_data = session;
+    session->stop = stop;
     session->errors.error_exit = trap_error;
     session->errors.emit_message = note_message;
     session->errors.output_message = print_nothing;

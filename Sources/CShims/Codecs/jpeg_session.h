@@ -34,6 +34,7 @@ struct codec_jpeg {
     jmp_buf trap;
     size_t to_skip; /* bytes of segments nobody reads that have still to come */
     size_t used, given; /* bytes of the file before those that are lent, and those */
+    size_t behind;      /* of those that are lent, what libjpeg is not shown yet */
     size_t bad_code_told_below; /* a bad code counts when the file has fewer bytes than this */
     int is_ending, is_given_up, has_ended_early, is_damaged, failure;
     int bgra, has_inks;
@@ -42,7 +43,8 @@ struct codec_jpeg {
     struct codec_jpeg_profile profile;
     uint8_t *exif; /* the first one, without its name */
     size_t exif_size;
-    int64_t deadline; /* CPU nanoseconds of the thread; 0: none */
+    codec_stop *stop;
+    int is_stopped; /* within a call */
     JDIMENSION width, height;
     int components;
     codec_scaler *scaler;
@@ -54,6 +56,12 @@ struct codec_jpeg {
     uint8_t *strip; /* rows on their way to a turned canvas, or to the scaler */
     char message[JMSG_LENGTH_MAX];
 };
+
+/* What a call that was left through the trap returns. */
+static inline codec_status codec_jpeg_failure(const codec_jpeg *session)
+{
+    return session->is_stopped ? CODEC_LATE : CODEC_FAILED;
+}
 
 /* Keeps the first EXIF segment. Inside the trap. */
 void codec_jpeg_read_exif(codec_jpeg *session);

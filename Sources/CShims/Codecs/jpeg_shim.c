@@ -5,22 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRIP_ROWS = 16 };
+/* By a profile a row of the widest picture takes 13 ms. */
+enum { STRIP_ROWS = 16, STRIP_PIXELS_BY_PROFILE = 1 << 16 };
 
 static codec_status wanting(const codec_jpeg *session)
 {
     return session->has_ended_early ? CODEC_ENDED : CODEC_SUSPENDED;
 }
 
-static int is_late(const codec_jpeg *session) { return session->deadline && codec_cpu_time() > session->deadline; }
-
-void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline) { session->deadline = deadline; }
-
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     if (jpeg_read_header(jpeg, TRUE) == JPEG_SUSPENDED)
         return wanting(session);
     header->width = jpeg->image_width;
@@ -56,7 +53,7 @@ codec_status codec_jpeg_start(
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     session->bgra = bgra;
     session->scaler = scaler;
     session->width = jpeg->image_width;
@@ -90,20 +87,22 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     int in_place = !session->scaler && codec_is_in_place(&placement);
-    size_t width = jpeg->output_width;
+    size_t width = jpeg->output_width, most = STRIP_ROWS;
+    if (placement.colour && most * width > STRIP_PIXELS_BY_PROFILE)
+        most = STRIP_PIXELS_BY_PROFILE / width + 1;
     if (!in_place && !session->strip && !(session->strip = malloc(4 * width * STRIP_ROWS)))
         ERREXIT1(jpeg, JERR_OUT_OF_MEMORY, 0);
     while (jpeg->output_scanline < rows) {
-        if (is_late(session))
-            return CODEC_LATE;
         size_t first = jpeg->output_scanline, count = 0;
-        size_t wanted = rows - first < STRIP_ROWS ? rows - first : STRIP_ROWS;
+        size_t wanted = rows - first < most ? rows - first : most;
         codec_status status = CODEC_DONE;
         while (count < wanted && status == CODEC_DONE) {
             JSAMPROW row = in_place ? placement.origin + (ptrdiff_t)(first + count) * placement.step_y
                                     : session->strip + 4 * width * count;
             int was_whole = !session->has_ended_early;
-            if (jpeg_read_scanlines(jpeg, &row, 1) == 0) {
+            if (codec_stop_is_due(session->stop, width)) {
+                status = CODEC_LATE;
+            } else if (jpeg_read_scanlines(jpeg, &row, 1) == 0) {
                 status = wanting(session);
             } else if (was_whole && session->has_ended_early && !jpeg->buffered_image) {
                 if (in_place)
@@ -111,7 +110,7 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
                 status = CODEC_ENDED;
             } else {
                 if (session->has_inks && session->inks)
-                    codec_colour_inks(session->inks, row, width, jpeg->saw_Adobe_marker);
+                    codec_colour_inks(session->inks, row, width);
                 else if (session->has_inks)
                     codec_convert_inks(row, width, jpeg->saw_Adobe_marker, session->bgra);
                 if (session->scaler)
@@ -121,6 +120,8 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
         }
         if (!in_place && !session->scaler)
             codec_place_rows(session->strip, width, first, count, placement, 0);
+        if (codec_stop_is_due(session->stop, 0))
+            return CODEC_LATE;
         session->rows = first + count;
         if (status != CODEC_DONE)
             return status;
@@ -131,7 +132,7 @@ static codec_status put_out(codec_jpeg *session, codec_placement placement, size
 codec_status codec_jpeg_rows(codec_jpeg *session, codec_placement placement, size_t rows)
 {
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     if (!is_untouched(session))
         return CODEC_FAILED;
     size_t height = session->jpeg.output_height;
@@ -150,7 +151,7 @@ static int end_pass(codec_jpeg *session)
 codec_status codec_jpeg_finish(codec_jpeg *session)
 {
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     if (!end_pass(session) || !jpeg_finish_decompress(&session->jpeg))
         return wanting(session);
     return session->has_ended_early ? CODEC_ENDED : CODEC_DONE;
@@ -162,9 +163,10 @@ codec_status codec_jpeg_consume(codec_jpeg *session)
 {
     const int had_ended = session->has_ended_early;
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     for (;;) {
-        if (is_late(session))
+        /* A row of MCUs. */
+        if (codec_stop_is_due(session->stop, session->jpeg.image_width))
             return CODEC_LATE;
         int did = jpeg_consume_input(&session->jpeg);
         if (session->has_ended_early && !had_ended)
@@ -206,7 +208,7 @@ int codec_jpeg_covering_scan(const codec_jpeg *session) { return session->coveri
 codec_status codec_jpeg_begin_pass(codec_jpeg *session, int scan, int smooths)
 {
     if (setjmp(session->trap))
-        return CODEC_FAILED;
+        return codec_jpeg_failure(session);
     if (!is_untouched(session))
         return CODEC_FAILED;
     if (!end_pass(session))

@@ -67,7 +67,7 @@ static void place_row_of(
 {
     enum { SOME = 256 };
     uint8_t beside[4 * SOME];
-    for (size_t x = 0; x < width; x += SOME, from += 4 * SOME) {
+    for (size_t x = 0; x < width && !codec_stop_is_due(placement->stop, SOME); x += SOME, from += 4 * SOME) {
         size_t count = width - x < SOME ? width - x : SOME;
         const uint8_t *pixel = from;
         if (placement->colour || premultiply) {
@@ -98,11 +98,13 @@ void codec_place_words(const uint8_t *pixels, size_t width, size_t first, size_t
     enum { SOME = 256 };
     uint16_t stored[4 * SOME], words[4 * SOME];
     for (size_t row = first; row < first + count; row++, pixels += 8 * width) {
+        if (codec_stop_is_due(placement.stop, width))
+            return;
         if (placement.step_x == 8 && !placement.colour) {
             memcpy(placement.origin + (ptrdiff_t)row * placement.step_y, pixels, 8 * width);
             continue;
         }
-        for (size_t x = 0; x < width; x += SOME) {
+        for (size_t x = 0; x < width && !codec_stop_is_due(placement.stop, SOME); x += SOME) {
             size_t some = width - x < SOME ? width - x : SOME;
             memcpy(stored, pixels + 8 * x, 8 * some);
             if (placement.colour)
@@ -145,7 +147,7 @@ void codec_place_rows(
         return;
     }
     size_t at_once = placement.step_x == 4 || placement.step_x == -4 ? 1 : BLOCK;
-    for (size_t done = 0; done < count; done += at_once) {
+    for (size_t done = 0; done < count && !codec_stop_is_due(placement.stop, at_once * width); done += at_once) {
         size_t rows = count - done < at_once ? count - done : at_once;
         const uint8_t *from = pixels + 4 * width * done;
         uint8_t *to = placement.origin + (ptrdiff_t)(first + done) * placement.step_y;

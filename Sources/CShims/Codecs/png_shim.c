@@ -12,6 +12,8 @@ struct codec_png {
     png_infop info;
     codec_placement placement;
     codec_scaler *scaler;
+    codec_stop *stop;
+    int is_stopped;
     size_t width, rows;
     int bgra, premultiply, pass, is_interlaced;
     int is_deep; /* rows have words */
@@ -74,13 +76,22 @@ static void scatter(const struct codec_png *session, const uint8_t *row, size_t 
     }
 }
 
+static void stop(struct codec_png *session)
+{
+    session->is_stopped = 1;
+    png_longjmp(session->png, 1);
+}
+
 static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
 {
     struct codec_png *session = png_get_progressive_ptr(png);
+    if (codec_stop_is_due(session->stop, session->width))
+        stop(session);
     session->pass = pass;
-    session->rows = (size_t)number + 1;
-    if (!row || !session->placement.origin)
+    if (!row || !session->placement.origin) {
+        session->rows = (size_t)number + 1;
         return;
+    }
     if (session->is_interlaced)
         scatter(session, row, number, (unsigned)pass);
     else if (session->scaler)
@@ -89,6 +100,9 @@ static void on_row(png_structp png, png_bytep row, png_uint_32 number, int pass)
         codec_place_words(row, session->width, number, 1, session->placement);
     else
         codec_place_rows(row, session->width, number, 1, session->placement, session->premultiply);
+    if (codec_stop_is_due(session->stop, 0))
+        stop(session);
+    session->rows = (size_t)number + 1;
 }
 
 static void on_end(png_structp png, png_infop info)
@@ -98,12 +112,13 @@ static void on_end(png_structp png, png_infop info)
     session->is_at_end = 1;
 }
 
-codec_png *codec_png_create(int bgra)
+codec_png *codec_png_create(int bgra, codec_stop *stop)
 {
     codec_png *session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
     session->bgra = bgra;
+    session->stop = stop;
     session->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, session, trap_error, note_warning);
     session->info = session->png ? png_create_info_struct(session->png) : NULL;
     if (!session->info || setjmp(png_jmpbuf(session->png))) {
@@ -163,7 +178,7 @@ codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t siz
 {
     *used = size;
     if (setjmp(png_jmpbuf(session->png)))
-        return CODEC_FAILED;
+        return session->is_stopped ? CODEC_LATE : CODEC_FAILED;
     session->unused = 0;
     png_process_data(session->png, session->info, (png_bytep)(uintptr_t)bytes, size);
     *used = size - session->unused;

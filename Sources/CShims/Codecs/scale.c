@@ -287,7 +287,8 @@ static void put_out_row(codec_scaler *scaler)
     }
     if (!in_place)
         codec_place_rows(scaler->line, scaling->out_width, scaler->rows_out, 1, *placement, multiplies_late);
-    scaler->rows_out++;
+    if (!codec_stop_is_due(placement->stop, scaling->in_width))
+        scaler->rows_out++;
 }
 
 void codec_scaler_push(codec_scaler *scaler, const uint8_t *row)

@@ -171,7 +171,8 @@ static void put_out_row(struct word_scaler *scaler)
         to[3] = divide(alpha, area);
     }
     codec_place_words((const uint8_t *)scaler->line, scaler->out_width, scaler->rows_out, 1, scaler->placement);
-    scaler->rows_out++;
+    if (!codec_stop_is_due(scaler->placement.stop, scaler->in_width))
+        scaler->rows_out++;
     memset(scaler->sums, 0, scaler->in_width * 4 * sizeof *scaler->sums);
 }
 

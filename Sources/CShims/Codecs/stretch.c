@@ -41,7 +41,8 @@ static void mix_rows(
 }
 
 int codec_stretch(
-    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement)
+    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement,
+    codec_stop *stop)
 {
     size_t row_size = 4 * to_width;
     uint8_t *memory = malloc(3 * row_size);
@@ -49,7 +50,8 @@ int codec_stretch(
         return 0;
     uint8_t *first = memory, *second = memory + row_size, *line = memory + 2 * row_size;
     size_t first_row = SIZE_MAX, second_row = SIZE_MAX; /* of the source, that lie there stretched */
-    for (size_t y = 0; y < to_height; y++) {
+    int is_stopped = 0;
+    for (size_t y = 0; y < to_height && !(is_stopped = codec_stop_is_due(stop, to_width)); y++) {
         struct place place = find(y, height, to_height);
         if (place.first == second_row) {
             uint8_t *spare = first;
@@ -68,5 +70,5 @@ int codec_stretch(
         codec_place_rows(line, to_width, y, 1, placement, 0);
     }
     free(memory);
-    return 1;
+    return !is_stopped;
 }

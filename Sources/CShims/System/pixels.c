@@ -3,6 +3,7 @@
 #include "shelf.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +14,8 @@ enum {
     MOST_ORDINARY = 16,
     MOST_LARGE_BYTES = 24 * HUGE_PAGE,
     MOST_LARGE_BYTES_AT_WORK = 96 * HUGE_PAGE,
+    /* Below, writing zeros is as fast. */
+    MUCH_TO_CLEAR = 16 * HUGE_PAGE,
     /* The capacity of what malloc gave. */
     FROM_MALLOC = 0,
 };
@@ -137,6 +140,20 @@ void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero)
         mapping = (struct mapping){map(rounded), rounded};
     *capacity = mapping.size;
     return mapping.memory;
+}
+
+void system_pixels_clear(void *part, size_t size, size_t capacity)
+{
+    if (capacity > HUGE_PAGE && size >= MUCH_TO_CLEAR) {
+        size_t before = -(uintptr_t)part & (HUGE_PAGE - 1), pages = (size - before) & ~(size_t)(HUGE_PAGE - 1);
+        char *first = (char *)part + before;
+        if (madvise(first, pages, MADV_DONTNEED) == 0) {
+            memset(part, 0, before);
+            memset(first + pages, 0, size - before - pages);
+            return;
+        }
+    }
+    memset(part, 0, size);
 }
 
 void system_pixels_free(void *memory, size_t capacity)

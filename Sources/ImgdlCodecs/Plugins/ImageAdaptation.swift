@@ -12,13 +12,13 @@ extension DecodedImage {
         if pixels.format != options.pixelFormat {
             // Formats of another size are made of straight RGBA, which is done last.
             let format = options.pixelFormat.bytesPerPixel == 4 ? options.pixelFormat : .rgba8
-            if format != pixels.format { canvas = try pixels.inFourBytes().converted(to: format) }
+            if format != pixels.format { canvas = try pixels.inFourBytes(nil).converted(to: format) }
         }
         let upright = DecodedImage(
             header: described, pixels: canvas,
             ready: PixelRectangle(x: 0, y: 0, width: canvas.width, height: canvas.height), isComplete: isComplete,
             pass: pass)
-        return try upright.turned(described.orientation, options, isDeep: canvas.format == .rgba16)
+        return try upright.turned(described.orientation, options, isDeep: canvas.format == .rgba16, nil)
     }
 }
 

@@ -30,7 +30,10 @@ private final class ChoosingDecoder: ImageDecoder {
     private let builtIn: (any ImageCodec)?
     private var chosen: (any CodecPlugin)?
     private let prefix = ByteBuffer()
+    /// The one that was chosen, which `stop` is for.
+    private let lock = Lock()
     private var decoder: (any ImageDecoder)?
+    private var isStopped = false
     private var outcome: Result<DecodedImage, Failure>?
 
     init(
@@ -44,6 +47,13 @@ private final class ChoosingDecoder: ImageDecoder {
     }
 
     var header: ImageHeader? { decoder?.header }
+
+    func stop() {
+        lock.withLock { () -> (any ImageDecoder)? in
+            isStopped = true
+            return decoder
+        }?.stop()
+    }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         if let outcome {
@@ -104,7 +114,11 @@ private final class ChoosingDecoder: ImageDecoder {
         } else {
             throw Failure(.invalidOperation, "the codec that was asked for has been taken out")
         }
-        decoder = new
+        let mustStop = lock.withLock {
+            decoder = new
+            return isStopped
+        }
+        if mustStop { new.stop() }
         if !prefix.isEmpty { try new.feed(prefix.bytes) }
         return new
     }

@@ -21,7 +21,10 @@ final class DecodeSession: @unchecked Sendable {
 
     /// Nobody waits for its picture any more: steps that have not begun do nothing, and one that has goes no further than
     /// it must. The engine's thread.
-    func abandon() { isAbandoned.store(true, ordering: .relaxed) }
+    func abandon() {
+        isAbandoned.store(true, ordering: .relaxed)
+        decoder.stop()
+    }
 
     private func check() throws(Failure) {
         if isAbandoned.load(ordering: .relaxed) { throw Failure(.cancelled, "nobody waits for the picture") }

@@ -14,6 +14,8 @@ package struct ColourDescription: Sendable {
         package static let chromaticities = Notes(rawValue: 1 << 3)
         package static let converted = Notes(rawValue: 1 << 4)
         package static let unusableProfile = Notes(rawValue: 1 << 5)
+        /// With `unusableProfile`.
+        package static let costlyProfile = Notes(rawValue: 1 << 6)
     }
 
     package var notes: Notes = []

@@ -33,9 +33,9 @@ package struct DecodeOptions: Hashable, Sendable {
     /// Of EXIF and profile; nil: what is longer than `defaultMaximumMetadataBytes` is passed over.
     package var maximumMetadataBytes: Int?
     /// Of canvases and the codec's own; nil: none.
-    package var maximumMemoryBytes: UInt64?
+    package var maximumMemoryBytes: UInt64? = defaultMaximumMemoryBytes
     /// CPU time of the decoder's calls; nil: none.
-    package var maximumMilliseconds: Int64?
+    package var maximumMilliseconds: Int64? = defaultMaximumMilliseconds
     /// By the file's profile, where that can be used.
     package var convertsToSRGB = false
     /// For canvases that are given out; nil: the library's own memory.
@@ -48,6 +48,8 @@ package struct DecodeOptions: Hashable, Sendable {
     package static let defaultMaximumFrames = 1000
     package static let defaultMaximumScans = 500
     package static let defaultMaximumMetadataBytes = 16 << 20
+    package static let defaultMaximumMemoryBytes: UInt64 = 1 << 30
+    package static let defaultMaximumMilliseconds: Int64 = 10_000
     package static let defaultScaleDownBytes: UInt64 = 60 << 20
 
     package init() {}

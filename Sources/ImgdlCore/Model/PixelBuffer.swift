@@ -73,9 +73,7 @@ package final class PixelBuffer: @unchecked Sendable {
         guard first < end, !rows.isEmpty else { return }
         let pixel = format.bytesPerPixel
         if first == 0, end == width, isPacked {
-            (bytes + rows.lowerBound * stride).initializeMemory(
-                as: UInt8.self, repeating: 0, count: rows.count * stride)
-            return
+            return system_pixels_clear(bytes + rows.lowerBound * stride, rows.count * stride, capacity)
         }
         for row in rows {
             (bytes + row * stride + first * pixel).initializeMemory(

@@ -26,6 +26,14 @@ package protocol ImageDecoder: AnyObject {
     /// only when somebody wants it: at most once for each scan of a progressive JPEG.
     func partialImage() -> DecodedImage?
 
+    /// Any thread, at any time: nobody waits for the picture any more. What runs ends as soon as it can, and every later
+    /// call throws. A codec of the host's cannot be told.
+    func stop()
+
     /// After a failure: the pixels that could be had, marked incomplete; nil when there are none.
     func salvagedImage() -> DecodedImage?
+}
+
+extension ImageDecoder {
+    package func stop() {}
 }

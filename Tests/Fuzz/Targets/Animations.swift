@@ -77,8 +77,8 @@ private final class PNGLog {
         var options = DecodeOptions()
         options.decodesAllFrames = true
         options.maximumPixels = fuzzedPixels
-        animation = PNGAnimation(options)
-        filter = PNGChunkFilter(animation, options)
+        animation = PNGAnimation(options, DecodeClock(options))
+        filter = PNGChunkFilter(animation, options, DecodeClock(options))
     }
 
     func feed(_ bytes: UnsafeRawBufferPointer) {

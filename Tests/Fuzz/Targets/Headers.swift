@@ -43,12 +43,14 @@ func fuzzJPEG(_ bytes: UnsafeRawBufferPointer) throws {
 /// An ICC profile, for pixels of every kind: what comes out has the alpha that went in.
 func fuzzColour(_ bytes: UnsafeRawBufferPointer) throws {
     for samples in [CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_INKS] {
-        guard let profile = ProfileBytes(bytes),
-            let conversion = ColourConversion(profile, samples, isBGRA: bytes.count % 2 == 1)
+        guard let profile = ProfileBytes(bytes), ProfileTags(profile.bytes).areBounded,
+            let conversion = ColourConversion(
+                profile, samples, isInverted: bytes.count % 3 == 1, isBGRA: bytes.count % 2 == 1,
+                DecodeClock(DecodeOptions()))
         else { continue }
         var pixels = (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 37) }
         if samples == CODEC_SAMPLES_INKS {
-            for inverted: Int32 in [0, 1] { codec_colour_inks(conversion.session, &pixels, 16, inverted) }
+            codec_colour_inks(conversion.session, &pixels, 16)
             try require(stride(from: 3, to: 64, by: 4).allSatisfy { pixels[$0] == 255 }, "transparent inks")
         } else {
             var converted = [UInt8](repeating: 0, count: 64)

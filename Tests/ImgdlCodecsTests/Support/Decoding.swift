@@ -35,7 +35,7 @@ extension PixelBuffer {
     func scaled(to layout: CanvasLayout, isOpaque: Bool) throws(Failure) -> PixelBuffer {
         var options = DecodeOptions()
         options.pixelFormat = format
-        return try shown(as: layout, options, isOpaque: isOpaque).pixels
+        return try shown(as: layout, options, isOpaque: isOpaque, nil).pixels
     }
 }
 

@@ -54,7 +54,12 @@ uint8_t *picture_encode(const struct picture_spec *spec, size_t *size);
  * thumbnail, IFD1 follows: its data starts after the block. */
 size_t picture_exif(uint8_t block[64], int32_t orientation, int32_t big_endian, size_t thumbnail_size);
 
-enum picture_profile_kind { PICTURE_PROFILE_RGB, PICTURE_PROFILE_GRAY, PICTURE_PROFILE_INKS };
+enum picture_profile_kind {
+    PICTURE_PROFILE_RGB,
+    PICTURE_PROFILE_GRAY,
+    PICTURE_PROFILE_INKS,
+    PICTURE_PROFILE_COSTLY, /* of colours: 3,000 processing elements, so that lcms2 takes 30 µs or more for each pixel */
+};
 /* An ICC profile that differs much from sRGB. Free with picture_free. */
 uint8_t *picture_profile(uint32_t kind, size_t *size);
 /* Through it to sRGB with lcms2 alone: four samples a pixel in and out, of 1 or 2 bytes; of gray the first counts; alpha

@@ -46,6 +46,7 @@ where the system has libimgdl.so.1.
 """
 
 from ._native import imgdl_version_string as _version
+from ._options import NO_LIMIT
 from .batch import Batch, BatchProgress
 from .body import Body
 from .cache import Cache, CacheEntry, CacheEvent, CacheStatistics
@@ -104,6 +105,7 @@ __all__ = [
     "LATER",
     "LimitError",
     "Metrics",
+    "NO_LIMIT",
     "NetworkError",
     "Observation",
     "Outgoing",

@@ -38,6 +38,8 @@ _CACHE_MODES = {
 }
 _COLOURS = {"as_stored": _native.IMGDL_COLOUR_AS_STORED, "srgb": _native.IMGDL_COLOUR_SRGB}
 COLOUR_NAMES = {value: name for name, value in _COLOURS.items()}
+# For a limit that is to be none.
+NO_LIMIT: int = _native.IMGDL_NO_LIMIT
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
 
 
@@ -63,6 +65,8 @@ def unsigned(value: Optional[int], what: str, bits: int = 32) -> int:
     if value is None:
         return 0
     number = operator.index(value)
+    if number == NO_LIMIT:
+        return (1 << bits) - 1
     if not 1 <= number < 1 << bits:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between 1 and 2**{bits} - 1")
     return number

@@ -54,8 +54,9 @@ class DecodeOptions(NamedTuple):
     max_scans: int = _native.IMGDL_DEFAULT_MAX_SCANS
     max_animation_pixels: Optional[int] = None
     max_metadata_bytes: Optional[int] = None
-    max_memory_bytes: Optional[int] = None
-    max_decode_ms: Optional[int] = None
+    max_memory_bytes: Optional[int] = _native.IMGDL_DEFAULT_MAX_MEMORY_BYTES
+    """None: no limit; likewise `max_decode_ms`."""
+    max_decode_ms: Optional[int] = _native.IMGDL_DEFAULT_MAX_DECODE_MS
     thumbnail_first: bool = False
     good_enough_scan: Optional[int] = None
 
@@ -85,8 +86,8 @@ def _options_from(native: Any) -> DecodeOptions:
         native.max_scans or _native.IMGDL_DEFAULT_MAX_SCANS,
         native.max_animation_pixels or None,
         native.max_metadata_bytes or None,
-        native.max_memory_bytes or None,
-        native.max_decode_ms or None,
+        native.max_memory_bytes if native.max_memory_bytes != _native.IMGDL_NO_LIMIT else None,
+        native.max_decode_ms if native.max_decode_ms != _native.IMGDL_NO_LIMIT_32 else None,
         has(_native.IMGDL_DECODE_THUMBNAIL_FIRST),
         native.good_enough_scan or None,
     )

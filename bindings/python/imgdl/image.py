@@ -56,6 +56,8 @@ class ColourNotes(enum.IntFlag):
     """The pixels are not as stored but sRGB, by the profile."""
     UNUSABLE_PROFILE = _native.IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE
     """Broken, incomplete, or not for pixels of this kind: they are as stored."""
+    COSTLY_PROFILE = _native.IMGDL_COLOUR_NOTE_COSTLY_PROFILE
+    """Besides: the profile is whole, but to follow it might take any time."""
 
 
 class Rectangle(NamedTuple):

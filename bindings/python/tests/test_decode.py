@@ -176,6 +176,12 @@ class OutputTests(unittest.TestCase):
         self.assertEqual(imgdl.decode(data, colour="as_stored").pixels, stored.pixels)
         broken = imgdl.decode(jpeg(8, 8, 128, icc=b"no profile"), colour="srgb")
         self.assertEqual(broken.colour_notes, ColourNotes.ICC | ColourNotes.UNUSABLE_PROFILE)
+        # One that has processing elements, which may be as many as its author likes.
+        endless = bytes(128) + (1).to_bytes(4, "big") + b"D2B0" + (144).to_bytes(4, "big") + (8).to_bytes(4, "big")
+        costly = imgdl.decode(jpeg(8, 8, 128, icc=endless + b"mpet" + bytes(4)), colour="srgb")
+        notes = ColourNotes.ICC | ColourNotes.UNUSABLE_PROFILE | ColourNotes.COSTLY_PROFILE
+        self.assertEqual(costly.colour_notes, notes)
+        self.assertEqual(costly.icc_profile, endless + b"mpet" + bytes(4))
         plain = imgdl.decode(png(1, 1, [[1, 2, 3, 4]]), colour="srgb")
         self.assertEqual((plain.icc_profile, plain.colour_notes), (None, ColourNotes(0)))
 

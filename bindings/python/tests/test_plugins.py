@@ -133,7 +133,9 @@ class CoderTests(OriginTests):
                 imgdl.decode(DATA, coder=coder, colour="srgb", thumbnail_first=True, **limits).pixels, PIXELS
             )
             self.assertCode(Code.BAD_IMAGE_DATA, imgdl.decode, DATA)
-        first, second, third = options
+            imgdl.decode(DATA, coder=coder, max_memory_bytes=imgdl.NO_LIMIT, max_decode_ms=imgdl.NO_LIMIT)
+        first, second, third, fourth = options
+        self.assertEqual((fourth.max_memory_bytes, fourth.max_decode_ms), (None, None))
         self.assertEqual({name: getattr(third, name) for name in limits}, limits)
         self.assertEqual((third.colour, third.thumbnail_first), ("srgb", True))
         self.assertEqual((first.size, first.scale_down, first.max_frames), ((5, None), 1000, 7))
@@ -141,6 +143,7 @@ class CoderTests(OriginTests):
         self.assertEqual((second.size, second.scale_down, second.pixel_format), (None, None, "rgba8"))
         self.assertEqual((second.max_frames, second.max_pixels), (1000, 100_000_000))
         self.assertEqual((second.colour, second.max_side, second.max_scans), ("as_stored", None, 500))
+        self.assertEqual((second.max_memory_bytes, second.max_decode_ms), (1 << 30, 10_000))
         self.assertCode(Code.INVALID_HANDLE, imgdl.decode, DATA, coder=coder)
 
     def test_what_a_codec_raises(self):

@@ -12,11 +12,23 @@
 /* CPU time of the calling thread, in nanoseconds. */
 int64_t codec_cpu_time(void);
 
+/* What ends decoding early: somebody who asks for it, on any thread, or the CPU time of the one thread that decodes. Once it
+ * is due it stays so. NULL, for want of memory, never is. */
+typedef struct codec_stop codec_stop;
+codec_stop *codec_stop_create(void);
+void codec_stop_destroy(codec_stop *stop);
+void codec_stop_ask(codec_stop *stop);
+int codec_stop_is_asked(const codec_stop *stop);
+/* For work on this thread, in its CPU time; 0: none. */
+void codec_stop_set_deadline(codec_stop *stop, int64_t deadline);
+/* Whether to stop, asked after so many pixels or what takes as long. The clock is looked at now and then only. */
+int codec_stop_is_due(codec_stop *stop, size_t work);
+
 enum codec_status {
     CODEC_DONE,
     CODEC_SUSPENDED, /* wants more bytes */
     CODEC_ENDED,     /* the bytes have ended too early (after codec_jpeg_end) */
-    CODEC_LATE,      /* the deadline is over */
+    CODEC_LATE,      /* it was stopped; as CODEC_FAILED */
     CODEC_FAILED,    /* see the message; nothing but destroy may follow: the codec's state is not to be trusted */
 };
 typedef enum codec_status codec_status;
@@ -35,6 +47,7 @@ struct codec_placement {
     ptrdiff_t step_x, step_y;
     codec_pixel pixel;
     const codec_colour *colour; /* converts them on the way; NULL: as they come */
+    codec_stop *stop;           /* when it is due the rest is not written: ask it before anything is called ready */
 };
 typedef struct codec_placement codec_placement;
 
@@ -65,9 +78,10 @@ void codec_blend_over_webp(uint8_t *canvas, const uint8_t *pixels, size_t count)
 enum { CODEC_LAYOUT_BGRA = 1, CODEC_LAYOUT_PREMULTIPLIED = 2 };
 void codec_convert_pixels(const uint8_t *from, int from_layout, uint8_t *to, int to_layout, size_t count);
 /* The same picture in another size, between the pixels by straight lines: for enlarging. Alpha counts as one more colour.
- * 0: no memory. */
+ * 0: no memory, or stopped. */
 int codec_stretch(
-    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement);
+    const uint8_t *pixels, size_t width, size_t height, size_t to_width, size_t to_height, codec_placement placement,
+    codec_stop *stop);
 /* Inks to colours in place, opaque; stored inverted is what Adobe writes: 255 means no ink. */
 void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 
@@ -76,15 +90,16 @@ void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra);
 enum codec_samples { CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_INKS };
 typedef enum codec_samples codec_samples;
 
-/* From a profile to sRGB, for pixels that were stored as `samples`; NULL for a profile that cannot be used for them. One
- * thread at a time. */
-codec_colour *codec_colour_create(const void *profile, size_t length, codec_samples samples, int bgra);
+/* From a profile to sRGB, for pixels that were stored as `samples`, inks inverted or not; NULL for a profile that cannot be
+ * used for them, and when it was stopped, which is looked at every 50 ms. One thread at a time. */
+codec_colour *codec_colour_create(
+    const void *profile, size_t length, codec_samples samples, int inverted, int bgra, codec_stop *stop);
 void codec_colour_destroy(codec_colour *colour);
 /* Four a pixel, alpha last and straight, which stays; gray is the first of the three. Not of inks. */
 void codec_colour_bytes(const codec_colour *colour, const uint8_t *from, uint8_t *to, size_t count);
 void codec_colour_words(const codec_colour *colour, const uint16_t *from, uint16_t *to, size_t count);
 /* In place, as codec_convert_inks. */
-void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count, int inverted);
+void codec_colour_inks(const codec_colour *colour, uint8_t *pixels, size_t count);
 
 /* Scaling down */
 
@@ -121,7 +136,8 @@ struct codec_jpeg_header {
 };
 typedef struct codec_jpeg_header codec_jpeg_header;
 
-codec_jpeg *codec_jpeg_create(void);
+/* `stop` is looked at within each call, and has to outlive the session. */
+codec_jpeg *codec_jpeg_create(codec_stop *stop);
 void codec_jpeg_destroy(codec_jpeg *session);
 /* The error's words; without one, the words of the first warning that means damaged pixels; else NULL. */
 const char *codec_jpeg_message(const codec_jpeg *session);
@@ -150,6 +166,8 @@ typedef enum codec_profile_state codec_profile_state;
 codec_profile_state codec_jpeg_profile(codec_jpeg *session, const uint8_t **bytes, size_t *size);
 void codec_jpeg_forget_profile(codec_jpeg *session);
 codec_samples codec_jpeg_samples(const codec_jpeg *session);
+/* As Adobe writes inks. */
+int codec_jpeg_is_inverted(const codec_jpeg *session);
 /* A picture of inks goes through this; before the first row. */
 void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour);
 
@@ -157,9 +175,6 @@ void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour)
  * to outlive the session, and to be begun before the first row of each pass. */
 codec_status codec_jpeg_start(
     codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory);
-
-/* Looked at between rows and between strips of a scan, in CPU nanoseconds of the calling thread; 0: none. */
-void codec_jpeg_set_deadline(codec_jpeg *session, int64_t deadline);
 
 /* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
  * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
@@ -204,7 +219,8 @@ struct codec_png_header {
 };
 typedef struct codec_png_header codec_png_header;
 
-codec_png *codec_png_create(int bgra);
+/* `stop` is looked at between rows, and has to outlive the session. */
+codec_png *codec_png_create(int bgra, codec_stop *stop);
 void codec_png_destroy(codec_png *session);
 /* The error's words; without one, the last warning about the pixels' data; else NULL. */
 const char *codec_png_message(const codec_png *session);
@@ -213,7 +229,7 @@ int codec_png_is_out_of_memory(const codec_png *session);
 
 /* For chunks that the caller has changed; the image data keeps its own checksum. Before the first feed. */
 void codec_png_ignore_checksums(codec_png *session);
-/* Reads on. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
+/* Reads on; CODEC_LATE when it was stopped between two rows. Stops behind the header (*used < size is possible then, once): call codec_png_start, and give the rest. */
 codec_status codec_png_feed(codec_png *session, const uint8_t *bytes, size_t size, size_t *used);
 /* Nonzero once the header has been read. */
 int codec_png_header_of(const codec_png *session, codec_png_header *header);

@@ -21,6 +21,8 @@ void system_block_free(void *memory, size_t capacity);
  * zeros, otherwise what was there before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
+/* Zeros for a part of it; much of them in no time: pages are given back, and cleared when they are written to again. */
+void system_pixels_clear(void *part, size_t size, size_t capacity);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);

@@ -112,9 +112,9 @@ pub struct CoderOptions {
     pub max_animation_pixels: u64,
     /// EXIF and profile that are held; 0: what is too long is passed over.
     pub max_metadata_bytes: u64,
-    /// 0: no limit.
+    /// [`u64::MAX`]: no limit.
     pub max_memory_bytes: u64,
-    /// CPU time; 0: no limit.
+    /// Milliseconds of CPU time; [`u32::MAX`]: no limit.
     pub max_decode_ms: u32,
 }
 

@@ -141,12 +141,12 @@ impl DecodeOptions {
     }
 
     /// Canvases and the codec's own memory for this picture, estimated before anything is allocated,
-    /// [`Code::MEMORY_LIMIT`]. 0: none of its own.
+    /// [`Code::MEMORY_LIMIT`]. 0: 1 GiB; [`u64::MAX`]: any.
     pub fn max_memory_bytes(self, max_memory_bytes: u64) -> DecodeOptions {
         DecodeOptions { max_memory_bytes, ..self }
     }
 
-    /// Milliseconds of CPU time, [`Code::DECODE_TIMEOUT`]. 0: none.
+    /// Milliseconds of CPU time, [`Code::DECODE_TIMEOUT`]. 0: 10,000; [`u32::MAX`]: any.
     pub fn max_decode_ms(self, max_decode_ms: u32) -> DecodeOptions {
         DecodeOptions { max_decode_ms, ..self }
     }

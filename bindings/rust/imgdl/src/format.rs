@@ -141,6 +141,8 @@ pub struct ColourNotes {
     pub converted: bool,
     /// The profile is broken, incomplete, or not for pixels of this kind: they are as stored.
     pub unusable_profile: bool,
+    /// Besides: the profile is whole, but to follow it might take any time.
+    pub costly_profile: bool,
 }
 
 impl ColourNotes {
@@ -152,6 +154,7 @@ impl ColourNotes {
             chromaticities: raw & sys::IMGDL_COLOUR_NOTE_CHROMATICITIES != 0,
             converted: raw & sys::IMGDL_COLOUR_NOTE_CONVERTED != 0,
             unusable_profile: raw & sys::IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE != 0,
+            costly_profile: raw & sys::IMGDL_COLOUR_NOTE_COSTLY_PROFILE != 0,
         }
     }
 }

@@ -1,0 +1,96 @@
+/// The tag table of an ICC profile (ICC.1:2022 section 7.3), and whether lcms2 is done with it in bounded time: asked before
+/// lcms2 sees it, since no call of it can be stopped.
+///
+/// Sampling a profile costs what one colour costs, tens of thousands of times. The tables of old have at most ten curves, two
+/// matrices and one grid on each colour's way; a list of processing elements has as many as its author likes, and a picture of
+/// 700 bytes can hold one that takes minutes. What lcms2 cannot make sense of is for it to refuse.
+struct ProfileTags {
+    private static let headerLength = 128
+    private static let entryLength = 12
+    /// lcms2 refuses more.
+    private static let most = 100
+    /// Of the numbers in a grid: 59 × 59 × 59 colours, or 28 × 28 × 28 × 28 inks.
+    static let mostGridNumbers = 2 << 20
+    /// Of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
+    static let mostTagBytes = 128 << 10
+
+    private struct Tag {
+        let name: UInt32
+        let start: Int
+        let length: Int
+    }
+
+    private let bytes: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    var areBounded: Bool {
+        guard let count = number(Self.headerLength, 4), count <= Self.most else { return true }
+        for index in 0..<count {
+            let entry = Self.headerLength + 4 + index * Self.entryLength
+            guard let name = number(entry, 4), let start = number(entry + 4, 4), let length = number(entry + 8, 4)
+            else {
+                return true
+            }
+            guard isBounded(Tag(name: UInt32(name), start: start, length: length)) else { return false }
+        }
+        return true
+    }
+
+    private func isBounded(_ tag: Tag) -> Bool {
+        // lcms2 prefers these wherever they stand.
+        if Self.processing.contains(tag.name) { return false }
+        guard let type = number(tag.start, 4) else { return true }
+        if type == Self.code("mpet") { return false }
+        if Self.tables.contains(tag.name) { return isBoundedTable(tag, type: UInt32(type)) }
+        return !Self.read.contains(tag.name) || tag.length <= Self.mostTagBytes
+    }
+
+    /// A grid's size is what its corners say: lcms2 makes room for it before it looks whether so much is there.
+    private func isBoundedTable(_ tag: Tag, type: UInt32) -> Bool {
+        guard let inputs = number(tag.start + 8, 1), let outputs = number(tag.start + 9, 1) else { return true }
+        switch type {
+        case Self.code("mft1"), Self.code("mft2"):
+            guard let points = number(tag.start + 10, 1) else { return true }
+            return isBoundedGrid(Array(repeating: points, count: inputs), outputs)
+        case Self.code("mAB "):
+            guard let offset = number(tag.start + 24, 4), offset > 0 else { return true }
+            var points: [Int] = []
+            for index in 0..<min(inputs, 16) {
+                guard let count = number(tag.start + offset + index, 1) else { return true }
+                points.append(count)
+            }
+            return inputs <= 16 && isBoundedGrid(points, outputs)
+        default:
+            return false
+        }
+    }
+
+    private func isBoundedGrid(_ points: [Int], _ outputs: Int) -> Bool {
+        var numbers = outputs
+        for count in points {
+            numbers *= count
+            guard numbers <= Self.mostGridNumbers else { return false }
+        }
+        return true
+    }
+
+    /// Offsets are 32-bit numbers and small sums of them: Int holds them all. nil: not there.
+    private func number(_ offset: Int, _ count: Int) -> Int? {
+        guard offset >= 0, offset <= bytes.count - count else { return nil }
+        return (0..<count).reduce(0) { $0 << 8 | Int(bytes[offset + $1]) }
+    }
+
+    private static func code(_ name: StaticString) -> UInt32 {
+        name.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
+    }
+
+    private static func codes(_ names: [StaticString]) -> [UInt32] { names.map(code) }
+
+    private static let processing = codes(["D2B0", "D2B1", "D2B2", "D2B3", "B2D0", "B2D1", "B2D2", "B2D3"])
+    private static let tables = codes(["A2B0", "A2B1", "A2B2", "A2B3"])
+    /// What else lcms2 reads of a profile that pixels come from.
+    private static let read = codes([
+        "rXYZ", "gXYZ", "bXYZ", "rTRC", "gTRC", "bTRC", "kTRC", "wtpt", "bkpt", "chad",
+    ])
+}

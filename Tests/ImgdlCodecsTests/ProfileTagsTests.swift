@@ -1,0 +1,112 @@
+import ImgdlCore
+import TestPictures
+import XCTest
+
+@testable import ImgdlCodecs
+
+/// What a profile costs is known before lcms2 sees it; one without a bound is kept and not followed.
+final class ProfileTagsTests: XCTestCase {
+    private func areBounded(_ profile: [UInt8]) -> Bool { profile.withUnsafeBytes { ProfileTags($0).areBounded } }
+
+    /// A profile that has these tags alone: name, and the bytes from its type on. `claimed`: as the table has its length.
+    private func profile(_ tags: [(name: String, data: [UInt8])], claimed: Int? = nil) -> [UInt8] {
+        var table: [UInt8] = PNGFile.number(tags.count)
+        var data: [UInt8] = []
+        for tag in tags {
+            let start = 128 + 4 + 12 * tags.count + data.count
+            table += Array(tag.name.utf8) + PNGFile.number(start) + PNGFile.number(claimed ?? tag.data.count)
+            data += tag.data
+        }
+        return [UInt8](repeating: 0, count: 128) + table + data
+    }
+
+    private func type(_ name: String) -> [UInt8] { Array(name.utf8) + [0, 0, 0, 0] }
+
+    func testUsualProfilesAreBounded() {
+        for kind in [PICTURE_PROFILE_RGB, PICTURE_PROFILE_GRAY, PICTURE_PROFILE_INKS] {
+            XCTAssert(areBounded(Profile(kind).bytes))
+        }
+    }
+
+    func testProcessingElementsAreNot() {
+        XCTAssertFalse(areBounded(Profile(PICTURE_PROFILE_COSTLY).bytes))
+        for name in ["D2B0", "D2B1", "D2B2", "D2B3", "B2D0", "B2D3"] {
+            XCTAssertFalse(areBounded(profile([("wtpt", type("XYZ ")), (name, type("mft2"))])), name)
+        }
+        XCTAssertFalse(areBounded(profile([("A2B0", type("mpet"))])))
+        XCTAssertFalse(areBounded(profile([("abcd", type("mpet"))])))
+    }
+
+    func testGridsHaveABound() {
+        func old(_ type: String, _ inputs: UInt8, _ points: UInt8) -> [UInt8] {
+            profile([("A2B0", self.type(type) + [inputs, 3, points, 0])])
+        }
+        for type in ["mft1", "mft2"] {
+            XCTAssert(areBounded(old(type, 4, 17)))
+            XCTAssert(areBounded(old(type, 4, 28)))
+            XCTAssertFalse(areBounded(old(type, 4, 29)))
+            XCTAssert(areBounded(old(type, 3, 88)))
+            XCTAssertFalse(areBounded(old(type, 3, 89)))
+            XCTAssertFalse(areBounded(old(type, 15, 3)))
+            XCTAssertFalse(areBounded(old(type, 255, 255)))
+        }
+        func new(_ inputs: UInt8, _ points: [UInt8]) -> [UInt8] {
+            let head = type("mAB ") + [inputs, 3, 0, 0] + [UInt8](repeating: 0, count: 12) + PNGFile.number(32)
+            return profile([("A2B1", head + [0, 0, 0, 0] + points + [UInt8](repeating: 0, count: 16 - points.count))])
+        }
+        XCTAssert(areBounded(new(4, [17, 17, 17, 17])))
+        XCTAssert(areBounded(new(3, [255, 100, 27])))
+        XCTAssertFalse(areBounded(new(3, [255, 100, 28])))
+        XCTAssertFalse(areBounded(new(4, [255, 255, 255, 255])))
+        XCTAssertFalse(areBounded(new(17, [2, 2])))
+        XCTAssertFalse(areBounded(profile([("A2B2", type("what") + [3, 3, 9, 0])])))
+    }
+
+    func testOtherTagsHaveABound() {
+        for name in ["chad", "rTRC", "kTRC", "wtpt"] {
+            XCTAssert(areBounded(profile([(name, type("curv"))], claimed: 128 << 10)))
+            XCTAssertFalse(areBounded(profile([(name, type("curv"))], claimed: 128 << 10 + 1)))
+        }
+        // Of no interest to lcms2.
+        XCTAssert(areBounded(profile([("desc", type("mluc"))], claimed: 1 << 24)))
+    }
+
+    /// That is for lcms2 to refuse.
+    func testWhatIsNoProfileIsBounded() {
+        let good = profile([("A2B0", type("mft2") + [3, 3, 9, 0])])
+        for count in 0..<good.count { XCTAssert(areBounded(Array(good[..<count]))) }
+        XCTAssert(areBounded([UInt8](repeating: 255, count: 1000)))
+    }
+
+    /// Every format keeps it, tells so, and leaves the pixels as they are.
+    func testCostlyProfilesAreKeptAndNotFollowed() throws {
+        let costly = Profile(PICTURE_PROFILE_COSTLY).bytes
+        let jpeg = Picture("a.jpg", PICTURE_JPEG_BASELINE).encoded()
+        let png = Picture("a.png", PICTURE_PNG_RGB).encoded()
+        let webp = Picture("a.webp", PICTURE_WEBP_LOSSY).encoded()
+        let animated = Picture("b.webp", PICTURE_WEBP_ANIMATED).encoded()
+        let files = [
+            (jpeg, jpeg.withAPP2(costly, order: [1, 2, 3, 4])), (png, png.withICCP(costly)),
+            (webp, webp.withICCPChunk(costly, width: 201, height: 150, alpha: false)),
+            (animated, animated.withICCPChunk(costly, width: 201, height: 150, alpha: true)),
+        ]
+        for (plain, file) in files {
+            var options = DecodeOptions()
+            options.convertsToSRGB = true
+            let decoder = BuiltInCodec().makeDecoder(options)
+            try feed(decoder, file, pieces: .max / 2)
+            let image = try decoder.finish()
+            XCTAssertEqual(image.colour.notes, [.profile, .unusableProfile, .costlyProfile])
+            XCTAssertEqual(image.colour.profile.map { Array($0.bytes) }, costly)
+            XCTAssert(image.bytes == decode(plain).pixels)
+        }
+    }
+
+    /// Inks take lcms2 longest.
+    func testProfilesThatAreFollowedStopInTime() throws {
+        let inks = Picture("inks", PICTURE_JPEG_CMYK, width: 4000, height: 3000).encoded()
+        var options = DecodeOptions()
+        options.convertsToSRGB = true
+        try assertStops(inks.withAPP2(Profile(PICTURE_PROFILE_INKS).bytes), options, after: 150)
+    }
+}
