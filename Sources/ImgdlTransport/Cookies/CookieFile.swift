@@ -52,7 +52,7 @@ enum CookieFile {
 
     private static func domain(_ text: ArraySlice<UInt8>) -> String? {
         let name = text.dropFirst(text.first == UInt8(ascii: ".") ? 1 : 0).map(Cookie.lowercased)
-        guard (1...maximumDomainBytes).contains(name.count), name[0] != UInt8(ascii: "#"),
+        guard (1...maximumDomainBytes).contains(name.count), ![UInt8(ascii: "#"), UInt8(ascii: ".")].contains(name[0]),
             name.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return nil }
         return String(decoding: name, as: UTF8.self)

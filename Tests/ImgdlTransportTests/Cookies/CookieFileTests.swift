@@ -42,7 +42,8 @@ final class CookieFileTests: XCTestCase {
         let good = "www.example.com\tFALSE\t/\tFALSE\t0\tgood\t1"
         for bad in [
             "www.example.com", "www.example.com\tFALSE\t/\tFALSE\t0", good + "\t2", "\tFALSE\t/\tFALSE\t0\ta\t1",
-            ".\tTRUE\t/\tFALSE\t0\ta\t1", "www.example.com\tmaybe\t/\tFALSE\t0\ta\t1",
+            ".\tTRUE\t/\tFALSE\t0\ta\t1", "..example.com\tTRUE\t/\tFALSE\t0\ta\t1",
+            "www.example.com\tmaybe\t/\tFALSE\t0\ta\t1",
             "www.example.com\tFALSE\t/\t1\t0\ta\t1", "www.example.com\tFALSE\t/\tFALSE\t-1\ta\t1",
             "www.example.com\tFALSE\t/\tFALSE\tsoon\ta\t1", "www example.com\tFALSE\t/\tFALSE\t0\ta\t1",
             "wéw.example.com\tFALSE\t/\tFALSE\t0\ta\t1",
