@@ -23,7 +23,8 @@ package struct Target {
             Target(name: "content-coding", run: fuzzContentCoding),
             Target(name: "cache-control", run: fuzzCacheControl), Target(name: "content-range", run: fuzzContentRange),
             Target(name: "caching", run: fuzzCaching), Target(name: "url", run: fuzzURL),
-            Target(name: "data-url", run: fuzzDataURL),
+            Target(name: "data-url", run: fuzzDataURL), Target(name: "cookies", run: fuzzCookies),
+            Target(name: "set-cookie", run: fuzzSetCookie),
         ]
     }
 
