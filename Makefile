@@ -268,7 +268,8 @@ abi-record: build/.setup-test
 # each program is libFuzzer's main and the name of one target.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := decode decoder gif png webp jpeg exif probe colour http-date retry-after content-type response-head \
-    content-coding cache-control content-range caching url data-url range vary exchanges index-row picture-numbers
+    content-coding cache-control content-range caching url data-url range vary exchanges index-row picture-numbers \
+    cookies set-cookie
 FUZZ_SOURCES := $(shell find Tests/Fuzz/Targets -type f)
 FUZZ_LIBRARY := build/swift-fuzz/release/libFuzzTargets.so
 FUZZ_COVERAGE := edge,inline-8bit-counters,pc-table,indirect-calls,trace-cmp

@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Each C library is imported by one target alone: libcurl, and those that undo content codings, by ImgdlTransport
-// (through CCurl and CCodings),
+// (through CCurl and CCodings), like libpsl (through CPublicSuffix),
 // the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
@@ -17,6 +17,7 @@ let package = Package(
             name: "CCurl", path: "Sources/CShims/Curl",
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .systemLibrary(name: "CCodings", path: "Sources/CShims/Codings"),
+        .systemLibrary(name: "CPublicSuffix", path: "Sources/CShims/PublicSuffix"),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
             linkerSettings: [
@@ -26,7 +27,8 @@ let package = Package(
         .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
-        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings", "CSystem"]),
+        .target(
+            name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings", "CPublicSuffix", "CSystem"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(

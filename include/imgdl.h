@@ -626,7 +626,8 @@ enum {
     IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,
     /* Any HTTP status is a success: for callers that look at it themselves. */
     IMGDL_REQUEST_ANY_STATUS = 1u << 4,
-    /* Send and keep cookies, in the downloader's jar. Without it a request has nothing to do with cookies. */
+    /* Send and keep cookies, in the downloader's jar: those of its own Cookie header first. Without it a request has
+     * nothing to do with cookies. */
     IMGDL_REQUEST_COOKIES = 1u << 5,
     /* Take any server certificate, of any name. Its connection is not used for requests that do not say so. */
     IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,

@@ -303,8 +303,10 @@ final class CurlTransfer {
                 let head = try parser.takeHead()
                 status = head.status
                 turns?.answers(inHTTP2: head.httpVersion >= 20)
+                let setsCookies = takeCookies(head)
                 guard !mayBeAnswered(head.status) else {
                     heldHead = head
+                    if setsCookies, let handle { options.setFields(request, on: handle) }
                     return true
                 }
                 return report(head)
@@ -313,6 +315,12 @@ final class CurlTransfer {
                 return false
             }
         }
+    }
+
+    /// Those of interim responses are passed over, and so are a proxy's, which speaks for no server. Whether there are any.
+    private func takeCookies(_ head: ResponseHead) -> Bool {
+        guard request.usesCookies, head.status != 407 else { return false }
+        return options.cookies.receive(head, from: request.url)
     }
 
     /// curl may ask again by itself, with the credentials that it has.

@@ -60,7 +60,7 @@ package final class CurlTransport: Transport {
             trust: TrustAnchors(
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
-            proxies: proxies, cookies: try CookieJar(file: configuration.cookieFile),
+            proxies: proxies, cookies: CookieJar(file: configuration.cookieFile),
             deniesPrivateAddresses: configuration.deniesPrivateAddresses)
         lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)
     }

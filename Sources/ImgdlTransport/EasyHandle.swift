@@ -8,10 +8,8 @@ final class EasyHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var addresses: UnsafeMutablePointer<curl_slist>?
-    /// What its connections resume, unless it has cookies: curl lets it have one share.
+    /// What its connections resume.
     private let sessions: TLSSessions?
-    /// Kept by curl over a reset, so it has to be taken off.
-    private var cookies: CookieJar?
     /// What its options say, but for the URL; nil when it has none, or some for one transfer alone.
     var setup: HandleSetup?
     /// Which runs on it: what its callbacks report to. Not held: the transport does, until it has taken it off.
@@ -51,11 +49,6 @@ final class EasyHandle {
     /// False when it cannot be used again: after a stream whose connection others still use, curl 7.88 keeps the receive
     /// buffer, and refuses to be told its size.
     func reset() -> Bool {
-        if cookies != nil {
-            set(CURLOPT_COOKIEFILE, nil)
-            ccurl_set_share(easy, sessions?.share)
-            cookies = nil
-        }
         curl_easy_reset(easy)
         freeLists()
         dropParts()
@@ -117,14 +110,6 @@ final class EasyHandle {
 
     private var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    /// Cookies come from and go to the jar.
-    func setCookies(_ jar: CookieJar) {
-        cookies = jar
-        note(ccurl_set_share(easy, jar.share))
-        // An empty name reads nothing and starts curl's cookie engine.
-        set(CURLOPT_COOKIEFILE, "")
-    }
-
     func setSockets(
         _ context: UnsafeMutableRawPointer, open: curl_opensocket_callback, close: curl_closesocket_callback
     ) {
@@ -144,10 +129,23 @@ final class EasyHandle {
         setup = nil
     }
 
-    /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all.
-    func setFields(_ lines: [String]) {
+    /// Lines in curl's syntax: "Name: value", "Name;" for an empty value, "Name:" for none at all; in place of those before.
+    /// `extra`: one that need not be text, and has no zero in it.
+    func setFields(_ lines: [String], _ extra: [UInt8]?) {
+        let before = fields
         fields = list(lines)
+        if let extra {
+            let longer = extra.withUnsafeBytes { bytes in
+                withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { text in
+                    UnsafeMutableRawBufferPointer(text).copyMemory(from: bytes)
+                    text[bytes.count] = 0
+                    return curl_slist_append(fields, text.baseAddress)
+                }
+            }
+            if longer == nil { note(CURLE_OUT_OF_MEMORY) } else { fields = longer }
+        }
         note(ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields))
+        curl_slist_free_all(before)
     }
 
     /// Tells curl a name's addresses. The plus sign makes them as short-lived as any others.

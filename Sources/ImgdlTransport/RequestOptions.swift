@@ -91,7 +91,6 @@ final class RequestOptions {
             handle.watchHandshakes()
             setTrust(request.tls, on: handle)
         }
-        if request.usesCookies { handle.setCookies(cookies) }
         if priority != .normal { handle.setPriority(priority) }
         setProxy(request.url, on: handle)
         setMethod(request, on: handle)
@@ -100,7 +99,7 @@ final class RequestOptions {
             handle.set(CURLOPT_USERNAME, credential.user)
             handle.set(CURLOPT_PASSWORD, credential.password)
         }
-        handle.setFields(lines(request))
+        setFields(request, on: handle)
         if !addresses.isEmpty {
             handle.setAddresses(addresses, host: request.url.host, port: request.url.port)
         }
@@ -149,6 +148,16 @@ final class RequestOptions {
     /// POST, PUT and PATCH announce an empty body, too (RFC 9110 section 8.6).
     private static func body(_ request: TransportRequest) -> [UInt8]? {
         request.body ?? (["POST", "PUT", "PATCH"].contains(request.method) ? [] : nil)
+    }
+
+    /// Also while the transfer runs: curl sends them when it asks again with a credential.
+    func setFields(_ request: TransportRequest, on handle: EasyHandle) {
+        guard request.usesCookies, let line = cookies.line(for: request.url, besides: request.fields) else {
+            return handle.setFields(lines(request), nil)
+        }
+        var others = request
+        others.fields.removeAll(where: CookieJar.isCookie)
+        handle.setFields(Self.lines(others), line)
     }
 
     /// The same text for all handles that are set up alike.

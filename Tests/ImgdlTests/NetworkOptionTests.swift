@@ -107,6 +107,23 @@ final class NetworkOptionTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.requests.map { $0.headers["Cookie"] }, [nil, "a=1", nil])
     }
 
+    /// Each hop of a redirect gets what is for its own host, with what the hop before has set.
+    func testCookiesOfEachHop() {
+        let elsewhere = "http://localhost:\(origin.port)"
+        let hops = [
+            ("/first", "/second", "first=1; Path=/"),
+            ("/second", "\(elsewhere)/third", "second=1; Path=/"),
+            ("/third", "\(elsewhere)/pictures/rgba.png", "third=1; Path=/"),
+        ]
+        for (path, target, cookie) in hops {
+            origin.route(path) { try $0.respond(302, headers: ["Location": target, "Set-Cookie": cookie]) }
+        }
+        let cookies: (inout imgdl_request) -> Void = { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }
+        assertEnds(start(origin.url("/first"), headers: [("Cookie", "own=1")], cookies), "IMGDL_OK")
+        XCTAssertEqual(
+            origin.log.requests.map { $0.headers.all("Cookie") }, [["own=1"], ["own=1; first=1"], [], ["third=1"]])
+    }
+
     func testPrivateAddresses() {
         replaceDownloader { config in
             config.flags = UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES)

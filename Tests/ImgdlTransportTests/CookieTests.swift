@@ -54,7 +54,8 @@ final class CookieTests: TransportTestCase {
         XCTAssertNil(try sent("", to: "http://localhost:\(origin.port)/echo"), "another host")
         _ = try sent("/cookies/set?gone=1&path=/&max_age=0")
         XCTAssertNil(try sent("/echo"))
-        // curl trusts this machine's own addresses like TLS.
+        _ = try sent("/cookies/set?safe=1&path=/&secure=1")
+        XCTAssertNil(try sent("/echo"), "this machine's own addresses are not TLS")
         try makeTransport(resolver: ThreadedResolver(lookUp: { _ in .success(["127.0.0.1"]) }))
         let named = "http://pictures.example:\(origin.port)"
         _ = try sent("", to: named + "/cookies/set?safe=1&path=/&secure=1")
@@ -109,5 +110,112 @@ final class CookieTests: TransportTestCase {
         XCTAssertNil(try sent("/echo"))
         let id = try start(origin.url("/echo"), fields: [HeaderField("Cookie", "a=1\r\nX: y")], usesCookies: true)
         XCTAssertEqual(record(of: id).failure?.code, .invalidHeader)
+    }
+
+    private func answer(_ path: String, _ head: String) {
+        origin.route(path) { try $0.send(raw: "\(head)\r\nContent-Length: 0\r\n\r\n") }
+    }
+
+    func testOfWhichAnswers() throws {
+        let statuses = ["200 OK", "302 Found\r\nLocation: /x", "304 Not Modified", "404 No", "500 No"]
+        for (number, status) in statuses.enumerated() {
+            answer("/set", "HTTP/1.1 \(status)\r\nSet-Cookie: n=\(number)")
+            _ = try sent("/set")
+            XCTAssertEqual(try sent("/echo"), "n=\(number)", status)
+        }
+        answer("/set", "HTTP/1.1 103 Early Hints\r\nSet-Cookie: n=early\r\n\r\nHTTP/1.1 200 OK")
+        _ = try sent("/set")
+        XCTAssertEqual(try sent("/echo"), "n=4", "an interim response sets none")
+        origin.route("/set") { exchange in
+            try exchange.send(
+                raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nSet-Cookie: n=late\r\n\r\n")
+        }
+        _ = try sent("/set")
+        XCTAssertEqual(try sent("/echo"), "n=4", "a trailer sets none")
+    }
+
+    /// curl answers the challenge by itself: what that set is sent with the credential.
+    func testCookiesOfAChallengeGoWithItsAnswer() throws {
+        origin.route("/login") { exchange in
+            if exchange.request.headers["Authorization"] == nil {
+                try exchange.send(
+                    raw: "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"a\"\r\n"
+                        + "Set-Cookie: n=2\r\nContent-Length: 0\r\n\r\n")
+            } else {
+                try exchange.respond(text: "in")
+            }
+        }
+        _ = try sent("/cookies/set?n=1&path=/")
+        origin.resetLog()
+        let credential = Credential(user: "me", password: "secret")
+        let record = record(of: try start(origin.url("/login"), credential: credential, usesCookies: true))
+        XCTAssertEqual(record.head?.status, 200)
+        XCTAssertEqual(origin.log.requests.map { $0.headers["Cookie"] }, ["n=1", "n=2"])
+        XCTAssertEqual(origin.log.requests.map { $0.headers["Authorization"] != nil }, [false, true])
+    }
+
+    /// One field is all that there may be (RFC 6265bis section 5.8.1).
+    func testOnesOfTheCallerComeFirst() throws {
+        func cookies(_ fields: HeaderField..., usesCookies: Bool = true) throws -> [String]? {
+            let id = try start(origin.url("/echo"), fields: fields, usesCookies: usesCookies)
+            XCTAssertTrue(record(of: id).isFinished)
+            return origin.log.requests.last?.headers.all("Cookie")
+        }
+        XCTAssertEqual(try cookies(HeaderField("cookie", "own=1")), ["own=1"])
+        _ = try sent("/cookies/set?n=1&path=/")
+        XCTAssertEqual(try cookies(HeaderField("cookie", "own=1"), HeaderField("X", "y")), ["own=1; n=1"])
+        XCTAssertEqual(origin.log.requests.last?.headers["X"], "y")
+        XCTAssertEqual(try cookies(HeaderField("Cookie", "")), ["n=1"])
+        XCTAssertEqual(try cookies(HeaderField("Cookie", "own=1"), usesCookies: false), ["own=1"])
+    }
+
+    /// Servers that set as much as they can get no field back that they would refuse.
+    func testFloods() throws {
+        for round in 0..<10 {
+            let fields = (0..<60).map { "Set-Cookie: \(round)n\($0)=\(String(repeating: "v", count: 1_000))\r\n" }
+            origin.route("/flood") { exchange in
+                try exchange.send(raw: "HTTP/1.1 200 OK\r\n\(fields.joined())Content-Length: 0\r\n\r\n")
+            }
+            let id = try start(origin.url("/flood"), maximumHeaderBytes: 100_000, usesCookies: true)
+            XCTAssertTrue(record(of: id).isFinished)
+        }
+        let field = try XCTUnwrap(try sent("/echo"))
+        XCTAssertEqual(field.components(separatedBy: "; ").count, 8)
+        XCTAssertLessThanOrEqual("Cookie: \(field)".utf8.count, 8_190)
+    }
+
+    func testBytesThatAreNoTextComeBack() throws {
+        origin.route("/set") { exchange in
+            let end = Array("\r\nContent-Length: 0\r\n\r\n".utf8)
+            try exchange.send(raw: Array("HTTP/1.1 200 OK\r\nSet-Cookie: n=".utf8) + [0xFF, 0x80] + end)
+        }
+        _ = try sent("/set")
+        XCTAssertEqual(try sent("/echo"), "n=\u{FFFD}\u{FFFD}", "as the origin reads them")
+    }
+
+    /// As curl 7.88 writes it: cookies with a date, without one, and those that scripts must not see.
+    func testAFileOfCurl() throws {
+        let file = try directory() + "/jar"
+        let text = """
+            # Netscape HTTP Cookie File
+            # https://curl.se/docs/http-cookies.html
+            # This file was generated by libcurl! Edit at your own risk.
+
+            127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\t1
+            #HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t4102444800\thidden\t2
+            127.0.0.1\tFALSE\t/\tFALSE\t946684800\texpired\t3
+            .example.com\tTRUE\t/\tFALSE\t0\tother\t4
+
+            """
+        XCTAssertTrue(FileManager.default.createFile(atPath: file, contents: Data(text.utf8)))
+        for _ in 0..<2 {
+            try keep(file)
+            XCTAssertEqual(try sent("/echo"), "session=1; hidden=2")
+            transport.close()
+        }
+        let written = String(decoding: try XCTUnwrap(FileManager.default.contents(atPath: file)), as: UTF8.self)
+        XCTAssertTrue(written.contains("#HttpOnly_127.0.0.1\tFALSE\t/\tFALSE\t"))
+        XCTAssertTrue(written.contains(".example.com\tTRUE\t/\tFALSE\t0\tother\t4\n"))
+        XCTAssertFalse(written.contains("expired"))
     }
 }

@@ -87,14 +87,17 @@ final class TLSOptionsTests: TransportTestCase {
         }
     }
 
-    /// Also where each transfer has an easy handle of its own: sessions are the lane's.
+    /// Also where each transfer has an easy handle of its own, and where it uses cookies: sessions are the lane's.
     func testSessionsAreResumed() throws {
         for isAtMost12 in [false, true] {
             try serve(TLS(isAtMost12: isAtMost12))
             secure.route("/last") { exchange in
                 try exchange.respond(headers: ["Connection": "close"], text: "a")
             }
-            for _ in 0..<3 { XCTAssertEqual(try fetchSucceeding(secure.url("/last")).text, "a") }
+            for number in 0..<3 {
+                let id = try start(secure.url("/last"), usesCookies: number > 0)
+                XCTAssertEqual(record(of: id).text, "a")
+            }
             for _ in 0..<2 {
                 let other = record(of: try start(secure.url("/last"), tls: pinned(secure.authority?.pin)))
                 XCTAssertEqual(other.text, "a")

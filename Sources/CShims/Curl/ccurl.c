@@ -139,25 +139,15 @@ const char *ccurl_get_string(CURL *easy, CURLINFO info)
     return curl_easy_getinfo(easy, info, &value) ? NULL : value;
 }
 
-struct curl_slist *ccurl_get_cookies(CURL *easy)
-{
-    struct curl_slist *list = NULL;
-    return curl_easy_getinfo(easy, CURLINFO_COOKIELIST, &list) ? NULL : list;
-}
-
-static CURLSH *share_of(curl_lock_data data)
+CURLSH *ccurl_share_of_tls_sessions(void)
 {
     CURLSH *share = curl_share_init();
-    if (share && curl_share_setopt(share, CURLSHOPT_SHARE, data)) {
+    if (share && curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION)) {
         curl_share_cleanup(share);
-        share = NULL;
+        return NULL;
     }
     return share;
 }
-
-CURLSH *ccurl_share_of_tls_sessions(void) { return share_of(CURL_LOCK_DATA_SSL_SESSION); }
-
-CURLSH *ccurl_share_of_cookies(void) { return share_of(CURL_LOCK_DATA_COOKIE); }
 
 const char *ccurl_default_ca_file(CURL *easy) { return ccurl_get_string(easy, CURLINFO_CAINFO); }
 

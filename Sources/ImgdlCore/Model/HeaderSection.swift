@@ -138,6 +138,18 @@ package struct HeaderSection: @unchecked Sendable {
         return withExtendedLifetime(storage) { Self.text(found.value) }
     }
 
+    /// The values of the fields of this name as they were received, in their order, so many at most.
+    package func values(named name: StaticString, maximum: Int) -> [[UInt8]] {
+        let name = Self.bytes(name)
+        var values: [[UInt8]] = []
+        var start = 0
+        while values.count < maximum, let found = find(name, from: start) {
+            values.append(withExtendedLifetime(storage) { Array(found.value) })
+            start = found.end
+        }
+        return values
+    }
+
     package func contains(_ name: StaticString) -> Bool { find(Self.bytes(name)) != nil }
 
     /// The value of the one field of this name, where it consists of digits alone, and not too many of them.

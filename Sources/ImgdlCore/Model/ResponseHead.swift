@@ -73,6 +73,11 @@ package struct ResponseHead: Equatable, Sendable {
         return section.first(named: name)
     }
 
+    /// As they were received, whatever takes their place: bytes that are no text stay what they are.
+    package func values(named name: StaticString, maximum: Int) -> [[UInt8]] {
+        section.values(named: name, maximum: maximum)
+    }
+
     package static func == (left: ResponseHead, right: ResponseHead) -> Bool {
         left.status == right.status && left.httpVersion == right.httpVersion
             && left.contentLength == right.contentLength && left.isEncoded == right.isEncoded

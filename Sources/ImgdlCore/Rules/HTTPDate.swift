@@ -74,6 +74,15 @@ package enum HTTPDate {
 
     // MARK: The calendar
 
+    /// Seconds since 1970 of a date in another format, in the years 1 to 9999; months count from 1. nil where the
+    /// calendar has no such day, or the day no such second.
+    package static func seconds(year: Int64, month: Int64, day: Int64, secondOfDay: Int64) -> Int64? {
+        guard (1...9999).contains(year), (1...12).contains(month), (0..<86_400).contains(secondOfDay) else {
+            return nil
+        }
+        return seconds(year, month - 1, day, secondOfDay)
+    }
+
     /// The reverse of `daysSince1970`.
     private static func date(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468

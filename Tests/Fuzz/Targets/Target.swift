@@ -26,6 +26,7 @@ package struct Target {
             Target(name: "data-url", run: fuzzDataURL), Target(name: "range", run: fuzzRange),
             Target(name: "vary", run: fuzzVary), Target(name: "exchanges", run: fuzzExchanges),
             Target(name: "index-row", run: fuzzIndexRow), Target(name: "picture-numbers", run: fuzzPictureNumbers),
+            Target(name: "cookies", run: fuzzCookies), Target(name: "set-cookie", run: fuzzSetCookie),
         ]
     }
 

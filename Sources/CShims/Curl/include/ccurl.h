@@ -43,12 +43,8 @@ long ccurl_get_long(CURL *easy, CURLINFO info);
 curl_off_t ccurl_get_offset(CURL *easy, CURLINFO info);
 /* Borrowed from `easy`; may be NULL. */
 const char *ccurl_get_string(CURL *easy, CURLINFO info);
-/* All cookies of the handle's share in Netscape's format; to be freed by the caller. */
-struct curl_slist *ccurl_get_cookies(CURL *easy);
 /* A share of TLS sessions alone, for one thread; NULL without memory. */
 CURLSH *ccurl_share_of_tls_sessions(void);
-/* A share of cookies alone, for one thread; NULL without memory. */
-CURLSH *ccurl_share_of_cookies(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 
