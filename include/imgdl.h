@@ -153,7 +153,8 @@ enum {
     IMGDL_ERROR_WAIT_TIMEOUT = 2107,       /* the time given to a wait is over; nothing else happened               */
     IMGDL_ERROR_NOT_READY = 2108,          /* there is nothing to give yet                                          */
     IMGDL_ERROR_INTERNAL = 2109,           /* a defect of the library: please report it                             */
-    IMGDL_ERROR_INVALID_HEADER = 2110,     /* CR, LF, NUL or other bytes that no header, method or credential has   */
+    IMGDL_ERROR_INVALID_HEADER = 2110,     /* bytes that no header, method or credential has, or a field that is    */
+                                           /* the library's own, such as Content-Length                             */
     IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111, /* neither http nor https, nor one that was allowed or registered        */
     IMGDL_ERROR_BACKGROUND_EXPIRED = 2112, /* the time given to imgdl_downloader_enter_background is over           */
 
@@ -659,7 +660,9 @@ typedef struct imgdl_request {
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
-    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent */
+    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
+                                         /* What frames a request is INVALID_HEADER: Content-Length, Connection,     */
+                                         /* Expect, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade …            */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;

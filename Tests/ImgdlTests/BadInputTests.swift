@@ -163,6 +163,25 @@ final class BadInputTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.requests.count, 0)
     }
 
+    /// Who frames a request can hide another one in it: that is the library's alone, wherever a field comes from.
+    func testFieldsThatAreTheLibrarysOwn() {
+        let names = [
+            "Content-Length", "transfer-encoding", "CONNECTION", "Upgrade", "te", "Trailer", "Expect", "keep-alive",
+            "Proxy-Connection", "HTTP2-Settings", "Content_Length",
+        ]
+        for name in names {
+            let download = start(picture("rgba.png"), headers: [("X-A", "b"), (name, "1")])
+            XCTAssertEqual(download.status, Int32(IMGDL_ERROR_INVALID_HEADER), name)
+            XCTAssertTrue(String(cString: imgdl_last_error()).contains("“\(name)”"), String(cString: imgdl_last_error()))
+            download.wait()
+            XCTAssertEqual(imgdl_downloader_set_header(downloader, name, "1"), Int32(IMGDL_ERROR_INVALID_HEADER), name)
+        }
+        let twice = start(picture("rgba.png"), headers: [("Host", "a.test"), ("host", "b.test")])
+        XCTAssertEqual(twice.status, Int32(IMGDL_ERROR_INVALID_HEADER))
+        twice.wait()
+        XCTAssertEqual(origin.log.requests.count, 0)
+    }
+
     func testSecretsStayOutOfErrors() {
         let url = "http://me:hunter2@127.0.0.1:\(origin.port)/auth/basic?user=me&password=topsecret"
         let download = start(url)

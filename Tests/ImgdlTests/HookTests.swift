@@ -124,6 +124,11 @@ final class HookTests: DownloaderTestCase {
             XCTAssertEqual(
                 withOutgoing(headers: [("Bad\r\nName", "x")]) { imgdl_continue_with_request(next, $0) },
                 Int32(IMGDL_ERROR_INVALID_HEADER))
+            for name in ["Content-Length", "TRANSFER-ENCODING", "expect"] {
+                XCTAssertEqual(
+                    withOutgoing(headers: [(name, "1")]) { imgdl_continue_with_request(next, $0) },
+                    Int32(IMGDL_ERROR_INVALID_HEADER), name)
+            }
             XCTAssertEqual(
                 withOutgoing(url: "http://") { imgdl_continue_with_request(next, $0) },
                 Int32(IMGDL_ERROR_INVALID_URL))

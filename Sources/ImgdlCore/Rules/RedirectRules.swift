@@ -75,6 +75,6 @@ package enum RedirectRules {
 
     private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]
     private static let bodyFields = [
-        "content-type", "content-length", "content-encoding", "content-language", "content-location",
+        "content-type", "content-encoding", "content-language", "content-location",
     ]
 }
