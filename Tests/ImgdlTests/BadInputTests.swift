@@ -172,7 +172,8 @@ final class BadInputTests: DownloaderTestCase {
         for name in names {
             let download = start(picture("rgba.png"), headers: [("X-A", "b"), (name, "1")])
             XCTAssertEqual(download.status, Int32(IMGDL_ERROR_INVALID_HEADER), name)
-            XCTAssertTrue(String(cString: imgdl_last_error()).contains("“\(name)”"), String(cString: imgdl_last_error()))
+            let message = String(cString: imgdl_last_error())
+            XCTAssertTrue(message.contains("“\(name)”"), message)
             download.wait()
             XCTAssertEqual(imgdl_downloader_set_header(downloader, name, "1"), Int32(IMGDL_ERROR_INVALID_HEADER), name)
         }
