@@ -170,7 +170,7 @@ enum {
     IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte for too long                                                  */
     IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
     IMGDL_ERROR_PROXY_FAILED = 2210,
-    IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop                                    */
+    IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */
     IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
     IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken, or in a coding that is not known       */
     IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
@@ -675,7 +675,8 @@ typedef struct imgdl_request {
     imgdl_destructor destructor;         /* of user_data; may be NULL                                                */
     void *user_data;
     /* since 1.1 */
-    const char *user;                    /* for Basic or Digest, as the server asks; never sent to another origin.   */
+    const char *user;                    /* for Basic or Digest, as the server asks; never sent to another origin,   */
+                                         /* nor after a redirect by way of another one.                              */
                                          /* NULL: as in the URL, else the downloader's                               */
     const char *password;                /* likewise                                                                 */
     uint32_t connect_timeout_ms;         /* 0: the downloader's                                                      */

@@ -253,6 +253,30 @@ final class HookTests: DownloaderTestCase {
         XCTAssertEqual(counted.read { $0 }, 1)
     }
 
+    /// What the hook gave for an origin is not sent there again once another one has led back to it.
+    func testK11_CredentialsOfTheHookStayDropped() throws {
+        let other = try Origin()
+        defer { other.stop() }
+        hooks.authenticate = { _, next in imgdl_continue_with_credentials(next, "someone", "secret") }
+        let challenge: Headers = ["WWW-Authenticate": "Basic realm=x"]
+        origin.route("/first") { exchange in
+            if exchange.request.headers["Authorization"] == nil {
+                try exchange.respond(401, headers: challenge, text: "who?")
+            } else {
+                try exchange.respond(302, headers: ["Location": other.url("/between")])
+            }
+        }
+        other.route("/between") { [origin] in try $0.respond(302, headers: ["Location": origin!.url("/last")]) }
+        origin.route("/last") { try $0.respond(401, headers: challenge, text: "who?") }
+        let download = start(origin.url("/first")) { $0.hooks = self.hooks.handle }
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(download.record.httpStatus, 401)
+        XCTAssertEqual(
+            origin.log.requests.filter { $0.path == "/first" }.compactMap { $0.headers["Authorization"] }.count, 1)
+        XCTAssertEqual(
+            origin.log.requests.filter { $0.path == "/last" }.map { $0.headers["Authorization"] }, [nil])
+    }
+
     func testK11_WrongCredentialsOfTheHookEndOnceWith401() {
         let counted = Monitor(0)
         hooks.authenticate = { _, next in
