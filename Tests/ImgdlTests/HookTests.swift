@@ -58,7 +58,7 @@ final class HookTests: DownloaderTestCase {
         let counted = Monitor(0)
         hooks.modifyRequest = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_unchanged(next)
+            _ = imgdl_continue_unchanged(next)
         }
         replaceDownloader { $0.hooks = self.hooks.handle }
         assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
@@ -69,7 +69,7 @@ final class HookTests: DownloaderTestCase {
         let counted = Monitor(0)
         hooks.modifyRequest = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_unchanged(next)
+            _ = imgdl_continue_unchanged(next)
         }
         let url = picture("baseline.jpg", "hold_after=10")
         let first = start(url) { $0.hooks = self.hooks.handle }
@@ -162,7 +162,7 @@ final class HookTests: DownloaderTestCase {
     }
 
     func testT24_ResponseHookRefuses() {
-        hooks.modifyResponse = { _, next in imgdl_continue_refused(next, 0, nil) }
+        hooks.modifyResponse = { _, next in _ = imgdl_continue_refused(next, 0, nil) }
         assertEnds(start(picture("baseline.jpg")) { $0.hooks = self.hooks.handle }, "IMGDL_ERROR_INVALID_RESPONSE")
     }
 
@@ -174,7 +174,7 @@ final class HookTests: DownloaderTestCase {
         assertOriginSees("all is sent") { $0.requests.count == 1 && $0.inFlight == 0 }
         download.waitFor(IMGDL_EVENT_STARTED)
         XCTAssertEqual(download.kinds, [UInt32(IMGDL_EVENT_STARTED)])
-        imgdl_continue_unchanged(next!)
+        _ = imgdl_continue_unchanged(next!)
         assertEnds(download, "IMGDL_OK")
     }
 
@@ -199,7 +199,8 @@ final class HookTests: DownloaderTestCase {
 
     func testT25_BodyHookRefusesOrGivesNothing() {
         hooks.transformBody = { body, next in
-            if body.count > 100 { imgdl_continue_refused(next, 0, nil) } else { imgdl_continue_with_data(next, nil, 0) }
+            let isRefused = body.count > 100
+            _ = isRefused ? imgdl_continue_refused(next, 0, nil) : imgdl_continue_with_data(next, nil, 0)
         }
         origin.content["short"] = Picture([1, 2, 3], type: "image/png")
         for name in ["rgba.png", "short"] {
@@ -214,11 +215,11 @@ final class HookTests: DownloaderTestCase {
         hooks.redirect = { response, url, next in
             XCTAssertEqual(response.status, 302)
             if url.contains("refused") {
-                imgdl_continue_refused(next, 0, nil)
+                _ = imgdl_continue_refused(next, 0, nil)
             } else if url.contains("other") {
                 XCTAssertEqual(withOutgoing(url: target) { imgdl_continue_with_request(next, $0) }, 0)
             } else {
-                imgdl_continue_unchanged(next)
+                _ = imgdl_continue_unchanged(next)
             }
         }
         assertEnds(
@@ -257,7 +258,7 @@ final class HookTests: DownloaderTestCase {
     func testK11_CredentialsOfTheHookStayDropped() throws {
         let other = try Origin()
         defer { other.stop() }
-        hooks.authenticate = { _, next in imgdl_continue_with_credentials(next, "someone", "secret") }
+        hooks.authenticate = { _, next in _ = imgdl_continue_with_credentials(next, "someone", "secret") }
         let challenge: Headers = ["WWW-Authenticate": "Basic realm=x"]
         origin.route("/first") { exchange in
             if exchange.request.headers["Authorization"] == nil {
@@ -281,7 +282,7 @@ final class HookTests: DownloaderTestCase {
         let counted = Monitor(0)
         hooks.authenticate = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_with_credentials(next, "someone", "wrong")
+            _ = imgdl_continue_with_credentials(next, "someone", "wrong")
         }
         origin.route("/protected.png") { exchange in
             try exchange.respond(401, headers: ["WWW-Authenticate": "Basic realm=\"pictures\""], text: "who?")
@@ -304,7 +305,7 @@ final class HookTests: DownloaderTestCase {
         table.struct_size = 12
         XCTAssertEqual(imgdl_hooks_create(&table, &handle), Int32(IMGDL_ERROR_UNSUPPORTED_OPTION))
         XCTAssertNil(imgdl_hooks_retain(nil))
-        hooks.modifyRequest = { _, next in imgdl_continue_unchanged(next) }
+        hooks.modifyRequest = { _, next in _ = imgdl_continue_unchanged(next) }
     }
 
     // MARK: -
