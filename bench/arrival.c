@@ -80,7 +80,8 @@ static int64_t measure(imgdl_downloader *downloader, int port, struct sending *s
     request.user_data = &end;
     if (imgdl_download(downloader, &request, NULL) != IMGDL_OK)
         fail(imgdl_last_error());
-    imgdl_downloader_wait_idle(downloader, -1);
+    if (imgdl_downloader_wait_idle(downloader, -1) != IMGDL_OK)
+        fail(imgdl_last_error());
     pthread_mutex_lock(&sending->lock);
     int64_t late = end - sending->last_byte;
     pthread_mutex_unlock(&sending->lock);
@@ -122,5 +123,6 @@ int main(int count, char **arguments)
                median(late, rounds), median(ratio, rounds));
         free(sending.bytes.data);
     }
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
 }

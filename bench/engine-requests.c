@@ -170,7 +170,8 @@ void measure_answered(int count)
         download(downloader, "bench://images", i, NULL);
     check(imgdl_downloader_wait_idle(downloader, -1));
     printf("%f\n", (cpu_seconds() - start) / count * 1e6);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
 }
 
 void measure_joining(int count)
@@ -193,5 +194,6 @@ void measure_joining(int count)
     imgdl_transfer_release(running);
     check(imgdl_downloader_wait_idle(downloader, -1));
     printf("%f %f\n", (cpu_seconds() - start) / count * 1e6, bytes);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
 }

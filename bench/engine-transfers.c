@@ -109,7 +109,8 @@ void measure_latency(int rounds)
     }
     printf("%f %f\n", median(ours, rounds), median(theirs, rounds));
     curl_multi_cleanup(multi);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
 }
 
 /* ---- Chunks */
@@ -185,7 +186,8 @@ void run_chunks(int transfers, int rounds)
         download(downloader, url, IMGDL_EVENT_PROGRESS | IMGDL_EVENT_TERMINAL, count_chunk, &chunks);
     }
     check(imgdl_downloader_wait_idle(downloader, -1));
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
     int status;
     if (waitpid(server, &status, 0) != server || status != 0)
         fail("the server failed");

@@ -53,5 +53,6 @@ int main(int count, char **arguments)
         wait_idle(downloader, -1) != IMGDL_OK)
         fail("no download");
     printf("%f\n", (double)(request_read - start) / 1e6);
-    destroy(downloader);
+    if (destroy(downloader) != IMGDL_OK)
+        fail("no end");
 }

@@ -49,7 +49,8 @@ static void download_all(imgdl_downloader *downloader, int port)
         if (imgdl_download(downloader, &request, NULL) != IMGDL_OK)
             fail(imgdl_last_error());
     }
-    imgdl_downloader_wait_idle(downloader, -1);
+    if (imgdl_downloader_wait_idle(downloader, -1) != IMGDL_OK)
+        fail(imgdl_last_error());
 }
 
 static void measure(const char *what, uint64_t memory, int rounds, int port, double allowed)
@@ -70,7 +71,8 @@ static void measure(const char *what, uint64_t memory, int rounds, int port, dou
     if (imgdl_downloader_create(&config, &downloader) != IMGDL_OK)
         fail(imgdl_last_error());
     download_all(downloader, port);
-    imgdl_cache_flush(cache);
+    if (imgdl_cache_flush(cache) != IMGDL_OK)
+        fail(imgdl_last_error());
     download_all(downloader, port);
     double start = cpu_seconds();
     for (int round = 0; round < rounds; round++)
@@ -78,11 +80,14 @@ static void measure(const char *what, uint64_t memory, int rounds, int port, dou
     double each = (cpu_seconds() - start) / rounds / URLS * 1e6;
     imgdl_cache_stats stats;
     imgdl_cache_stats_init(&stats, sizeof stats);
-    imgdl_cache_statistics(cache, &stats);
+    if (imgdl_cache_statistics(cache, &stats) != IMGDL_OK)
+        fail(imgdl_last_error());
     printf("| %-11s | %6.1f | %7.0f | %9llu |\n", what, each, allowed,
            (unsigned long long)(memory ? stats.memory_hits : stats.hits));
-    imgdl_downloader_destroy(downloader);
-    imgdl_cache_clear(cache);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        fail(imgdl_last_error());
+    if (imgdl_cache_clear(cache) != IMGDL_OK)
+        fail(imgdl_last_error());
     imgdl_cache_release(cache);
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s", folder);

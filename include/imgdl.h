@@ -21,17 +21,23 @@
  *     imgdl_token *token = NULL;
  *     imgdl_request request;
  *     imgdl_result result;
+ *     imgdl_status status;
  *     imgdl_request_init(&request, sizeof request);
- *     request.url = "https://example.org/picture.jpg";
- *     imgdl_downloader_shared(&downloader);
- *     imgdl_download(downloader, &request, &token);
- *     imgdl_token_wait(token, -1);
  *     imgdl_result_init(&result, sizeof result);
- *     imgdl_token_result(token, &result);
- *     if (result.code == IMGDL_OK)
- *         use(imgdl_image_pixels(result.image), imgdl_image_stride(result.image));
+ *     request.url = "https://example.org/picture.jpg";
+ *     status = imgdl_downloader_shared(&downloader);
+ *     if (status == IMGDL_OK)
+ *         status = imgdl_download(downloader, &request, &token);
+ *     if (status == IMGDL_OK)
+ *         status = imgdl_token_wait(token, -1);
+ *     if (status == IMGDL_OK)
+ *         status = imgdl_token_result(token, &result);
+ *     if (status != IMGDL_OK)
+ *         puts(imgdl_last_error()); // refused: there is no download
+ *     else if (result.code != IMGDL_OK)
+ *         puts(result.message);     // it failed
  *     else
- *         puts(result.message);
+ *         use(imgdl_image_pixels(result.image), imgdl_image_stride(result.image));
  *     imgdl_token_release(token);
  *     imgdl_downloader_release(downloader);
  */
@@ -47,8 +53,10 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define IMGDL_API __attribute__((visibility("default")))
+#define IMGDL_CHECKED __attribute__((warn_unused_result))
 #else
 #define IMGDL_API
+#define IMGDL_CHECKED
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -65,7 +73,8 @@ extern "C" {
  *
  * Results    A function that can fail returns imgdl_status: IMGDL_OK (0) or an IMGDL_ERROR_ number. Out-parameters come
  *            last, may be NULL where the text says so, and are written only on success unless the text says otherwise.
- *            imgdl_last_error tells the details of a failed call, on the thread that made it.
+ *            imgdl_last_error tells the details of a failed call, on the thread that made it. GCC and Clang warn where a
+ *            status is not looked at (-Wunused-result): what was refused has given nothing, and calls nobody back.
  *
  * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need.
  *            Zero means default in every field. Fields are only ever added at the end: a program compiled against an
@@ -153,7 +162,8 @@ enum {
     IMGDL_ERROR_WAIT_TIMEOUT = 2107,       /* the time given to a wait is over; nothing else happened               */
     IMGDL_ERROR_NOT_READY = 2108,          /* there is nothing to give yet                                          */
     IMGDL_ERROR_INTERNAL = 2109,           /* a defect of the library: please report it                             */
-    IMGDL_ERROR_INVALID_HEADER = 2110,     /* CR, LF, NUL or other bytes that no header, method or credential has   */
+    IMGDL_ERROR_INVALID_HEADER = 2110,     /* bytes that no header, method or credential has, or a field that is    */
+                                           /* the library's own, such as Content-Length                             */
     IMGDL_ERROR_UNSUPPORTED_SCHEME = 2111, /* neither http nor https, nor one that was allowed or registered        */
     IMGDL_ERROR_BACKGROUND_EXPIRED = 2112, /* the time given to imgdl_downloader_enter_background is over           */
 
@@ -169,7 +179,7 @@ enum {
     IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte for too long                                                  */
     IMGDL_ERROR_TOTAL_TIMEOUT = 2209,      /* the request's own total_timeout_ms                                    */
     IMGDL_ERROR_PROXY_FAILED = 2210,
-    IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop                                    */
+    IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */
     IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
     IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken, or in a coding that is not known       */
     IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
@@ -260,7 +270,7 @@ IMGDL_API uint32_t imgdl_image_frame_count(const imgdl_image *image);
 /** One frame as the viewer sees it (blended, disposed), as an image of its own, *frame, with one reference. Frame 0 is
  *  always there; the others with IMGDL_DECODE_ALL_FRAMES. Returns: IMGDL_OK, NOT_READY (the frame was not decoded),
  *  INVALID_ARGUMENT (no such frame), INVALID_HANDLE. Since 1.1. */
-IMGDL_API imgdl_status imgdl_image_frame(const imgdl_image *image, uint32_t index, imgdl_image **frame);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_image_frame(const imgdl_image *image, uint32_t index, imgdl_image **frame);
 /** How long a frame is shown, in milliseconds; files that say less than 11 mean 100. 0 for still pictures and frames that
  *  were not decoded. Since 1.1. */
 IMGDL_API uint32_t imgdl_image_frame_duration_ms(const imgdl_image *image, uint32_t index);
@@ -304,8 +314,8 @@ IMGDL_API imgdl_colour_notes imgdl_image_colour_notes(const imgdl_image *image);
 IMGDL_API const void *imgdl_image_icc_profile(const imgdl_image *image, size_t *length);
 /** An image of pixels of yours: what a codec gives. Takes: stride × height bytes, copied; stride is at least a row's.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY. Since 1.1. */
-IMGDL_API imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl_pixel_format format, const void *pixels,
-                                          size_t stride, imgdl_image **image);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_image_create(uint32_t width, uint32_t height, imgdl_pixel_format format,
+                                                        const void *pixels, size_t stride, imgdl_image **image);
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_image *imgdl_image_retain(imgdl_image *image);
 /** Gives a reference back; NULL and stale handles are ignored. With the last one the pixels go, but for memory that the
@@ -448,29 +458,29 @@ IMGDL_API void imgdl_image_info_init(imgdl_image_info *info, size_t struct_size)
  *           code (2302 to 2309) is returned; otherwise not written on failure.
  *  Returns: IMGDL_OK, BAD_IMAGE_DATA, TRUNCATED, a limit's code, OUT_OF_MEMORY, INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since:   1.0 */
-IMGDL_API imgdl_status imgdl_decode(const void *bytes, size_t length, const imgdl_decode_options *options,
-                                    imgdl_image **image);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decode(const void *bytes, size_t length, const imgdl_decode_options *options,
+                                                  imgdl_image **image);
 
 /** Begins to decode a picture that comes in pieces: feed, feed …, finish. Whatever the pieces, the result is that of
  *  imgdl_decode. Gives: *decoder, to be ended with imgdl_decoder_destroy. Threads: any; one at a time per decoder.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION. Since 1.0. */
-IMGDL_API imgdl_status imgdl_decoder_create(const imgdl_decode_options *options, imgdl_decoder **decoder);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decoder_create(const imgdl_decode_options *options, imgdl_decoder **decoder);
 
 /** The next bytes, read before return, decoded as far as they reach. Missing bytes are no error; what is broken is, and
  *  stays so: every later feed and finish returns the same code. Returns: as imgdl_decode, and INVALID_HANDLE.
  *  Since 1.0. */
-IMGDL_API imgdl_status imgdl_decoder_feed(imgdl_decoder *decoder, const void *bytes, size_t length);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decoder_feed(imgdl_decoder *decoder, const void *bytes, size_t length);
 
 /** Fills *info (struct_size set by imgdl_image_info_init). Returns: IMGDL_OK, NOT_READY while the header is not
  *  complete, INVALID_HANDLE, INVALID_ARGUMENT. Since 1.0. */
-IMGDL_API imgdl_status imgdl_decoder_info(imgdl_decoder *decoder, imgdl_image_info *info);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decoder_info(imgdl_decoder *decoder, imgdl_image_info *info);
 
 /** The picture so far, as *image (one reference). Returns: IMGDL_OK, NOT_READY when there is nothing that the last call
  *  did not show, INVALID_HANDLE. Since 1.0. */
-IMGDL_API imgdl_status imgdl_decoder_partial(imgdl_decoder *decoder, imgdl_image **image);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decoder_partial(imgdl_decoder *decoder, imgdl_image **image);
 
 /** No more bytes will come. Gives and returns as imgdl_decode. Since 1.0. */
-IMGDL_API imgdl_status imgdl_decoder_finish(imgdl_decoder *decoder, imgdl_image **image);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_decoder_finish(imgdl_decoder *decoder, imgdl_image **image);
 
 /** Ends a decoder; images it gave live on. NULL and stale handles are ignored. Since 1.0. */
 IMGDL_API void imgdl_decoder_destroy(imgdl_decoder *decoder);
@@ -495,7 +505,7 @@ IMGDL_API void imgdl_decoder_destroy(imgdl_decoder *decoder);
 /** Gives: *executor, one reference. It belongs to the thread that called this, until another one dispatches it: waiting
  *  on that thread for its callbacks is IMGDL_ERROR_WOULD_DEADLOCK. Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY
  *  (no descriptor left). Since 1.0. */
-IMGDL_API imgdl_status imgdl_executor_create_pumped(imgdl_executor **executor);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_create_pumped(imgdl_executor **executor);
 
 /** The descriptor (an eventfd) that is readable while callbacks wait; do not read or close it. Valid until the last
  *  reference is released. -1 for a handle that is not of a pumped executor or comes from before fork(). Since 1.0. */
@@ -505,7 +515,8 @@ IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
  *  are left the descriptor stays readable. One thread at a time; inside a callback of the same executor it is
  *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
  *  WOULD_DEADLOCK. Since 1.0. */
-IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events, uint32_t *dispatched);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events,
+                                                             uint32_t *dispatched);
 
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
@@ -635,7 +646,7 @@ enum {
     IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
     /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
     IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
-    /* Response, hops and redirects show URLs with the values of their queries: may be secrets of signed URLs. */
+    /* Response, hops and messages show URLs with the values of their queries: may be secrets of signed URLs. */
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. Without effect where the cache is not used. */
@@ -674,7 +685,9 @@ typedef struct imgdl_request {
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
-    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent */
+    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
+                                         /* What frames a request is INVALID_HEADER: Content-Length, Connection,     */
+                                         /* Expect, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade …            */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
@@ -687,7 +700,8 @@ typedef struct imgdl_request {
     imgdl_destructor destructor;         /* of user_data; may be NULL                                                */
     void *user_data;
     /* since 1.1 */
-    const char *user;                    /* for Basic or Digest, as the server asks; never sent to another origin.   */
+    const char *user;                    /* for Basic or Digest, as the server asks; never sent to another origin,   */
+                                         /* nor after a redirect by way of another one.                              */
                                          /* NULL: as in the URL, else the downloader's                               */
     const char *password;                /* likewise                                                                 */
     uint32_t connect_timeout_ms;         /* 0: the downloader's                                                      */
@@ -764,7 +778,7 @@ typedef struct imgdl_hooks_table {
 
 /** Gives: *hooks, one reference, to name in imgdl_config and imgdl_request. Returns: IMGDL_OK, INVALID_ARGUMENT (no
  *  function at all), UNSUPPORTED_OPTION. Since 1.1. */
-IMGDL_API imgdl_status imgdl_hooks_create(const imgdl_hooks_table *table, imgdl_hooks **hooks);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_hooks_create(const imgdl_hooks_table *table, imgdl_hooks **hooks);
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.1. */
 IMGDL_API imgdl_hooks *imgdl_hooks_retain(imgdl_hooks *hooks);
 /** Gives a reference back; downloads and downloaders that use them hold them, too. Since 1.1. */
@@ -775,20 +789,22 @@ IMGDL_API void imgdl_hooks_release(imgdl_hooks *hooks);
  * question, or not valid: it can still be answered), INVALID_URL, INVALID_HEADER (likewise), FORKED. */
 
 /** Go on as it is. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_unchanged(imgdl_continuation *next);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_unchanged(imgdl_continuation *next);
 /** Send this instead; copied. NULL url, method, headers or body: as it was. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_with_request(imgdl_continuation *next, const imgdl_outgoing *request);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_request(imgdl_continuation *next, const imgdl_outgoing *request);
 /** Take it as a response with this status and these headers; copied. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_with_response(imgdl_continuation *next, int32_t status, const imgdl_header *headers,
-                                                    size_t header_count);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_response(imgdl_continuation *next, int32_t status,
+                                                                  const imgdl_header *headers, size_t header_count);
 /** Take these bytes, copied, as the body. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_with_data(imgdl_continuation *next, const void *bytes, size_t length);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_data(imgdl_continuation *next, const void *bytes, size_t length);
 /** Ask once more with these, as Basic or Digest. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_with_credentials(imgdl_continuation *next, const char *user, const char *password);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_with_credentials(imgdl_continuation *next, const char *user,
+                                                                     const char *password);
 /** End it with this error and this sentence, which may be NULL. Code 0: INVALID_OPERATION for a request,
  *  INVALID_RESPONSE for a response, BAD_IMAGE_DATA for a body, REDIRECT_REFUSED for a redirect, INVALID_STATUS for a
  *  challenge. Since 1.1. */
-IMGDL_API imgdl_status imgdl_continue_refused(imgdl_continuation *next, imgdl_status code, const char *message);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *next, imgdl_status code,
+                                                            const char *message);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * 10  The downloader
@@ -874,12 +890,12 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache), FORKED (these),
  *  INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy),
  *  INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
  *  *downloader, one reference to release. It cannot be shut down or destroyed (INVALID_OPERATION). Returns: as
  *  imgdl_downloader_create. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_shared(imgdl_downloader **downloader);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shared(imgdl_downloader **downloader);
 
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_downloader *imgdl_downloader_retain(imgdl_downloader *downloader);
@@ -891,20 +907,22 @@ IMGDL_API void imgdl_downloader_release(imgdl_downloader *downloader);
 /** Sets a header that every later request carries; value NULL takes it out of the requests, also a default one. The
  *  defaults are Accept (any image, then anything) and User-Agent. Returns: IMGDL_OK, INVALID_HEADER, INVALID_ARGUMENT (name
  *  NULL), INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_set_header(imgdl_downloader *downloader, const char *name, const char *value);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_header(imgdl_downloader *downloader, const char *name,
+                                                                 const char *value);
 
 /** The value that later requests carry; what imgdl_downloader_set_header set, or the default. Names compare without regard
  *  to case. Writes it with its NUL to buffer, as far as size reaches. Gives: *length, without the NUL; may be NULL.
  *  Returns: IMGDL_OK, NOT_READY (no such header), INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_get_header(imgdl_downloader *downloader, const char *name, char *buffer, size_t size,
-                                                   size_t *length);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_get_header(imgdl_downloader *downloader, const char *name,
+                                                                 char *buffer, size_t size, size_t *length);
 
 /** How many transfers may run, 1 to IMGDL_MAX_CONCURRENT_LIMIT. Fewer than now: the running ones run on.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_set_max_concurrent(imgdl_downloader *downloader, uint32_t max_concurrent);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_max_concurrent(imgdl_downloader *downloader,
+                                                                         uint32_t max_concurrent);
 
 /** The same for each host; 0: no limit of its own. Returns: as set_max_concurrent. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_set_max_per_host(imgdl_downloader *downloader, uint32_t max_per_host);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_max_per_host(imgdl_downloader *downloader, uint32_t max_per_host);
 
 /** What imgdl_downloader_set_max_concurrent or the config set; 0 for an invalid handle. Since 1.1. */
 IMGDL_API uint32_t imgdl_downloader_max_concurrent(imgdl_downloader *downloader);
@@ -912,32 +930,32 @@ IMGDL_API uint32_t imgdl_downloader_max_concurrent(imgdl_downloader *downloader)
 IMGDL_API int32_t imgdl_downloader_is_suspended(imgdl_downloader *downloader);
 
 /** IMGDL_ORDER_FIFO or IMGDL_ORDER_LIFO, for requests made from now on. Returns: as set_max_concurrent. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, imgdl_order order);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_order(imgdl_downloader *downloader, imgdl_order order);
 
 /** While suspended (not 0) nothing that waits is started; what runs runs on. No effect after a shutdown.
  *  Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
  *  their clocks with them. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
  *  grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
 
 /** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;
  *  0: what runs runs to its end, what waits ends with INVALID_OPERATION. Returns: IMGDL_OK, INVALID_OPERATION (the shared
  *  downloader), INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_invalidate(imgdl_downloader *downloader, int32_t cancels);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_invalidate(imgdl_downloader *downloader, int32_t cancels);
 
 /** A new session on a living downloader: cancels what there is, closes its connections, forgets its cookies in memory, and
  *  goes on with this config; decode_threads and executor stay. Headers that were set stay. Returns: as
  *  imgdl_downloader_create, and INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED, SHUT_DOWN. On failure
  *  nothing has changed. Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_reconfigure(imgdl_downloader *downloader, const imgdl_config *config);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_reconfigure(imgdl_downloader *downloader, const imgdl_config *config);
 
 /** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
 
 /** Accepted downloads whose terminal callback has not begun; 0 for an invalid handle. Since 1.0. */
 IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
@@ -946,7 +964,7 @@ IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
  *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
  *  callback, or on the thread of a pumped executor that downloads are outstanding on), INVALID_HANDLE, FORKED.
  *  Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
 
 typedef uint32_t imgdl_shutdown_mode;
 enum {
@@ -960,13 +978,13 @@ enum {
  *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED.
  *  Since:   1.0 */
-IMGDL_API imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
-                                                 void (*done)(void *user_data), void *user_data);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
+                                                               void (*done)(void *user_data), void *user_data);
 
 /** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, or where waiting would be
  *  a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED
  *  (released all the same). Since 1.0. */
-IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * 11  Downloads and tokens
@@ -980,22 +998,23 @@ IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
  *  Returns: IMGDL_OK, INVALID_URL, UNSUPPORTED_SCHEME, INVALID_HEADER (headers, method), INVALID_ARGUMENT,
  *           UNSUPPORTED_OPTION, SHUT_DOWN, INVALID_HANDLE (downloader, executor), FORKED, OUT_OF_MEMORY.
  *  Since:   1.0 */
-IMGDL_API imgdl_status imgdl_download(imgdl_downloader *downloader, const imgdl_request *request, imgdl_token **token);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_download(imgdl_downloader *downloader, const imgdl_request *request,
+                                                    imgdl_token **token);
 
 /** Cancels this download alone; others that share its transfer go on, and the transfer ends with its last one. Any
  *  number of times, at any time. Afterwards nothing is delivered but TERMINAL with IMGDL_ERROR_CANCELLED; only a callback
  *  that has begun, or is about to begin on another thread at this moment, stays what it is. Returns: IMGDL_OK (also when
  *  there is nothing left to cancel), INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_token_cancel(imgdl_token *token);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_cancel(imgdl_token *token);
 
 /** Changes the priority of this download; a transfer has the highest of those that share it. Returns: IMGDL_OK,
  *  INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_token_set_priority(imgdl_token *token, imgdl_priority priority);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_set_priority(imgdl_token *token, imgdl_priority priority);
 
 /** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
  *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
  *  a thread of the library or of the executor that it would wait for), INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
 
 /* How a download ended. Everything in it is borrowed from the token: valid until that is released. */
 typedef struct imgdl_result {
@@ -1014,12 +1033,13 @@ typedef struct imgdl_result {
     const imgdl_metrics *metrics;
 } imgdl_result;                     /* end of 1.1 */
 
-/** Fills *result with zeros and its size. Since 1.0. */
+/** Fills *result with zeros, its size, the code NOT_READY and a message that says so: what nobody fills is no success.
+ *  Since 1.0. */
 IMGDL_API void imgdl_result_init(imgdl_result *result, size_t struct_size);
 
 /** Fills *result. Returns: IMGDL_OK whatever the download's own code, NOT_READY before its end, INVALID_ARGUMENT,
  *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API imgdl_status imgdl_token_result(imgdl_token *token, imgdl_result *result);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_result(imgdl_token *token, imgdl_result *result);
 
 /** A number that no other download of this process has or had: for logs. 0 for an invalid handle. Since 1.0. */
 IMGDL_API uint64_t imgdl_token_id(imgdl_token *token);
@@ -1075,18 +1095,19 @@ IMGDL_API void imgdl_batch_options_init(imgdl_batch_options *options, size_t str
  *           Then the destructor.
  *  Returns: as imgdl_download. Where it is an error only the destructors are called, the requests' and the options'.
  *           Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests, size_t count,
-                                                 const imgdl_batch_options *options, imgdl_batch **batch);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_prefetch(imgdl_downloader *downloader, const imgdl_request *requests,
+                                                               size_t count, const imgdl_batch_options *options,
+                                                               imgdl_batch **batch);
 /** Cancels all that have not ended, those that wait to be asked for too: each has its TERMINAL; progress is told,
  *  is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
-IMGDL_API imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
 /** Not 0: no further request of the batch is begun until 0. Returns: as cancel. Since 1.1. */
-IMGDL_API imgdl_status imgdl_batch_set_paused(imgdl_batch *batch, int32_t paused);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_set_paused(imgdl_batch *batch, int32_t paused);
 /** Another priority for the whole batch, waiting ones and running ones. Returns: as cancel, INVALID_ARGUMENT. Since 1.1. */
-IMGDL_API imgdl_status imgdl_batch_set_priority(imgdl_batch *batch, imgdl_priority priority);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_set_priority(imgdl_batch *batch, imgdl_priority priority);
 /** How far it is. Returns: IMGDL_OK, INVALID_HANDLE, INVALID_ARGUMENT, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_batch_progress_get(imgdl_batch *batch, imgdl_batch_progress *progress);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_progress_get(imgdl_batch *batch, imgdl_batch_progress *progress);
 /** Another reference, and the same handle. Since 1.1. */
 IMGDL_API imgdl_batch *imgdl_batch_retain(imgdl_batch *batch);
 /** Gives a reference back. The batch goes on. Since 1.1. */
@@ -1126,7 +1147,7 @@ IMGDL_API void imgdl_metrics_init(imgdl_metrics *metrics, size_t struct_size);
 
 /** Of a download, so far. address lives as long as the token. Returns: IMGDL_OK, NOT_READY (it waits), INVALID_ARGUMENT,
  *  UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_token_metrics(imgdl_token *token, imgdl_metrics *metrics);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_metrics(imgdl_token *token, imgdl_metrics *metrics);
 
 /* What an observer is told of each transfer, in this order; STOPPED and FINISHED come before the terminals of the requests
  * that have not left it before. A transfer that never left the queue is not observed. */
@@ -1155,8 +1176,8 @@ typedef void (*imgdl_observer)(const imgdl_observation *observation, void *user_
  *  them: be quick. destructor is called when nothing will be called any more: soon after another one was set, at the
  *  downloader's end, or before the return of an error. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_set_observer(imgdl_downloader *downloader, imgdl_observer observer, void *user_data,
-                                                     imgdl_destructor destructor);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_observer(imgdl_downloader *downloader, imgdl_observer observer,
+                                                                   void *user_data, imgdl_destructor destructor);
 
 /* How long something took, over all transfers: bucket i counts times below 2^i microseconds (and not below 2^(i-1)). */
 typedef struct imgdl_histogram {
@@ -1187,7 +1208,7 @@ IMGDL_API void imgdl_stats_init(imgdl_stats *stats, size_t struct_size);
 
 /** Since the downloader was made. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
-IMGDL_API imgdl_status imgdl_downloader_stats(imgdl_downloader *downloader, imgdl_stats *stats);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_stats(imgdl_downloader *downloader, imgdl_stats *stats);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * 14  Plug-ins: own codecs, own schemes
@@ -1221,7 +1242,7 @@ typedef struct imgdl_coder_table {
  *  reference; releasing it takes the codec out again, what decodes with it goes on. The destructor runs when nothing does any
  *  more; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT (a function but partial is NULL),
  *  UNSUPPORTED_OPTION. Since 1.1. */
-IMGDL_API imgdl_status imgdl_coder_register(const imgdl_coder_table *table, imgdl_coder **coder);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_coder_register(const imgdl_coder_table *table, imgdl_coder **coder);
 /** Takes it out. Since 1.1. */
 IMGDL_API void imgdl_coder_release(imgdl_coder *coder);
 
@@ -1246,19 +1267,19 @@ typedef struct imgdl_transport_table {
  *  Running transfers are not touched. The destructor runs once when the table was taken out or the downloader has ended and
  *  no transfer uses it; not when an error is returned. Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION,
  *  INVALID_HANDLE, FORKED, SHUT_DOWN. Since 1.1. */
-IMGDL_API imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
-                                                const imgdl_transport_table *table);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transport_register(imgdl_downloader *downloader, const char *scheme,
+                                                              const imgdl_transport_table *table);
 /** Reports the head, once, before the body: status 200, say, and headers (Content-Length, Content-Type …); copied.
  *  Returns: IMGDL_OK (also when nobody listens any more), INVALID_OPERATION (out of order), INVALID_ARGUMENT,
  *  INVALID_HEADER, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status, const imgdl_header *headers,
-                                               size_t header_count);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status,
+                                                             const imgdl_header *headers, size_t header_count);
 /** Reports bytes of the body, a Content-Encoding undone; copied. Fewer or more than Content-Length are TRUNCATED and PROTOCOL.
  *  Returns: as imgdl_transfer_response, and BODY_LIMIT, with which the transfer ends, when more than 256 MiB wait for the
  *  downloader, which takes none while its memory_budget is used up. Since 1.1. */
-IMGDL_API imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
 /** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
-IMGDL_API imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);
 /** Gives the handle back; without an end before it the transfer fails with CONNECTION_LOST. Since 1.1. */
 IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
 
@@ -1270,10 +1291,11 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *     imgdl_cache_config_init(&options, sizeof options);
  *     options.directory = "/home/me/.cache/viewer";
  *     options.max_memory_bytes = 16u << 20;
- *     imgdl_cache_open(&options, &cache);
+ *     imgdl_status status = imgdl_cache_open(&options, &cache);
  *     config.cache = cache;                       // of imgdl_downloader_create
  *     config.cache_mode = IMGDL_CACHE_USE;        // or of each request
- *     imgdl_downloader_create(&config, &downloader);
+ *     if (status == IMGDL_OK)
+ *         status = imgdl_downloader_create(&config, &downloader);
  *     imgdl_cache_release(cache);                 // the downloader holds it
  *
  * A private cache as RFC 9111 describes one: freshness, validation, Vary, heuristics, invalidation, Age, and RFC 5861's
@@ -1351,7 +1373,7 @@ IMGDL_API void imgdl_cache_config_init(imgdl_cache_config *config, size_t struct
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (an empty directory, a negative age, a size above INT64_MAX), UNSUPPORTED_OPTION,
  *           OUT_OF_MEMORY (threads, descriptors).
  *  Since:   1.1 */
-IMGDL_API imgdl_status imgdl_cache_open(const imgdl_cache_config *config, imgdl_cache **cache);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_open(const imgdl_cache_config *config, imgdl_cache **cache);
 
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.1. */
 IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
@@ -1383,21 +1405,21 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
 /** The newest that is stored for url, whatever its Vary says. Gives: *entry (struct_size set by imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);
 
 /** Removes everything that is stored for url; when there is nothing, that is no error. Returns besides: INVALID_URL,
  *  UNSUPPORTED_SCHEME. Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
 /** Removes what has not been used or validated for age_s seconds. Returns besides: INVALID_ARGUMENT (negative).
  *  Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
 /** Removes everything. A download that is being stored meanwhile may remain. Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_clear(imgdl_cache *cache);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_flush(imgdl_cache *cache);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {
     uint32_t struct_size;
@@ -1419,7 +1441,7 @@ typedef struct imgdl_cache_stats {
 IMGDL_API void imgdl_cache_stats_init(imgdl_cache_stats *stats, size_t struct_size);
 
 /** Fills *stats. Returns besides: INVALID_ARGUMENT, UNSUPPORTED_OPTION. Since 1.1. */
-IMGDL_API imgdl_status imgdl_cache_statistics(imgdl_cache *cache, imgdl_cache_stats *stats);
+IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_statistics(imgdl_cache *cache, imgdl_cache_stats *stats);
 
 #ifdef __cplusplus
 }

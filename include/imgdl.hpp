@@ -157,6 +157,9 @@ class Error : public std::runtime_error {
 
 namespace detail {
 
+/// Where there is nobody to tell: what ends by itself, or has ended already.
+inline void ignore(imgdl_status) noexcept {}
+
 /// Throws what imgdl_last_error tells, unless the call succeeded.
 inline void check(imgdl_status status)
 {
@@ -545,7 +548,7 @@ class Continuation {
     ~Continuation()
     {
         if (raw_)
-            imgdl_continue_refused(raw_, IMGDL_OK, "the hook gave no answer");
+            detail::ignore(imgdl_continue_refused(raw_, IMGDL_OK, "the hook gave no answer"));
     }
 
     void unchanged() { answered(imgdl_continue_unchanged(raw_)); }
@@ -917,7 +920,7 @@ class Token {
     {
         if (!raw_)
             return;
-        imgdl_token_cancel(raw_);
+        detail::ignore(imgdl_token_cancel(raw_));
         imgdl_token_release(std::exchange(raw_, nullptr));
     }
 
@@ -969,7 +972,7 @@ class Batch {
     {
         if (!raw_)
             return;
-        imgdl_batch_cancel(raw_);
+        detail::ignore(imgdl_batch_cancel(raw_));
         imgdl_batch_release(std::exchange(raw_, nullptr));
     }
 
@@ -1311,7 +1314,7 @@ class Downloader {
         if (owned && is_shared_)
             imgdl_downloader_release(owned);
         else if (owned)
-            imgdl_downloader_destroy(owned);
+            detail::ignore(imgdl_downloader_destroy(owned));
     }
 
     imgdl_downloader *raw_ = nullptr;

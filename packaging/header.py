@@ -42,7 +42,7 @@ class Section:
 
 
 # What the reader passes over: guards, includes, and what C++ and compilers are told.
-IGNORED = re.compile(r'#(ifndef|ifdef|if|else|endif|include)\b|#define (IMGDL_H|IMGDL_API)\b|extern "C" \{|\}$')
+IGNORED = re.compile(r'#(ifndef|ifdef|if|else|endif|include)\b|#define (IMGDL_H|IMGDL_API|IMGDL_CHECKED)\b|extern "C" \{|\}$')
 TITLE = re.compile(r"-{20,}\n(\d+)  (.+)(?:\n|$)")
 
 
@@ -125,7 +125,7 @@ def declaration(code, comment):
         name = re.search(r"struct (imgdl_\w+) \{", flat)
         return Declaration("struct", name[1], flat, comment, members(body[1], ";"))
     if flat.startswith("IMGDL_API "):
-        flat = flat.removeprefix("IMGDL_API ")
+        flat = flat.removeprefix("IMGDL_API ").removeprefix("IMGDL_CHECKED ")
         return Declaration("function", re.search(r"\b(imgdl_\w+)\(", flat)[1], flat, comment)
     match = re.fullmatch(r"typedef struct (imgdl_\w+) \1", flat)
     if match:

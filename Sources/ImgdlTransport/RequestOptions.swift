@@ -37,7 +37,7 @@ final class RequestOptions {
 
     private static func check(_ manner: RequestManner) throws(Failure) {
         try HeaderRules.checkMethod(manner.method)
-        for field in manner.fields { try HeaderRules.check(field) }
+        try HeaderRules.checkRequest(manner.fields)
         if let credential = manner.credential,
             URLText.hasControlCharacter(credential.user) || URLText.hasControlCharacter(credential.password)
         {

@@ -7,7 +7,7 @@ func call(_ body: () throws(Failure) -> Void) -> Int32 {
         try body()
         return ErrorCode.ok.rawValue
     } catch {
-        system_thread_set_last_error(error.message)
+        system_thread_set_last_error(PrintableText.escaped(error.message))
         return error.code.rawValue
     }
 }

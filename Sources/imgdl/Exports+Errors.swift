@@ -22,7 +22,7 @@ public func imgdl_error_message(_ code: imgdl_status) -> UnsafePointer<CChar>? {
 public func imgdl_last_error() -> UnsafePointer<CChar>? { system_thread_last_error() }
 
 /// String literals live as long as the library, and end with NUL.
-private func staticText(_ text: StaticString) -> UnsafePointer<CChar>? {
+func staticText(_ text: StaticString) -> UnsafePointer<CChar>? {
     UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }
 

@@ -106,7 +106,7 @@ private func outgoing(_ read: imgdl_outgoing, _ original: OutgoingRequest) throw
         request.method = method
     }
     if read.headers != nil || read.header_count != 0 {
-        request.fields = try headerFields(read.headers, read.header_count).compactMap { field in
+        request.fields = try requestFields(read.headers, read.header_count).compactMap { field in
             field.value.map { HeaderField(field.name, $0) }
         }
     }

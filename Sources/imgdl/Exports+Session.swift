@@ -15,7 +15,7 @@ public func imgdl_downloader_set_header(
         guard let name = string(name), value == nil || string(value) != nil else {
             throw Failure(.invalidHeader, "the header is not UTF-8")
         }
-        try HeaderRules.check(HeaderField(name, string(value) ?? ""))
+        try HeaderRules.checkRequest(HeaderField(name, string(value) ?? ""))
         downloader.setField(name, string(value))
     }
 }

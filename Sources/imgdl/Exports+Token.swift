@@ -122,7 +122,11 @@ public func imgdl_token_wait(_ handle: OpaquePointer?, _ timeout: Int64) -> imgd
 
 @_cdecl("imgdl_result_init") @implementation
 public func imgdl_result_init(_ result: UnsafeMutablePointer<imgdl_result>?, _ size: Int) {
-    SizedStruct.initialize(result, size, version1: resultSize1)
+    guard SizedStruct.initialize(result, size, version1: resultSize1), let result else { return }
+    // Both are within the first version's size. A request that was refused has no token to fill it.
+    result.pointee.code = ErrorCode.notReady.rawValue
+    result.pointee.message = staticText(
+        "there is no result: the request was refused, which imgdl_last_error tells of, or it has not ended")
 }
 
 @_cdecl("imgdl_token_result") @implementation

@@ -162,7 +162,7 @@ struct RequestReader {
             method = given
         }
         let body = try checkedCount(request.body_length, request.body, "body")
-        let own = try headerFields(request.headers, request.header_count)
+        let own = try requestFields(request.headers, request.header_count)
         var hooks = defaults.hooks
         if request.hooks != nil { hooks = try object(request.hooks, .hooks, as: CHooks.self) }
         return TransferRequest.Profile(
@@ -191,6 +191,15 @@ struct RequestReader {
         tls.allowsInvalidCertificates = has(request, IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
         return tls
     }
+}
+
+/// Of a request. A field that is not to be sent is checked by its name alone. Throws as `headerFields`.
+func requestFields(
+    _ headers: UnsafePointer<imgdl_header>?, _ count: Int
+) throws(Failure) -> [(name: String, value: String?)] {
+    let fields = try headerFields(headers, count)
+    if !fields.isEmpty { try HeaderRules.checkRequest(fields.map { HeaderField($0.name, $0.value ?? "") }) }
+    return fields
 }
 
 /// An array of imgdl_header, checked; a NULL value stays nil. Throws `invalidArgument`, `invalidHeader`.

@@ -15,7 +15,7 @@ final class ResponseStruct {
         let text = { (url: ParsedURL) in strdup(showsFullURLs ? url.canonical : url.redacted) }
         headers = HeaderArray(response.head.fields)
         url = text(response.url)
-        contentType = strdup(response.head.mediaType)
+        contentType = strdup(PrintableText.escaped(response.head.mediaType))
         hops = .allocate(capacity: response.hops.count)
         for (index, hop) in response.hops.enumerated() {
             hops.initializeElement(at: index, to: imgdl_hop(url: text(hop.url), status: hop.status, reserved: 0))

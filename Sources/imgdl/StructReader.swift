@@ -27,11 +27,13 @@ enum SizedStruct {
         }
     }
 
-    /// Zeros and the size, for a caller's struct of that size; nothing for sizes that cannot be.
-    static func initialize<Struct>(_ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int) {
-        guard let target, size >= size1, size <= 4096 else { return }
+    /// Zeros and the size, for a caller's struct of that size; nothing, and false, for sizes that cannot be.
+    @discardableResult
+    static func initialize<Struct>(_ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int) -> Bool {
+        guard let target, size >= size1, size <= 4096 else { return false }
         UnsafeMutableRawPointer(target).initializeMemory(as: UInt8.self, repeating: 0, count: size)
         UnsafeMutableRawPointer(target).storeBytes(of: UInt32(size), as: UInt32.self)
+        return true
     }
 
     /// Fills a caller's struct as far as it reaches; its struct_size stays.

@@ -51,4 +51,47 @@ final class HeaderRulesTests: XCTestCase {
         }
         XCTAssertThrowsError(try HeaderRules.checkMethod(""))
     }
+
+    /// Fields that frame a request or are for its connection alone, in every spelling that some server takes for them.
+    func testWhatIsTheLibrarysOwn() {
+        let names = [
+            "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "TE", "Trailer", "Expect", "Keep-Alive",
+            "Proxy-Connection", "HTTP2-Settings",
+        ]
+        XCTAssertEqual(Set(HeaderRules.reserved.map(\.name)), Set(names.map { $0.lowercased() }))
+        for name in names {
+            let capital = name.uppercased()
+            let spellings = [name, name.lowercased(), capital, capital.replacing("-", with: "_")]
+            for spelling in spellings {
+                for value in ["", "5", "chunked", "close"] {
+                    let failure = refusal([HeaderField("A", "b"), HeaderField(spelling, value)])
+                    XCTAssertEqual(failure?.code, .invalidHeader, spelling)
+                    XCTAssertTrue(failure?.message.contains("“\(spelling)” is the library's own: it ") ?? false)
+                }
+            }
+            // No name at all, and so refused with or without this rule.
+            for spelling in ["\(name) ", " \(name)", "\(name)\t", "\(name):", "\(name)\u{0}", "\(name)\r\nX"] {
+                XCTAssertEqual(refusal([HeaderField(spelling, "5")])?.code, .invalidHeader, spelling.debugDescription)
+            }
+            XCTAssertNil(refusal([HeaderField("X-\(name)", "5"), HeaderField("\(name)-X", "5")]))
+        }
+    }
+
+    func testASecondHost() {
+        XCTAssertNil(refusal([HeaderField("Host", "a.test"), HeaderField("X-Host", "b.test")]))
+        for name in ["Host", "host", "HOST"] {
+            let failure = refusal([HeaderField("Host", "a.test"), HeaderField(name, "a.test")])
+            XCTAssertEqual(failure?.code, .invalidHeader)
+            XCTAssertEqual(failure?.message, "the header field “Host” is given twice")
+        }
+    }
+
+    private func refusal(_ fields: [HeaderField]) -> Failure? {
+        do throws(Failure) {
+            try HeaderRules.checkRequest(fields)
+            return nil
+        } catch {
+            return error
+        }
+    }
 }

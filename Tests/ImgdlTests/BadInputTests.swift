@@ -163,6 +163,91 @@ final class BadInputTests: DownloaderTestCase {
         XCTAssertEqual(origin.log.requests.count, 0)
     }
 
+    /// Who frames a request can hide another one in it: that is the library's alone, wherever a field comes from.
+    func testFieldsThatAreTheLibrarysOwn() {
+        let names = [
+            "Content-Length", "transfer-encoding", "CONNECTION", "Upgrade", "te", "Trailer", "Expect", "keep-alive",
+            "Proxy-Connection", "HTTP2-Settings", "Content_Length",
+        ]
+        for name in names {
+            let download = start(picture("rgba.png"), headers: [("X-A", "b"), (name, "1")])
+            XCTAssertEqual(download.status, Int32(IMGDL_ERROR_INVALID_HEADER), name)
+            let message = String(cString: imgdl_last_error())
+            XCTAssertTrue(message.contains("“\(name)”"), message)
+            download.wait()
+            XCTAssertEqual(imgdl_downloader_set_header(downloader, name, "1"), Int32(IMGDL_ERROR_INVALID_HEADER), name)
+        }
+        let twice = start(picture("rgba.png"), headers: [("Host", "a.test"), ("host", "b.test")])
+        XCTAssertEqual(twice.status, Int32(IMGDL_ERROR_INVALID_HEADER))
+        twice.wait()
+        XCTAssertEqual(origin.log.requests.count, 0)
+    }
+
+    func testFullURLsAreFullInErrorsToo() {
+        let url = origin.url("/nothing?token=secret")
+        for showsAll in [false, true] {
+            let download = start(url) { if showsAll { $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS) } }
+            assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+            XCTAssertEqual(download.record.message.hasPrefix("\(url): "), showsAll, download.record.message)
+            XCTAssertEqual(download.record.message.contains("secret"), showsAll, download.record.message)
+        }
+        let cancelled = start(origin.url("/pictures/rgba.png?stall_after=10&token=secret")) {
+            $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS)
+        }
+        cancelled.cancel()
+        assertEnds(cancelled, "IMGDL_ERROR_CANCELLED")
+        XCTAssertTrue(cancelled.record.message.contains("token=secret: cancelled"), cancelled.record.message)
+        let credentials = start(url.replacingOccurrences(of: "://", with: "://me:hunter2@")) {
+            $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS)
+        }
+        assertEnds(credentials, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertFalse(credentials.record.message.contains("hunter2"), credentials.record.message)
+    }
+
+    /// What a server says can be printed and logged: no escape sequence, no line of its own, no other direction.
+    func testWhatAServerSaysIsEscapedInMessages() {
+        let evil = "\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{2028}"
+        origin.route("/type") { try $0.respond(200, headers: ["Content-Type": "text/\(evil)"], text: evil) }
+        origin.route("/coding") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\nContent-Encoding: \(evil)\r\nContent-Length: 1\r\n\r\na")
+        }
+        origin.route("/reason") { exchange in
+            try exchange.send(raw: "HTTP/1.1 404 \(evil)\r\nContent-Length: 0\r\n\r\n")
+        }
+        origin.route("/location") { exchange in
+            try exchange.send(raw: "HTTP/1.1 302 x\r\nLocation: \(evil)://a/\r\nContent-Length: 0\r\n\r\n")
+        }
+        origin.route("/elsewhere") { exchange in
+            try exchange.send(raw: "HTTP/1.1 302 x\r\nLocation: http://\(evil)/\r\nContent-Length: 0\r\n\r\n")
+        }
+        origin.route("/status") { try $0.send(raw: "\(evil) 200 OK\r\n\r\n") }
+        origin.route("/line") { try $0.send(raw: "HTTP/1.1 200 OK\r\n\(evil)\r\nX: \(evil)\r\n\r\n\(evil)") }
+        for (path, isAccepted) in [
+            ("/type", false), ("/coding", false), ("/reason", false), ("/location", false), ("/elsewhere", false),
+            ("/status", false), ("/line", false), ("/type", true), ("/nothing", false),
+        ] {
+            let type = strdup("image/*")
+            defer { free(type) }
+            var types = [UnsafePointer(type)]
+            let download = types.withUnsafeMutableBufferPointer { types in
+                start(origin.url("\(path)?\(isAccepted)")) {
+                    if isAccepted {
+                        $0.accepted_types = UnsafePointer(types.baseAddress)
+                        $0.accepted_type_count = 1
+                    }
+                }
+            }
+            download.wait()
+            XCTAssertNotEqual(download.record.message, "", path)
+            for said in [download.record.message, download.record.contentType] {
+                XCTAssertFalse(
+                    said.unicodeScalars.contains { scalar in
+                        scalar.value < 0x20 || 0x7F..<0xA0 ~= scalar.value || [0x202E, 0x2028].contains(scalar.value)
+                    }, "\(path): \(said.debugDescription)")
+            }
+        }
+    }
+
     func testSecretsStayOutOfErrors() {
         let url = "http://me:hunter2@127.0.0.1:\(origin.port)/auth/basic?user=me&password=topsecret"
         let download = start(url)

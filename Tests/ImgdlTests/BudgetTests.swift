@@ -65,7 +65,7 @@ final class BudgetTests: DownloaderTestCase {
             while download.record.destructors == 0 {
                 var waiting = pollfd(fd: imgdl_executor_fd(executor), events: Int16(POLLIN), revents: 0)
                 XCTAssertEqual(poll(&waiting, 1, 30_000), 1, "nothing comes")
-                imgdl_executor_dispatch(executor, 1, nil)
+                _ = imgdl_executor_dispatch(executor, 1, nil)
             }
             XCTAssertEqual(download.name, "IMGDL_OK", download.record.message)
         }

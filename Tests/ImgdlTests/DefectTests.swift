@@ -131,7 +131,7 @@ final class DefectTests: DownloaderTestCase {
         while pumped.record.destructors == 0 {
             var poll = pollfd(fd: imgdl_executor_fd(executor), events: Int16(POLLIN), revents: 0)
             XCTAssertEqual(Glibc.poll(&poll, 1, 10_000), 1)
-            imgdl_executor_dispatch(executor, 0, nil)
+            _ = imgdl_executor_dispatch(executor, 0, nil)
         }
         assertEnds(pumped, "IMGDL_OK")
         XCTAssertEqual(pumped.record.threads, [UInt(pthread_self())])

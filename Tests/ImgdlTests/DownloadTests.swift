@@ -6,7 +6,7 @@ import XCTest
 final class DownloadTests: DownloaderTestCase {
     func testT01_TwoDownloadersShareNothing() {
         let other = makeDownloader()
-        defer { imgdl_downloader_destroy(other) }
+        defer { _ = imgdl_downloader_destroy(other) }
         XCTAssertEqual(imgdl_downloader_set_header(other, "X-Mine", "1"), 0)
         let gate = origin.gate("go")
         let url = picture("baseline.jpg", "hold_after=10&gate=go")

@@ -23,7 +23,7 @@ final class HTTP2Tests: XCTestCase {
     }
 
     override func tearDown() {
-        if downloader != nil { imgdl_downloader_destroy(downloader) }
+        if downloader != nil { _ = imgdl_downloader_destroy(downloader) }
         origin?.stop()
     }
 

@@ -58,7 +58,7 @@ final class HookTests: DownloaderTestCase {
         let counted = Monitor(0)
         hooks.modifyRequest = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_unchanged(next)
+            _ = imgdl_continue_unchanged(next)
         }
         replaceDownloader { $0.hooks = self.hooks.handle }
         assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
@@ -69,7 +69,7 @@ final class HookTests: DownloaderTestCase {
         let counted = Monitor(0)
         hooks.modifyRequest = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_unchanged(next)
+            _ = imgdl_continue_unchanged(next)
         }
         let url = picture("baseline.jpg", "hold_after=10")
         let first = start(url) { $0.hooks = self.hooks.handle }
@@ -124,6 +124,11 @@ final class HookTests: DownloaderTestCase {
             XCTAssertEqual(
                 withOutgoing(headers: [("Bad\r\nName", "x")]) { imgdl_continue_with_request(next, $0) },
                 Int32(IMGDL_ERROR_INVALID_HEADER))
+            for name in ["Content-Length", "TRANSFER-ENCODING", "expect"] {
+                XCTAssertEqual(
+                    withOutgoing(headers: [(name, "1")]) { imgdl_continue_with_request(next, $0) },
+                    Int32(IMGDL_ERROR_INVALID_HEADER), name)
+            }
             XCTAssertEqual(
                 withOutgoing(url: "http://") { imgdl_continue_with_request(next, $0) },
                 Int32(IMGDL_ERROR_INVALID_URL))
@@ -157,7 +162,7 @@ final class HookTests: DownloaderTestCase {
     }
 
     func testT24_ResponseHookRefuses() {
-        hooks.modifyResponse = { _, next in imgdl_continue_refused(next, 0, nil) }
+        hooks.modifyResponse = { _, next in _ = imgdl_continue_refused(next, 0, nil) }
         assertEnds(start(picture("baseline.jpg")) { $0.hooks = self.hooks.handle }, "IMGDL_ERROR_INVALID_RESPONSE")
     }
 
@@ -169,7 +174,7 @@ final class HookTests: DownloaderTestCase {
         assertOriginSees("all is sent") { $0.requests.count == 1 && $0.inFlight == 0 }
         download.waitFor(IMGDL_EVENT_STARTED)
         XCTAssertEqual(download.kinds, [UInt32(IMGDL_EVENT_STARTED)])
-        imgdl_continue_unchanged(next!)
+        _ = imgdl_continue_unchanged(next!)
         assertEnds(download, "IMGDL_OK")
     }
 
@@ -194,7 +199,8 @@ final class HookTests: DownloaderTestCase {
 
     func testT25_BodyHookRefusesOrGivesNothing() {
         hooks.transformBody = { body, next in
-            if body.count > 100 { imgdl_continue_refused(next, 0, nil) } else { imgdl_continue_with_data(next, nil, 0) }
+            let isRefused = body.count > 100
+            _ = isRefused ? imgdl_continue_refused(next, 0, nil) : imgdl_continue_with_data(next, nil, 0)
         }
         origin.content["short"] = Picture([1, 2, 3], type: "image/png")
         for name in ["rgba.png", "short"] {
@@ -209,11 +215,11 @@ final class HookTests: DownloaderTestCase {
         hooks.redirect = { response, url, next in
             XCTAssertEqual(response.status, 302)
             if url.contains("refused") {
-                imgdl_continue_refused(next, 0, nil)
+                _ = imgdl_continue_refused(next, 0, nil)
             } else if url.contains("other") {
                 XCTAssertEqual(withOutgoing(url: target) { imgdl_continue_with_request(next, $0) }, 0)
             } else {
-                imgdl_continue_unchanged(next)
+                _ = imgdl_continue_unchanged(next)
             }
         }
         assertEnds(
@@ -248,11 +254,35 @@ final class HookTests: DownloaderTestCase {
         XCTAssertEqual(counted.read { $0 }, 1)
     }
 
+    /// What the hook gave for an origin is not sent there again once another one has led back to it.
+    func testK11_CredentialsOfTheHookStayDropped() throws {
+        let other = try Origin()
+        defer { other.stop() }
+        hooks.authenticate = { _, next in _ = imgdl_continue_with_credentials(next, "someone", "secret") }
+        let challenge: Headers = ["WWW-Authenticate": "Basic realm=x"]
+        origin.route("/first") { exchange in
+            if exchange.request.headers["Authorization"] == nil {
+                try exchange.respond(401, headers: challenge, text: "who?")
+            } else {
+                try exchange.respond(302, headers: ["Location": other.url("/between")])
+            }
+        }
+        other.route("/between") { [origin] in try $0.respond(302, headers: ["Location": origin!.url("/last")]) }
+        origin.route("/last") { try $0.respond(401, headers: challenge, text: "who?") }
+        let download = start(origin.url("/first")) { $0.hooks = self.hooks.handle }
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(download.record.httpStatus, 401)
+        XCTAssertEqual(
+            origin.log.requests.filter { $0.path == "/first" }.compactMap { $0.headers["Authorization"] }.count, 1)
+        XCTAssertEqual(
+            origin.log.requests.filter { $0.path == "/last" }.map { $0.headers["Authorization"] }, [nil])
+    }
+
     func testK11_WrongCredentialsOfTheHookEndOnceWith401() {
         let counted = Monitor(0)
         hooks.authenticate = { _, next in
             counted.change { $0 += 1 }
-            imgdl_continue_with_credentials(next, "someone", "wrong")
+            _ = imgdl_continue_with_credentials(next, "someone", "wrong")
         }
         origin.route("/protected.png") { exchange in
             try exchange.respond(401, headers: ["WWW-Authenticate": "Basic realm=\"pictures\""], text: "who?")
@@ -275,7 +305,7 @@ final class HookTests: DownloaderTestCase {
         table.struct_size = 12
         XCTAssertEqual(imgdl_hooks_create(&table, &handle), Int32(IMGDL_ERROR_UNSUPPORTED_OPTION))
         XCTAssertNil(imgdl_hooks_retain(nil))
-        hooks.modifyRequest = { _, next in imgdl_continue_unchanged(next) }
+        hooks.modifyRequest = { _, next in _ = imgdl_continue_unchanged(next) }
     }
 
     // MARK: -

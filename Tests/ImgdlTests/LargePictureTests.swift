@@ -160,7 +160,7 @@ final class LargePictureTests: DownloaderTestCase {
             download.cancel()
             assertEnds(download, "IMGDL_ERROR_CANCELLED")
             // Its workers end with it.
-            imgdl_downloader_destroy(downloader)
+            _ = imgdl_downloader_destroy(downloader)
             downloader = makeDownloader()
             guard !Memory.isSanitized else { continue }
             XCTAssertTrue(Memory.returns(to: before + Self.slack), "\(large.name): \(Memory.excess(before)) stay")

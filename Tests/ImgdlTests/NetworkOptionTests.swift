@@ -59,6 +59,66 @@ final class NetworkOptionTests: DownloaderTestCase {
         XCTAssertEqual(other.log.requests.map { $0.headers["Authorization"] }, [nil])
     }
 
+    /// What was dropped on the way to another origin stays dropped, also back at the first.
+    func testASecretDoesNotComeBackWithARedirect() throws {
+        let other = try Origin()
+        defer { other.stop() }
+        let own = ["Authorization", "Cookie"]
+        origin.route("/first") { try $0.respond(302, headers: ["Location": other.url("/between")]) }
+        other.route("/between") { [origin] in try $0.respond(302, headers: ["Location": origin!.url("/last")]) }
+        origin.route("/last") { try $0.respond(302, headers: ["Location": "/very-last"]) }
+        origin.route("/very-last") { try $0.respond(text: "reached") }
+        origin.route("/near") { try $0.respond(302, headers: ["Location": "/very-last"]) }
+        for (path, count) in [("/near", 2), ("/first", 1)] {
+            let before = origin.log.requests.count
+            let download = start(origin.url(path), headers: own.map { ($0, "secret") }) {
+                $0.flags = UInt32(IMGDL_REQUEST_BODY)
+            }
+            assertEnds(download, "IMGDL_OK")
+            for name in own {
+                let sent = origin.log.requests.dropFirst(before).map { $0.headers[name] }
+                XCTAssertEqual(sent.filter { $0 == "secret" }.count, count, "\(path) \(name): \(sent)")
+            }
+        }
+        XCTAssertEqual(other.log.requests.map { $0.headers["Cookie"] }, [nil])
+        // Credentials, which a challenge asks for: of the request, and of a hook.
+        origin.route("/last") { try $0.respond(401, headers: ["WWW-Authenticate": "Basic realm=x"], text: "who?") }
+        let download = start(origin.url("/first")) {
+            $0.user = self.text("me")
+            $0.password = self.text("x")
+        }
+        assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertEqual(download.record.httpStatus, 401)
+        let last = origin.log.requests.filter { $0.path == "/last" }
+        XCTAssertEqual(last.compactMap { $0.headers["Authorization"] }, [])
+    }
+
+    /// As sites do that want to know whether a client keeps cookies.
+    func testARedirectToItselfThatSetsACookie() {
+        origin.route("/door") { exchange in
+            if exchange.request.headers["Cookie"] == "seen=1" {
+                try exchange.respond(200, headers: ["Content-Type": "image/png"], body: Pictures.bytes("rgba.png"))
+            } else {
+                try exchange.respond(302, headers: ["Location": "/door", "Set-Cookie": "seen=1; Path=/"])
+            }
+        }
+        assertEnds(start(origin.url("/door")), "IMGDL_ERROR_TOO_MANY_REDIRECTS")
+        XCTAssertEqual(origin.log.count("/door"), 1)
+        let download = start(origin.url("/door")) { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }
+        assertEnds(download, "IMGDL_OK")
+        XCTAssertEqual(download.record.redirects, 1)
+        XCTAssertEqual(origin.log.count("/door"), 3)
+        // One that is never content ends at the limit.
+        origin.route("/maze") { exchange in
+            let seen = exchange.request.headers["Cookie"] ?? ""
+            let cookie = "maze=\(seen.utf8.count); Path=/maze"
+            try exchange.respond(302, headers: ["Location": "/maze", "Set-Cookie": cookie])
+        }
+        assertEnds(
+            start(origin.url("/maze")) { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }, "IMGDL_ERROR_TOO_MANY_REDIRECTS")
+        XCTAssertEqual(origin.log.count("/maze"), 11)
+    }
+
     func testTLSOptionsOfARequest() throws {
         let secure = try Origin(tls: TLS(client: .required))
         defer { secure.stop() }

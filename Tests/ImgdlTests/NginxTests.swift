@@ -28,7 +28,7 @@ final class NginxTests: XCTestCase {
     override func tearDown() { end() }
 
     private func end() {
-        if downloader != nil { imgdl_downloader_destroy(downloader) }
+        if downloader != nil { _ = imgdl_downloader_destroy(downloader) }
         downloader = nil
         nginx?.stop()
         nginx = nil

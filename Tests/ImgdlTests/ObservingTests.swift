@@ -96,14 +96,14 @@ final class ObservingTests: DownloaderTestCase {
     }
 
     func testB24_SoFar_WhileItWaitsRunsAndIsShared() {
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         let gate = origin.gate("go")
         let url = picture("baseline.jpg", "hold_after=100&gate=go")
         let first = start(url)
         var metrics = imgdl_metrics()
         imgdl_metrics_init(&metrics, MemoryLayout<imgdl_metrics>.stride)
         XCTAssertEqual(imgdl_token_metrics(first.token, &metrics), Int32(IMGDL_ERROR_NOT_READY))
-        imgdl_downloader_set_suspended(downloader, 0)
+        _ = imgdl_downloader_set_suspended(downloader, 0)
         first.waitFor(IMGDL_EVENT_PROGRESS)
         let second = start(url)
         second.waitFor(IMGDL_EVENT_PROGRESS)
@@ -216,7 +216,7 @@ final class ObservingTests: DownloaderTestCase {
 
     func testN1_WhatNeverLeftTheQueueIsNotObserved() {
         let seen = SeenTransfers().watch(downloader)
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         let download = start(picture("baseline.jpg"))
         download.cancel()
         assertEnds(download, "IMGDL_ERROR_CANCELLED")
@@ -225,9 +225,9 @@ final class ObservingTests: DownloaderTestCase {
 
     func testN1_SharedTransfersAreObservedOnce() {
         let seen = SeenTransfers().watch(downloader)
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         let downloads = (0..<3).map { _ in start(picture("baseline.jpg")) }
-        imgdl_downloader_set_suspended(downloader, 0)
+        _ = imgdl_downloader_set_suspended(downloader, 0)
         for download in downloads { assertEnds(download, "IMGDL_OK") }
         XCTAssertEqual(seen.kinds, [1, 2, 3, 4])
         XCTAssertEqual(seen.record.seen.map(\.subscribers), [3, 3, 3, 3])
@@ -243,7 +243,7 @@ final class ObservingTests: DownloaderTestCase {
         second.waitForDestructor()
         assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
         let third = SeenTransfers().watch(downloader)
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         XCTAssertEqual(third.record.destructors, 1, "with the downloader")
         downloader = makeDownloader()
         for seen in [first, second] {
@@ -281,17 +281,17 @@ final class ObservingTests: DownloaderTestCase {
             XCTAssertEqual(imgdl_downloader_stats(downloader, &stats), 0)
             if seen.kind == 2 {
                 _ = imgdl_token_metrics(outer.read { $0 }, &metrics)
-                imgdl_token_cancel(outer.read { $0 })
+                _ = imgdl_token_cancel(outer.read { $0 })
                 replacement.watch(downloader)
                 inner.start(downloader, other)
                 XCTAssertEqual(imgdl_token_wait(inner.token, -1), Int32(IMGDL_ERROR_WOULD_DEADLOCK))
             }
         }
         seen.watch(downloader)
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         let download = start(url)
         outer.change { $0 = download.token }
-        imgdl_downloader_set_suspended(downloader, 0)
+        _ = imgdl_downloader_set_suspended(downloader, 0)
         assertEnds(download, "IMGDL_ERROR_CANCELLED")
         XCTAssertNotNil(inner.monitor.wait(until: .patient) { $0.destructors > 0 ? true : nil })
         XCTAssertEqual(inner.name, "IMGDL_OK")
@@ -303,7 +303,7 @@ final class ObservingTests: DownloaderTestCase {
 
     func testN1_DestroyInsideAnObserverDoesNotHang() {
         let seen = SeenTransfers()
-        seen.onSeen = { [unowned self] seen in if seen.kind == 1 { imgdl_downloader_destroy(downloader) } }
+        seen.onSeen = { [unowned self] seen in if seen.kind == 1 { _ = imgdl_downloader_destroy(downloader) } }
         seen.watch(downloader)
         let download = start(picture("baseline.jpg"))
         assertEnds(download, "IMGDL_ERROR_CANCELLED")
@@ -315,14 +315,14 @@ final class ObservingTests: DownloaderTestCase {
 
     func testR11_I40_StatisticsAddUp() {
         origin.route("/gone") { $0.close() }
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         let shared = (0..<3).map { _ in start(picture("baseline.jpg")) }
         let waiting = start(picture("rgba.png"))
         XCTAssertEqual(stats().submitted, 4)
         waiting.cancel()
         assertEnds(waiting, "IMGDL_ERROR_CANCELLED")
         XCTAssertEqual(stats().waiting, 1)
-        imgdl_downloader_set_suspended(downloader, 0)
+        _ = imgdl_downloader_set_suspended(downloader, 0)
         for download in shared { assertEnds(download, "IMGDL_OK") }
         assertEnds(start(origin.url("/gone")), "IMGDL_ERROR_CONNECTION_LOST")
         assertEnds(start(origin.url("/redirect/2?to=\(picture("adam7.png"))")), "IMGDL_OK")

@@ -81,7 +81,7 @@ final class OptionTests: DownloaderTestCase {
         XCTAssertEqual(config.struct_size, 56)
         var other: OpaquePointer?
         XCTAssertEqual(imgdl_downloader_create(&config, &other), 0)
-        imgdl_downloader_destroy(other)
+        _ = imgdl_downloader_destroy(other)
         let download = start(picture("baseline.jpg")) {
             $0.struct_size = 120
             // What is behind the old end is not the caller's: it is not read.

@@ -282,7 +282,7 @@ final class PrefetchTests: DownloaderTestCase {
         let run = BatchRun().start(downloader, urls(50, "hold_after=10&gate=never"))
         let paused = BatchRun().start(downloader, urls(5))
         XCTAssertEqual(imgdl_batch_set_paused(paused.batch, 1), 0)
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         XCTAssertEqual([run.record.destructors, paused.record.destructors], [1, 1], "before destroy returns")
         run.wait()
         paused.wait()
@@ -297,17 +297,17 @@ final class PrefetchTests: DownloaderTestCase {
         let run = BatchRun()
         run.onProgress = { [unowned self] step in
             if step.finished == 2 {
-                imgdl_batch_set_paused(run.batch, 1)
-                imgdl_batch_set_paused(run.batch, 0)
-                imgdl_batch_set_priority(run.batch, 1)
+                _ = imgdl_batch_set_paused(run.batch, 1)
+                _ = imgdl_batch_set_paused(run.batch, 0)
+                _ = imgdl_batch_set_priority(run.batch, 1)
                 XCTAssertEqual(imgdl_downloader_wait_idle(downloader, -1), Int32(IMGDL_ERROR_WOULD_DEADLOCK))
                 next.start(downloader, more)
-                imgdl_batch_cancel(run.batch)
+                _ = imgdl_batch_cancel(run.batch)
             }
         }
-        imgdl_downloader_set_suspended(downloader, 1)
+        _ = imgdl_downloader_set_suspended(downloader, 1)
         run.start(downloader, urls(10))
-        imgdl_downloader_set_suspended(downloader, 0)
+        _ = imgdl_downloader_set_suspended(downloader, 0)
         run.wait()
         XCTAssertNotNil(next.monitor.wait(until: .patient) { $0.destructors > 0 ? true : nil })
         XCTAssertEqual(next.record.steps.last?.finished, 3)
@@ -336,12 +336,12 @@ final class PrefetchTests: DownloaderTestCase {
         let downloads = list.map { _ in Download() }
         for download in downloads where number(5) == 0 {
             download.onEvent = { event in
-                if event.kind == UInt32(IMGDL_EVENT_RESPONSE) { imgdl_token_cancel(event.token) }
+                if event.kind == UInt32(IMGDL_EVENT_RESPONSE) { _ = imgdl_token_cancel(event.token) }
             }
         }
         replaceDownloader { $0.max_concurrent = 20 }
         let run = BatchRun()
-        run.onProgress = { step in if step.finished == 700 { imgdl_batch_cancel(run.batch) } }
+        run.onProgress = { step in if step.finished == 700 { _ = imgdl_batch_cancel(run.batch) } }
         run.start(downloader, list, downloads: downloads) {
             $0.max_concurrent = 7
         } request: {

@@ -169,7 +169,7 @@ final class SessionTests: DownloaderTestCase {
         let seen = Seen()
         var table = imgdl_hooks_table()
         table.struct_size = UInt32(MemoryLayout<imgdl_hooks_table>.stride)
-        table.modify_request = { _, next, _ in imgdl_continue_unchanged(next) }
+        table.modify_request = { _, next, _ in _ = imgdl_continue_unchanged(next) }
         table.user_data = Unmanaged.passRetained(seen).toOpaque()
         table.destructor = { data in
             let seen = Unmanaged<Seen>.fromOpaque(data!).takeRetainedValue()
@@ -183,7 +183,7 @@ final class SessionTests: DownloaderTestCase {
         seen.downloader = downloader
         let handle = downloader
         // On a thread of its own, so that a deadlock fails this test and does not stop the others.
-        Thread { imgdl_downloader_reconfigure(handle, nil) }.start()
+        Thread { _ = imgdl_downloader_reconfigure(handle, nil) }.start()
         XCTAssertEqual(seen.width.wait(until: .patient) { $0 }, 6)
     }
 
@@ -201,7 +201,7 @@ final class SessionTests: DownloaderTestCase {
             seen.executor = executor
             var table = imgdl_hooks_table()
             table.struct_size = UInt32(MemoryLayout<imgdl_hooks_table>.stride)
-            table.modify_request = { _, next, _ in imgdl_continue_unchanged(next) }
+            table.modify_request = { _, next, _ in _ = imgdl_continue_unchanged(next) }
             table.user_data = Unmanaged.passRetained(seen).toOpaque()
             table.destructor = { data in
                 let seen = Unmanaged<Seen>.fromOpaque(data!).takeRetainedValue()
@@ -230,7 +230,7 @@ final class SessionTests: DownloaderTestCase {
             sched_yield()
         }
         // On a thread of its own, so that a deadlock fails this test and does not stop the others.
-        Thread { imgdl_executor_dispatch(executor, 0, nil) }.start()
+        Thread { _ = imgdl_executor_dispatch(executor, 0, nil) }.start()
         for seen in all { XCTAssertNotNil(seen.status.wait(until: .patient) { $0 }) }
     }
 

@@ -120,7 +120,7 @@ final class SharingTests: DownloaderTestCase {
 
     func testB4_CredentialsCookiesTLSAndHooksAreNotSharedEither() {
         let hooks = TestHooks()
-        hooks.modifyRequest = { _, next in imgdl_continue_unchanged(next) }
+        hooks.modifyRequest = { _, next in _ = imgdl_continue_unchanged(next) }
         defer { hooks.release() }
         replaceDownloader { $0.max_concurrent = 20 }
         let url = picture("rgba.png", "hold_after=100&gate=go")
@@ -223,7 +223,7 @@ final class SharingTests: DownloaderTestCase {
         XCTAssertEqual(imgdl_token_wait(token, 0), Int32(IMGDL_ERROR_INVALID_HANDLE))
         XCTAssertEqual(imgdl_image_width(image), UInt32(Pictures.width), "a retained image outlives its token")
         // The library's thread may still be about to let go of the download.
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         XCTAssertEqual(imgdl_image_width(image), UInt32(Pictures.width))
         imgdl_image_release(image)
         XCTAssertEqual(imgdl_image_width(image), 0)

@@ -37,4 +37,18 @@ final class InjectionTests: TransportTestCase {
         XCTAssertEqual(try failure(of: delete)?.code, .invalidHeader)
         XCTAssertEqual(origin.log.connections.count, 0)
     }
+
+    /// A length of the caller's own would leave a rest of its body on the connection: the next request's beginning.
+    func testARequestIsFramedByTheLibraryAlone() throws {
+        for (name, _) in HeaderRules.reserved {
+            for spelling in [name, name.uppercased()] {
+                for method in ["GET", "POST"] {
+                    let fields = [HeaderField(spelling, "1")]
+                    let id = try start(origin.url("/echo"), method: method, fields: fields)
+                    XCTAssertEqual(record(of: id).failure?.code, .invalidHeader, spelling)
+                }
+            }
+        }
+        XCTAssertEqual(origin.log.connections.count, 0)
+    }
 }

@@ -40,7 +40,7 @@ final class SchemeURLTests: XCTestCase {
         checkRefused(
             [
                 "app://h:0/", "app://h:x/", "app://h:99999/", "app://[::1/", "app://%zz@h/", "app://%00@h/",
-                "app://[[h]/", "app://h]/", "app://a[h/",
+                "app://[[h]/", "app://h]/", "app://a[h/", "app://a\\b/", "app://a\\@b/",
                 "app:\u{1}", " app:x",
             ],
             .invalidURL, all)

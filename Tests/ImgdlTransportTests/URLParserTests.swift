@@ -92,6 +92,51 @@ final class URLParserTests: XCTestCase {
         }
     }
 
+    /// Each of these names one server to us or to curl, and another one, or none, to a browser or another parser.
+    func testWhereParsersDifferAboutTheServer() throws {
+        let backslash = [
+            "http://a\\@b/", "http://a\\b/", "http://a.test\\.b.test/", "http://u\\:p@a/", "http://u:p\\@a/",
+            "http://a:80\\/", "http://\\a/", "http://a\\", "https://a\\?x", "https://a\\#@b/", "http:\\\\a/",
+            "http:/\\a/", "http:\\/a/", "http:///\\a", "HTTP:\\a",
+        ]
+        let slashes = [
+            "http:/a", "http:///a", "http:////a", "https:/a/b", "https:///a/b", "HTTP:/a", "http:a", "http:", "http:?a",
+            "http:/u:p@a/", "http:/\(String(repeating: "/", count: 1000))a",
+        ]
+        let references = [("\\\\a/b", true), ("/\\a/b", true), ("\\/a/b", true), ("//a\\@b/", true), ("///a/b", false)]
+        for base in try ["http://base/c/d", "https://base/c/d?e"].map({ try URLParser.parse($0) }) {
+            for (text, hasBackslash) in references + backslash.map({ ($0, true) }) + slashes.map({ ($0, false) }) {
+                let failures =
+                    [refusal { () throws(Failure) in try URLParser.resolve(text, against: base) }]
+                    + (URLText.scheme(of: text) == nil
+                        ? [] : [refusal { () throws(Failure) in try URLParser.parse(text) }])
+                for failure in failures {
+                    XCTAssertEqual(failure?.code, .invalidURL, text)
+                    let cause = hasBackslash ? "has a backslash in it" : "slashes, where two belong"
+                    XCTAssertTrue(failure?.message.contains(cause) ?? false, "\(text): \(failure?.message ?? "")")
+                }
+            }
+        }
+        // Encoded in the host it is one, too; anywhere else it is a character like any other.
+        XCTAssertEqual(refusal { () throws(Failure) in try URLParser.parse("http://a%5Cb/") }?.code, .invalidURL)
+        XCTAssertEqual(try URLParser.parse("http://d%5Cu:p@a/b\\c?d\\e").canonical, "http://a/b\\c?d\\e")
+        XCTAssertEqual(try URLParser.parse("http://d%5Cu:p@a/").user, "d\\u")
+        let base = try URLParser.parse("http://a/b/c")
+        let paths = [("d\\e", "http://a/b/d\\e"), ("\\d", "http://a/b/\\d"), ("?//\\d", "http://a/b/c?//\\d")]
+        for (text, canonical) in paths {
+            XCTAssertEqual(try URLParser.resolve(text, against: base).canonical, canonical)
+        }
+    }
+
+    private func refusal(_ parse: () throws(Failure) -> ParsedURL) -> Failure? {
+        do throws(Failure) {
+            _ = try parse()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     func testAnUnsupportedSchemeIsNamed() {
         XCTAssertThrowsError(try URLParser.parse("FTP://user:secret@h/")) { error in
             let message = (error as! Failure).message

@@ -107,14 +107,14 @@ static void *prefetch(void *argument)
             wrong++;
         }
         switch (next_random(&prefetcher->random) % 8) {
-        case 0: imgdl_batch_cancel(batch); break;
+        case 0: ignore_status(imgdl_batch_cancel(batch)); break;
         case 1:
-            imgdl_batch_set_paused(batch, 1);
-            imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH);
-            imgdl_batch_set_paused(batch, 0);
+            ignore_status(imgdl_batch_set_paused(batch, 1));
+            ignore_status(imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH));
+            ignore_status(imgdl_batch_set_paused(batch, 0));
             break;
-        case 2: imgdl_batch_set_priority(batch, IMGDL_PRIORITY_NORMAL); break;
-        case 3: imgdl_downloader_cancel_all(prefetcher->downloader); break;
+        case 2: ignore_status(imgdl_batch_set_priority(batch, IMGDL_PRIORITY_NORMAL)); break;
+        case 3: ignore_status(imgdl_downloader_cancel_all(prefetcher->downloader)); break;
         default: break;
         }
         imgdl_batch_release(batch);

@@ -492,6 +492,16 @@ TEST("the structs of decoding and results, too")
     CHECK_NUMBER(result.struct_size, 0xAAAAAAAA);
     imgdl_result_init(&result, sizeof result);
     CHECK_CODE(imgdl_token_result(token, &result), IMGDL_ERROR_NOT_READY);
+    /* What nobody has filled is no success, and can be printed. */
+    CHECK_CODE(result.code, IMGDL_ERROR_NOT_READY);
+    CHECK(result.message && strstr(result.message, "imgdl_last_error"));
+    CHECK(!result.image && !result.data);
+    result.code = IMGDL_OK;
+    imgdl_result_init(&result, 48); /* as in 1.0 */
+    CHECK_CODE(result.code, IMGDL_ERROR_NOT_READY);
+    imgdl_result_init(&result, sizeof result);
+    CHECK_CODE(imgdl_token_result(NULL, &result), IMGDL_ERROR_INVALID_HANDLE);
+    CHECK_CODE(result.code, IMGDL_ERROR_NOT_READY);
     CHECK_CODE(imgdl_token_wait(token, 0), IMGDL_ERROR_WAIT_TIMEOUT);
     CHECK_CODE(imgdl_token_set_priority(token, 5), IMGDL_ERROR_INVALID_ARGUMENT);
     open_gate("results");

@@ -71,7 +71,7 @@ static void *keep_loading(void *argument)
         if (status != IMGDL_OK && status != IMGDL_ERROR_NOT_READY)
             FAIL("imgdl_token_metrics: %s", imgdl_error_name(status));
         if (i % 5 == 0)
-            imgdl_token_cancel(token);
+            ignore_status(imgdl_token_cancel(token));
         CHECK_CODE(imgdl_token_wait(token, -1), IMGDL_OK);
         REQUIRE_OK(imgdl_token_metrics(token, &metrics));
         CHECK(metrics.total_ns > 0);
@@ -130,7 +130,7 @@ TEST("every transfer that starts stops, whatever becomes of it (N1, N3)")
         request.url = at_origin("%s", path);
         REQUIRE_OK(imgdl_download(downloader, &request, &tokens[i]));
         if (i % 7 == 0)
-            imgdl_token_cancel(tokens[i]);
+            ignore_status(imgdl_token_cancel(tokens[i]));
     }
     for (int i = 0; i < COUNT; i++) {
         CHECK_CODE(imgdl_token_wait(tokens[i], PATIENCE_MS), IMGDL_OK);
@@ -160,7 +160,7 @@ TEST("what only waits is counted as waiting, though nothing has begun (N1)")
         sched_yield();
     CHECK_NUMBER(stats_of(downloader).running, 0);
     for (int i = 0; i < 3; i++) {
-        imgdl_token_cancel(tokens[i]);
+        ignore_status(imgdl_token_cancel(tokens[i]));
         CHECK_CODE(imgdl_token_wait(tokens[i], PATIENCE_MS), IMGDL_OK);
         imgdl_token_release(tokens[i]);
     }

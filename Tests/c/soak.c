@@ -189,7 +189,7 @@ static void submit_due(struct soak *soak, double due)
         }
         imgdl_token **slot = &soak->recent[next_random(RECENT)];
         if (next_random(6) == 0)
-            imgdl_token_cancel(soak->recent[next_random(RECENT)]);
+            ignore_status(imgdl_token_cancel(soak->recent[next_random(RECENT)]));
         imgdl_token_release(*slot);
         *slot = submit(soak->downloader);
         soak->submitted++;

@@ -59,7 +59,7 @@ static void on_stress_event(const imgdl_event *event, void *user_data)
         }
     }
     if (subscription->cancel_in_callback)
-        imgdl_token_cancel(event->token);
+        ignore_status(imgdl_token_cancel(event->token));
     atomic_fetch_sub(&subscription->inside, 1);
 }
 
@@ -85,9 +85,9 @@ static void answer_at_once(const imgdl_outgoing *request, imgdl_continuation *ne
     static atomic_uint count;
     (void)request, (void)user_data;
     if (++count % 7 == 0)
-        imgdl_continue_refused(next, 0, NULL);
+        ignore_status(imgdl_continue_refused(next, 0, NULL));
     else
-        imgdl_continue_unchanged(next);
+        ignore_status(imgdl_continue_unchanged(next));
 }
 
 static void answer_later(const imgdl_response *response, imgdl_continuation *next, void *user_data)
@@ -111,7 +111,7 @@ static void *answer_questions(void *unused)
             break;
         imgdl_continuation *next = questions[answered++ % QUESTIONS];
         pthread_mutex_unlock(&question_lock);
-        imgdl_continue_unchanged(next);
+        ignore_status(imgdl_continue_unchanged(next));
         pthread_mutex_lock(&question_lock);
     }
     pthread_mutex_unlock(&question_lock);
@@ -189,9 +189,9 @@ static unsigned submit_batch(struct submitter *submitter, struct subscription *s
     }
     note_accepted(BATCH);
     switch (next_random(&submitter->random) % 4) {
-    case 0: imgdl_batch_cancel(batch); break;
-    case 1: imgdl_batch_set_paused(batch, 1), imgdl_batch_set_paused(batch, 0); break;
-    case 2: imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH); break;
+    case 0: ignore_status(imgdl_batch_cancel(batch)); break;
+    case 1: ignore_status(imgdl_batch_set_paused(batch, 1)), ignore_status(imgdl_batch_set_paused(batch, 0)); break;
+    case 2: ignore_status(imgdl_batch_set_priority(batch, IMGDL_PRIORITY_HIGH)); break;
     default: break;
     }
     imgdl_batch_release(batch);
@@ -217,32 +217,43 @@ static void *submit(void *argument)
         else
             note_accepted(1);
         switch (next_random(&submitter->random) % 24) {
-        case 0: imgdl_token_cancel(*slot); break; /* at once */
+        case 0: ignore_status(imgdl_token_cancel(*slot)); break; /* at once */
         case 1: /* one that may be anywhere in its life */
-        case 2: imgdl_token_cancel(recent[next_random(&submitter->random) % WINDOW]); break;
-        case 3: imgdl_token_set_priority(recent[next_random(&submitter->random) % WINDOW], IMGDL_PRIORITY_HIGH); break;
+        case 2: ignore_status(imgdl_token_cancel(recent[next_random(&submitter->random) % WINDOW])); break;
+        case 3:
+            ignore_status(
+                imgdl_token_set_priority(recent[next_random(&submitter->random) % WINDOW], IMGDL_PRIORITY_HIGH));
+            break;
         case 4: imgdl_downloader_current_count(downloader); break;
-        case 5: imgdl_downloader_set_max_concurrent(downloader, 1 + next_random(&submitter->random) % 32); break;
-        case 6: imgdl_token_wait(recent[next_random(&submitter->random) % WINDOW], 0); break;
+        case 5:
+            ignore_status(imgdl_downloader_set_max_concurrent(downloader, 1 + next_random(&submitter->random) % 32));
+            break;
+        case 6: ignore_status(imgdl_token_wait(recent[next_random(&submitter->random) % WINDOW], 0)); break;
         case 7: {
             imgdl_token *token = imgdl_token_retain(*slot);
             imgdl_token_release(token);
             break;
         }
-        case 8: imgdl_downloader_set_suspended(downloader, 1), imgdl_downloader_set_suspended(downloader, 0); break;
-        case 9: imgdl_downloader_set_max_per_host(downloader, next_random(&submitter->random) % 8); break;
-        case 10: imgdl_downloader_set_order(downloader, next_random(&submitter->random) % 2); break;
-        case 11: imgdl_downloader_enter_background(downloader, 0), imgdl_downloader_enter_foreground(downloader); break;
+        case 8:
+            ignore_status(imgdl_downloader_set_suspended(downloader, 1));
+            ignore_status(imgdl_downloader_set_suspended(downloader, 0));
+            break;
+        case 9: ignore_status(imgdl_downloader_set_max_per_host(downloader, next_random(&submitter->random) % 8)); break;
+        case 10: ignore_status(imgdl_downloader_set_order(downloader, next_random(&submitter->random) % 2)); break;
+        case 11:
+            ignore_status(imgdl_downloader_enter_background(downloader, 0));
+            ignore_status(imgdl_downloader_enter_foreground(downloader));
+            break;
         case 12: {
             imgdl_stats stats;
             imgdl_stats_init(&stats, sizeof stats);
-            imgdl_downloader_stats(downloader, &stats);
+            ignore_status(imgdl_downloader_stats(downloader, &stats));
             break;
         }
         case 13: {
             imgdl_metrics metrics;
             imgdl_metrics_init(&metrics, sizeof metrics);
-            imgdl_token_metrics(recent[next_random(&submitter->random) % WINDOW], &metrics);
+            ignore_status(imgdl_token_metrics(recent[next_random(&submitter->random) % WINDOW], &metrics));
             break;
         }
         default: break;
@@ -258,7 +269,7 @@ static void *pump(void *stop)
     struct pollfd waiting[2] = {{.fd = imgdl_executor_fd(executors[2]), .events = POLLIN},
                                 {.fd = *(int *)stop, .events = POLLIN}};
     while (poll(waiting, 2, -1) >= 0 && !waiting[1].revents)
-        imgdl_executor_dispatch(executors[2], 16, NULL);
+        ignore_status(imgdl_executor_dispatch(executors[2], 16, NULL));
     return NULL;
 }
 

@@ -373,7 +373,7 @@ static int await(struct recorder *recorder, uint32_t kind, imgdl_executor *pumpe
                 pthread_mutex_lock(&recorder->lock);
                 break;
             }
-            imgdl_executor_dispatch(pumped, 0, NULL);
+            ignore_status(imgdl_executor_dispatch(pumped, 0, NULL));
             pthread_mutex_lock(&recorder->lock);
         } else if (pthread_cond_timedwait(&recorder->changed, &recorder->lock, &deadline) == ETIMEDOUT) {
             break;

@@ -158,7 +158,7 @@ struct pump {
 static void *pump_until_end(void *argument)
 {
     struct pump *pump = argument;
-    imgdl_executor_dispatch(pump->executor, 0, NULL); /* from now on it belongs to this thread */
+    ignore_status(imgdl_executor_dispatch(pump->executor, 0, NULL)); /* from now on it belongs to this thread */
     raise_flag(&pump->dispatched);
     await_end(pump->until, pump->executor);
     return NULL;

@@ -25,6 +25,20 @@ COMPILERS = {
     "cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"],
 }
 
+# In place of the pictures of an example: refused by the call, answered with an error, and cut.
+ADDRESS = re.compile(r"https://example\.org/picture\.(?:jpg|png|webp)")
+FAILURES = {
+    "refused": "http:/example.org/picture.jpg",
+    "missing": "https://example.org/nothing.jpg",
+    "cut": "https://example.org/picture.jpg?short_by=1000",
+}
+# What an example says then, on one of its outputs.
+SAYS = {
+    "refused": "two belong|INVALID_URL",
+    "missing": "404|INVALID_STATUS",
+    "cut": "TRUNCATED|too early|ends early|expected|missing",
+}
+
 # From 3.12 on Python warns of every fork beside threads, which an example is about.
 WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
 
@@ -99,6 +113,28 @@ class CodeTests(unittest.TestCase):
             self.run_console(block, home)
 
     look_at_console = look_at_sh
+
+    def look_at_failures(self, block: Block) -> None:
+        """The example with addresses that bring no picture: it ends by itself, says why, and shows nothing."""
+        for what, address in FAILURES.items():
+            home = self.world.home(f"{block.name}_{what}")
+            text = self.world.local(ADDRESS.sub(address, blocks.framed(block, FRAMES)), home)
+            if block.language == "python":
+                command = [sys.executable, *WARNINGS, "example.py"]
+                (home / "example.py").write_text(text, "utf-8")
+            else:
+                source = home / f"example.{block.language}"
+                source.write_text(text, "utf-8")
+                linked = ["-o", home / "example", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+                status, said = tool(
+                    *COMPILERS[block.language], "-I", ROOT / "include", source, *linked, folder=home)
+                self.assertEqual(status, 0, f"{block.place} does not compile:\n{said}")
+                command = [home / "example"]
+            done = self.world.run(command, home)
+            said = f"{block.place}, {what}: status {done.returncode}\n{done.stdout}{done.stderr}"
+            # A signal would be negative.
+            self.assertIn(done.returncode, (0, 1), said)
+            self.assertRegex(done.stdout + done.stderr, SAYS[what], said)
 
     def run_program(self, block: Block, command: list[str | Path], home: Path) -> None:
         self.has_run = True
@@ -189,6 +225,10 @@ for page in PAGES:
         BLOCKS += blocks.read((ROOT / page).read_text("utf-8"), page)
     except BlockError as problem:
         PROBLEMS.append(str(problem))
+FAILING = [block for block in BLOCKS if block.language in ("c", "cpp", "python") and not block.is_compiled_only
+           and ADDRESS.search(block.text)]
+for each in FAILING:
+    setattr(CodeTests, f"test_failures_{each.name}", lambda self, block=each: self.look_at_failures(block))
 for each in [block for block in BLOCKS if block.language != "text"]:
     setattr(CodeTests, f"test_{each.name}", lambda self, block=each: self.look_at(block))
 

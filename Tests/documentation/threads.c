@@ -17,11 +17,19 @@ static void on_event(const imgdl_event *event, void *user_data)
     tell(user_data);
 }
 
+static void check(imgdl_status status)
+{
+    if (status == IMGDL_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", imgdl_error_name(status), imgdl_last_error());
+    exit(1);
+}
+
 static void modify_request(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
 {
     (void)request, (void)user_data;
     tell("hooks");
-    imgdl_continue_unchanged(next);
+    check(imgdl_continue_unchanged(next));
 }
 
 static void on_observation(const imgdl_observation *observation, void *user_data)
@@ -51,6 +59,8 @@ static void *start(const imgdl_outgoing *request, imgdl_transfer *transfer, void
     return NULL;
 }
 
+static void cancel(void *started, void *user_data) { (void)started, (void)user_data; }
+
 static void done(void *user_data)
 {
     (void)user_data;
@@ -74,8 +84,8 @@ static void download(imgdl_downloader *downloader, const char *url, imgdl_execut
     request.hooks = hooks;
     request.callback = on_event;
     request.user_data = what;
-    imgdl_download(downloader, &request, &token);
-    imgdl_token_wait(token, -1);
+    check(imgdl_download(downloader, &request, &token));
+    check(imgdl_token_wait(token, -1));
     imgdl_token_release(token);
 }
 
@@ -84,18 +94,18 @@ int main(int count, char **arguments)
     imgdl_downloader *downloader = NULL;
     imgdl_hooks *hooks = NULL;
     imgdl_hooks_table questions = {.struct_size = sizeof questions, .modify_request = modify_request};
-    imgdl_transport_table loader = {.struct_size = sizeof loader, .start = start};
+    imgdl_transport_table loader = {.struct_size = sizeof loader, .start = start, .cancel = cancel};
     if (count != 2)
         return 2;
-    imgdl_downloader_create(NULL, &downloader);
-    imgdl_downloader_set_observer(downloader, on_observation, NULL, NULL);
-    imgdl_transport_register(downloader, "app", &loader);
-    imgdl_hooks_create(&questions, &hooks);
+    check(imgdl_downloader_create(NULL, &downloader));
+    check(imgdl_downloader_set_observer(downloader, on_observation, NULL, NULL));
+    check(imgdl_transport_register(downloader, "app", &loader));
+    check(imgdl_hooks_create(&questions, &hooks));
     download(downloader, arguments[1], NULL, hooks, "callbacks of requests that name none");
     download(downloader, arguments[1], IMGDL_EXECUTOR_INLINE, NULL, "callbacks of the inline executor");
     download(downloader, "app://anything", NULL, NULL, "callbacks of requests that name none");
     imgdl_hooks_release(hooks);
-    imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, done, NULL);
-    imgdl_downloader_destroy(downloader);
+    check(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, done, NULL));
+    check(imgdl_downloader_destroy(downloader));
     return 0;
 }

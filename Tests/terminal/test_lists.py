@@ -113,6 +113,20 @@ class StatusTests(ProgramTests):
             self.assertNotIn("hunter2", text)
         self.assertIn("token=…", self.read("journal").decode())
 
+    def test_full_urls_shows_the_values_of_a_query_and_no_password(self):
+        for name in ("none.jpg", "alpha.png"):
+            url = self.origin.picture(name, token="hunter2")
+            (line,) = self.json_lines(
+                "--full-urls", "-o", "out/", url.replace("://", "://user:secret@") + "#part",
+                status=5 if name == "none.jpg" else 0)
+            self.assertEqual(line["url"], url)
+            if name == "none.jpg":
+                self.assertTrue(line["message"].startswith(f"{url}: "), line)
+            _, errors = self.run_program("-v", "--full-urls", "-o", "out/", url, status=5 if name == "none.jpg" else 0)
+            self.assertIn("token=hunter2", errors)
+        _, errors = self.run_program("--full-urls", "http:/user:secret@host/a", status=1)
+        self.assertNotIn("secret", errors)
+
     def test_what_a_server_says_cannot_move_the_cursor(self):
         url = self.origin.picture("alpha.png", header="Content-Disposition:x; filename*=UTF-8''%1b]0;x%07.png")
         _, errors = self.run_program(url)

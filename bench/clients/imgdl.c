@@ -78,6 +78,7 @@ int main(int count, char **arguments)
     while (run.outstanding > 0)
         pthread_cond_wait(&run.has_ended, &run.lock);
     pthread_mutex_unlock(&run.lock);
-    imgdl_downloader_destroy(run.downloader);
+    if (imgdl_downloader_destroy(run.downloader) != IMGDL_OK)
+        client_failed(&run.client, imgdl_last_error());
     return client_end(&run.client);
 }

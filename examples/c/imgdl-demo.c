@@ -168,7 +168,7 @@ static void on_event(const imgdl_event *event, void *user_data)
         download->received = event->received;
         download->expected = event->expected;
         if (download->cancel_half_way && event->expected > 0 && event->received * 2 >= event->expected)
-            imgdl_token_cancel(event->token);
+            download->cancel_half_way = imgdl_token_cancel(event->token) != IMGDL_OK;
         break;
     case IMGDL_EVENT_PARTIAL:
         download->received = event->received;
@@ -233,7 +233,8 @@ static int run_all(imgdl_downloader *downloader, imgdl_executor *executor)
     while (ended_count < download_count) {
         if (poll(&waiting, 1, REDRAW_MS) < 0 && errno != EINTR)
             return complain("cannot wait", strerror(errno));
-        imgdl_executor_dispatch(executor, 0, NULL);
+        if (imgdl_executor_dispatch(executor, 0, NULL) != IMGDL_OK)
+            return complain("cannot go on", imgdl_last_error());
         if (on_terminal_screen && (ended_count == download_count || now() - drawn >= REDRAW_MS / 1000.0)) {
             draw_all(1);
             drawn = now();
@@ -467,7 +468,8 @@ int main(int argc, char **argv)
     int failed = url ? show_one(downloader, executor, url) : show_many(downloader, executor, program, pictures);
 
     imgdl_executor_release(executor);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        failed = complain("cannot end", imgdl_last_error());
     for (unsigned i = 0; i < download_count; i++) {
         free(downloads[i].url);
         free(downloads[i].message);

@@ -128,7 +128,10 @@ int main(int argc, char **argv)
     while (run.outstanding > 0)
         pthread_cond_wait(&run.ended, &run.lock);
     pthread_mutex_unlock(&run.lock);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK) {
+        fprintf(stderr, "imgdl-fetch: %s\n", imgdl_last_error());
+        return 1;
+    }
 
     printf("{\"images\":%llu,\"bytes\":%llu,\"pixels\":%llu,\"errors\":%llu}\n", run.images, run.bytes, run.pixels,
            run.errors);

@@ -31,6 +31,12 @@ static void watch(int epoll, int descriptor)
     epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
 }
 
+static int complain(void)
+{
+    fprintf(stderr, "%s\n", imgdl_last_error());
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -84,15 +90,19 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++) {
             if (ready[i].data.fd == signals) {
                 struct signalfd_siginfo info;
-                if (read(signals, &info, sizeof info) == sizeof info)
-                    imgdl_downloader_cancel_all(downloader); /* each still has its end, and tells so */
-            } else {
-                imgdl_executor_dispatch(executor, 64, NULL); /* the rest in the next round */
+                if (read(signals, &info, sizeof info) != sizeof info)
+                    continue;
+                /* Each still has its end, and tells so. */
+                if (imgdl_downloader_cancel_all(downloader) != IMGDL_OK)
+                    return complain();
+            } else if (imgdl_executor_dispatch(executor, 64, NULL) != IMGDL_OK) { /* the rest in the next round */
+                return complain();
             }
         }
     }
 
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        return complain();
     imgdl_executor_release(executor);
     close(epoll);
     close(signals);

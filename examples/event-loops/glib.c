@@ -30,20 +30,30 @@ static void on_end(const imgdl_event *event, void *user_data)
         g_main_loop_quit(program->loop);
 }
 
+static void give_up(struct program *program)
+{
+    g_printerr("%s\n", imgdl_last_error());
+    program->failed++;
+    g_main_loop_quit(program->loop);
+}
+
 /* The descriptor is readable while callbacks wait. A few at a time, so that drawing has its turn. */
 static gboolean on_ready(gint descriptor, GIOCondition condition, gpointer user_data)
 {
     struct program *program = user_data;
     (void)descriptor;
     (void)condition;
-    imgdl_executor_dispatch(program->executor, 16, NULL);
+    if (imgdl_executor_dispatch(program->executor, 16, NULL) != IMGDL_OK)
+        give_up(program);
     return G_SOURCE_CONTINUE;
 }
 
 static gboolean on_interrupt(gpointer user_data)
 {
     struct program *program = user_data;
-    imgdl_downloader_cancel_all(program->downloader); /* each still has its end, and tells so */
+    /* Each still has its end, and tells so. */
+    if (imgdl_downloader_cancel_all(program->downloader) != IMGDL_OK)
+        give_up(program);
     return G_SOURCE_CONTINUE;
 }
 
@@ -89,7 +99,8 @@ int main(int argc, char **argv)
 
     g_source_remove(interrupt);
     g_source_remove(ready);
-    imgdl_downloader_destroy(program.downloader);
+    if (imgdl_downloader_destroy(program.downloader) != IMGDL_OK)
+        give_up(&program);
     imgdl_executor_release(program.executor);
     g_main_loop_unref(program.loop);
     return program.failed > 0;

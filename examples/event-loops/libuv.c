@@ -36,20 +36,29 @@ static void on_end(const imgdl_event *event, void *user_data)
         close_handles();
 }
 
+static void give_up(void)
+{
+    fprintf(stderr, "%s\n", imgdl_last_error());
+    program.failed++;
+    uv_stop(&program.loop);
+}
+
 /* The descriptor is readable while callbacks wait. A few at a time, so that others on the loop have their turn. */
 static void on_ready(uv_poll_t *handle, int status, int events)
 {
     (void)handle;
     (void)events;
-    if (status == 0)
-        imgdl_executor_dispatch(program.executor, 64, NULL);
+    if (status == 0 && imgdl_executor_dispatch(program.executor, 64, NULL) != IMGDL_OK)
+        give_up();
 }
 
 static void on_interrupt(uv_signal_t *handle, int number)
 {
     (void)handle;
     (void)number;
-    imgdl_downloader_cancel_all(program.downloader); /* each still has its end, and tells so */
+    /* Each still has its end, and tells so. */
+    if (imgdl_downloader_cancel_all(program.downloader) != IMGDL_OK)
+        give_up();
 }
 
 int main(int argc, char **argv)
@@ -93,7 +102,8 @@ int main(int argc, char **argv)
     uv_run(&program.loop, UV_RUN_DEFAULT);
 
     uv_loop_close(&program.loop);
-    imgdl_downloader_destroy(program.downloader);
+    if (imgdl_downloader_destroy(program.downloader) != IMGDL_OK)
+        give_up();
     imgdl_executor_release(program.executor);
     return program.failed > 0;
 }

@@ -25,8 +25,8 @@ _imgdl() {
         --width | --height) ;;
     *)
         if [[ $current == -* ]]; then
-            mapfile -t COMPREPLY < <(compgen -W '--input --output --show --background --json --journal --jobs --per-host
-                --retries --timeout --max-size --header --user-agent --cacert --cache --verify --width --height --quiet
+            mapfile -t COMPREPLY < <(compgen -W '--input --output --show --background --json --full-urls --journal --jobs
+                --per-host --retries --timeout --max-size --header --user-agent --cacert --cache --verify --width --height --quiet
                 --verbose --help --version' -- "$current")
         fi
         ;;

@@ -23,6 +23,7 @@ const char usage[] =
     "      --show[=HOW]        draws pictures as they arrive: auto, kitty, blocks, blocks256\n"
     "      --background=RRGGBB what transparent pixels are drawn over\n"
     "      --json              one JSON line for each address on standard output\n"
+    "      --full-urls         shows addresses with the values of their queries\n"
     "      --journal=FILE      notes what is done, and continues where it stopped\n"
     "  -j, --jobs=N            transfers at a time (8)\n"
     "      --per-host=N        of these, to one host\n"
@@ -42,7 +43,7 @@ const char usage[] =
     "Status: 0 all is well, 1 something failed, 2 wrong usage, 3 this machine (list, output, journal),\n"
     "        4 all that failed did so in the network, 5 by the server's answer, 6 as no usable picture.\n";
 
-enum { show_option = 256, background_option, json_option, journal_option, per_host_option, retries_option,
+enum { show_option = 256, background_option, json_option, full_urls_option, journal_option, per_host_option, retries_option,
        timeout_option, max_size_option, cacert_option, cache_option, verify_option, width_option, height_option,
        help_option, version_option };
 
@@ -52,6 +53,7 @@ const option long_options[] = {
     {"show", optional_argument, nullptr, show_option},
     {"background", required_argument, nullptr, background_option},
     {"json", no_argument, nullptr, json_option},
+    {"full-urls", no_argument, nullptr, full_urls_option},
     {"journal", required_argument, nullptr, journal_option},
     {"jobs", required_argument, nullptr, 'j'},
     {"per-host", required_argument, nullptr, per_host_option},
@@ -190,6 +192,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case show_option: arguments.show = show_as(option, optarg); break;
         case background_option: arguments.background = colour(option, optarg); break;
         case json_option: arguments.json = true; break;
+        case full_urls_option: arguments.full_urls = true; break;
         case journal_option: arguments.journal = not_empty(option, optarg); break;
         case per_host_option: arguments.per_host = static_cast<std::uint32_t>(number(option, optarg, 1, 1000)); break;
         case retries_option: arguments.retries = static_cast<std::uint32_t>(number(option, optarg, 0, 1000)); break;

@@ -73,6 +73,8 @@ imgdl::Request Session::request_for(const Download &download) const
         request.flags |= IMGDL_REQUEST_BODY;
     if (arguments_.verify || arguments_.wants_thumbnails() || viewer_)
         request.flags |= IMGDL_REQUEST_DECODE;
+    if (arguments_.full_urls)
+        request.flags |= IMGDL_REQUEST_FULL_URLS;
     request.decode = decode_;
     request.max_body_bytes = arguments_.max_bytes;
     request.total_timeout = arguments_.timeout;
@@ -139,7 +141,7 @@ void Session::begin(Address address)
     Download &download = *owned;
     download.number = ++taken_;
     download.address = std::move(address);
-    download.shown = shown_address(download.address.url);
+    download.shown = shown_address(download.address.url, arguments_.full_urls);
     downloads_.emplace(download.number, std::move(owned));
     running_++;
     if (!download.address.problem.empty()) {

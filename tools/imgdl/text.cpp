@@ -48,21 +48,23 @@ std::string printable(std::string_view text)
     return result;
 }
 
-std::string shown_address(std::string_view url)
+std::string shown_address(std::string_view url, bool is_whole)
 {
     url = url.substr(0, url.find('#'));
     const std::size_t question = url.find('?');
     std::string_view query = question == url.npos ? std::string_view() : url.substr(question + 1);
     std::string shown(url.substr(0, question));
     const std::size_t scheme = shown.find("://");
-    // data: URLs and the like are their own content.
+    // data: URLs and the like are their own content; "http:/user:password@host" is no address, and a secret all the same.
     if (scheme == shown.npos)
-        return cut_to(printable(shown), 60);
+        return cut_to(printable(shown.substr(shown.rfind('@') + 1)), 60);
     const std::size_t authority = scheme + 3;
     const std::size_t path = shown.find_first_of("/\\", authority);
     const std::size_t at = std::string_view(shown).substr(0, path).rfind('@');
     if (at != shown.npos && at >= authority)
         shown.erase(authority, at + 1 - authority);
+    if (is_whole && question != url.npos)
+        return printable(shown + std::string(url.substr(question)));
     for (char separator = '?'; question != url.npos; separator = '&') {
         const std::string_view item = query.substr(0, query.find('&'));
         shown += separator;

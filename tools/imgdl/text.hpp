@@ -10,8 +10,9 @@
 /// list can move the cursor, change a title or turn the direction of text around.
 std::string printable(std::string_view text);
 
-/// An address without user, password and fragment, with … for the values of its query, as in the library's messages.
-std::string shown_address(std::string_view url);
+/// An address without user, password and fragment, and, unless it is shown whole, with … for the values of its query, as in
+/// the library's messages.
+std::string shown_address(std::string_view url, bool is_whole = false);
 
 /// The columns that printable text takes.
 std::size_t columns_of(std::string_view text);

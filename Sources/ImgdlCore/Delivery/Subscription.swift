@@ -137,9 +137,14 @@ package final class Subscription: @unchecked Sendable {
         if let ownExecutor, hasSink { ownExecutor.post(self, event) } else { template.post(event, of: self) }
     }
 
+    /// For this subscriber: whether it may show secrets in the URL's query, its options say.
+    func message(of failure: Failure) -> String {
+        failure.message(about: url, showsWholeURL: options.showsFullURLs)
+    }
+
     /// One that the engine never had.
     func end(_ failure: Failure?) {
-        let message = failure?.message(about: url) ?? ""
+        let message = failure.map { self.message(of: $0) } ?? ""
         post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
@@ -171,7 +176,7 @@ package final class Subscription: @unchecked Sendable {
     private func cancelled(_ result: DownloadResult) -> DownloadResult {
         let failure = Failure(.cancelled, "cancelled", status: result.status)
         return DownloadResult(
-            failure: failure, message: failure.message(about: url), progress: result.progress,
+            failure: failure, message: message(of: failure), progress: result.progress,
             metrics: result.metrics)
     }
 }

@@ -31,7 +31,7 @@ final class ActiveTransfer {
         /// nil: where the request leads.
         var hopURL: ParsedURL?
         var redirect: Redirect?
-        var authentication: (origin: ParsedURL, credential: Credential)?
+        var authentication: Authentication?
         var hops: [Hop] = []
         /// The first bytes of a body that is not kept.
         var preview: [UInt8] = []
@@ -53,8 +53,9 @@ final class ActiveTransfer {
         exchange?.breakOff(self)
         exchange = nil
         isSent = false
-        let authentication = authentication
+        var authentication = authentication
         extras = nil
+        authentication?.isLeft = false
         if authentication != nil { self.authentication = authentication }
         response = nil
         expected = -1
@@ -190,8 +191,7 @@ final class ActiveTransfer {
     /// That led to the hop that runs; nil for the first.
     var redirect: Redirect? { extras?.redirect }
 
-    /// What a hook gave for a challenge, and of where.
-    var authentication: (origin: ParsedURL, credential: Credential)? {
+    var authentication: Authentication? {
         get { extras?.authentication }
         set { madeExtras.authentication = newValue }
     }
@@ -200,6 +200,16 @@ final class ActiveTransfer {
         get { extras?.hops ?? [] }
         set { madeExtras.hops = newValue }
     }
+}
+
+/// What a hook gave for a challenge, and of where.
+struct Authentication {
+    let origin: ParsedURL
+    let credential: Credential
+    /// A redirect has led elsewhere since: it stays dropped, also back there (features I24).
+    var isLeft = false
+
+    func holds(for url: ParsedURL) -> Bool { !isLeft && url.isSameOrigin(as: origin) }
 }
 
 /// One way of decoding it.

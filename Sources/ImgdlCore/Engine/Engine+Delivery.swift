@@ -74,9 +74,9 @@ extension Engine {
         of subscription: Subscription, _ failure: Failure?, _ progress: Progress, _ preview: [UInt8],
         _ content: consuming DownloadResult.Content
     ) -> DownloadResult {
-        let contentType = content.response?.head.mediaType ?? ""
+        let contentType = PrintableText.escaped(content.response?.head.mediaType ?? "")
         return DownloadResult(
-            failure: failure, message: failure?.message(about: subscription.url) ?? "", progress: progress,
+            failure: failure, message: failure.map { subscription.message(of: $0) } ?? "", progress: progress,
             metrics: statistics.end(subscription, failure?.code ?? .ok, clock.now()), contentType: contentType,
             preview: preview, content: content)
     }

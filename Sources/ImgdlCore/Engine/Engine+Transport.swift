@@ -24,12 +24,15 @@ extension Engine: TransportEvents {
     func advance(_ id: TransferID, _ transfer: ActiveTransfer, _ redirect: Redirect) {
         measureFollow(id)
         if let status = transfer.response?.head.status { transfer.hops.append(Hop(url: transfer.url, status: status)) }
+        if let authentication = transfer.authentication, !authentication.holds(for: redirect.url) {
+            transfer.authentication?.isLeft = true
+        }
         transfer.startHop(redirect.url, redirect: redirect)
     }
 
     func authenticate(_ id: TransferID, _ credential: Credential) {
         guard let transfer = transfer(id) else { return }
-        transfer.authentication = (transfer.url, credential)
+        transfer.authentication = Authentication(origin: transfer.url, credential: credential)
         transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
         transfer.exchange?.begin(clock.wallTime())
@@ -52,8 +55,8 @@ extension Engine: TransportEvents {
             if isElsewhere { next.tls.forgetClient() }
         }
         if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
-        if let (origin, credential) = transfer.authentication, transfer.url.isSameOrigin(as: origin) {
-            next.credential = credential
+        if let authentication = transfer.authentication, authentication.holds(for: transfer.url) {
+            next.credential = authentication.credential
         }
         // Only where there are some: the array is the same for many requests, and would become another.
         if let added = transfer.exchange?.added, !added.isEmpty { next.fields += added }

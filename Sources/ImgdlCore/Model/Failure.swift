@@ -14,20 +14,24 @@ package struct Failure: Error, Equatable, Sendable {
         self.status = status
     }
 
-    /// For people. Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes
-    /// several times as long.
-    package func message(about url: ParsedURL) -> String {
-        var message = message
-        return url.withRedactedUTF8 { url in
-            message.withUTF8 { message in
-                String(unsafeUninitializedCapacity: url.count + 2 + message.count) { text in
-                    _ = text.initialize(fromContentsOf: url)
-                    text[url.count] = UInt8(ascii: ":")
-                    text[url.count + 1] = UInt8(ascii: " ")
-                    _ = text[(url.count + 2)...].initialize(fromContentsOf: message)
-                    return url.count + 2 + message.count
-                }
-            }
+    /// For people, with the values of the URL's query or with dots for them. What a server said in it is escaped.
+    package func message(about url: ParsedURL, showsWholeURL: Bool = false) -> String {
+        var message = PrintableText.escaped(message)
+        return message.withUTF8 { message in
+            showsWholeURL
+                ? url.withUTF8 { Self.joined($0, message) } : url.withRedactedUTF8 { Self.joined($0, message) }
+        }
+    }
+
+    /// Put together by hand: a thousand downloads may be cancelled at once, and an interpolation takes several times as
+    /// long.
+    private static func joined(_ url: UnsafeBufferPointer<UInt8>, _ message: UnsafeBufferPointer<UInt8>) -> String {
+        String(unsafeUninitializedCapacity: url.count + 2 + message.count) { text in
+            _ = text.initialize(fromContentsOf: url)
+            text[url.count] = UInt8(ascii: ":")
+            text[url.count + 1] = UInt8(ascii: " ")
+            _ = text[(url.count + 2)...].initialize(fromContentsOf: message)
+            return url.count + 2 + message.count
         }
     }
 }

@@ -31,7 +31,8 @@ package struct TransportRequest: Sendable {
         get { manner.method }
         set { manner = manner.with { $0.method = newValue } }
     }
-    /// All that is sent besides Host, Content-Length and Accept-Encoding, which are the transport's unless given here.
+    /// All that is sent besides Host and Accept-Encoding, which are the transport's unless given here, and what frames the
+    /// request, which is always.
     package var fields: [HeaderField] {
         get { manner.fields }
         set { manner = manner.with { $0.fields = newValue } }

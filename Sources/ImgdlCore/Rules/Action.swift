@@ -86,7 +86,8 @@ package struct Redirect: Equatable {
     package var url: ParsedURL
     package var method: String
     package var sendsBody: Bool
-    /// Another origin: Authorization, Cookie and Host are for the first one alone (features I24).
+    /// It is another origin, or another one lies between it and the first: Authorization, Cookie and Host are for the first
+    /// one alone, as the caller asked it (features I24).
     package var leavesOrigin: Bool
 
     package init(url: ParsedURL, method: String, sendsBody: Bool, leavesOrigin: Bool) {

@@ -100,6 +100,8 @@ struct TransferDetours {
     var hopSendsBody: Bool?
     /// URLs asked after the first.
     var laterHops: [ParsedURL] = []
+    /// The last of all hops whose answer set a cookie for the next ones.
+    var latestCookie: Int?
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 

@@ -26,6 +26,7 @@ extension Downloads {
         transfers[id].outcome = head.outcome
         transfers[id].httpVersion = head.httpVersion
         transfers[id].answered = now
+        noteCookie(id, head)
         switch redirect(id, head.status, location) {
         case .none:
             if !asksAbout(id, head, retryAfter, challenge: true, now) {
@@ -142,13 +143,21 @@ extension Downloads {
         return decideRedirect(id, status, location)
     }
 
+    /// What is stored sets none again.
+    private mutating func noteCookie(_ id: TransferID, _ head: ResponseHead) {
+        guard RedirectRules.isRedirect(head.status), transfers[id].request.usesCookies, !transfers[id].cache.isPlaying,
+            head.fields.first(named: "Set-Cookie") != nil
+        else { return }
+        transfers[id].latestCookie = transfers[id].laterHops.count
+    }
+
     func decideRedirect(
         _ id: TransferID, _ status: Int32, _ location: Result<ParsedURL, Failure>?
     ) -> RedirectRules.Decision {
         RedirectRules.decide(
             status: status, location: location, hops: transfers[id].hops, method: transfers[id].method,
-            sendsBody: transfers[id].sendsBody, maximum: limits.maximumRedirects,
-            allowsDowngrade: transfers[id].request.allowsDowngrade)
+            sendsBody: transfers[id].sendsBody, latestCookie: transfers[id].latestCookie,
+            maximum: limits.maximumRedirects, allowsDowngrade: transfers[id].request.allowsDowngrade)
     }
 
     /// The rest of a body that nobody wants has been read: what it stood in the way of.

@@ -9,6 +9,51 @@ package enum HeaderRules {
         }
     }
 
+    /// Of a request. Beyond what holds for any field, those that frame the message or are for one connection alone are the
+    /// library's own: a second Content-Length would make of the body's rest a request of somebody else (RFC 9112 section 11.2).
+    package static func checkRequest(_ field: HeaderField) throws(Failure) {
+        try check(field)
+        guard let reason = reasonAgainst(field.name) else { return }
+        throw Failure(.invalidHeader, "the header field “\(field.name)” is the library's own: \(reason)")
+    }
+
+    /// Fields of one request together: a second Host would be another server's to believe (RFC 9112 section 3.2).
+    package static func checkRequest(_ fields: [HeaderField]) throws(Failure) {
+        var hasHost = false
+        for field in fields {
+            try checkRequest(field)
+            guard isSameName(field.name, "host") else { continue }
+            guard !hasHost else { throw Failure(.invalidHeader, "the header field “Host” is given twice") }
+            hasHost = true
+        }
+    }
+
+    /// What nobody but the transport may say, and why.
+    package static let reserved: [(name: String, reason: String)] = [
+        ("content-length", "it says where the request ends"),
+        ("transfer-encoding", "it says where the request ends"),
+        ("trailer", "it says how the request ends"),
+        ("connection", "it is about one connection"),
+        ("keep-alive", "it is about one connection"),
+        ("proxy-connection", "it is about one connection"),
+        ("te", "it is about one connection"),
+        ("upgrade", "it changes the protocol of the connection"),
+        ("http2-settings", "it changes the protocol of the connection"),
+        ("expect", "it changes when the body is sent"),
+    ]
+
+    private static func reasonAgainst(_ name: String) -> String? {
+        reserved.first { isSameName(name, $0.name) }?.reason
+    }
+
+    /// Without regard to case, and to the two signs that servers with variables for fields (CGI, WSGI) take for one.
+    private static func isSameName(_ name: String, _ known: String) -> Bool {
+        name.utf8.count == known.utf8.count
+            && zip(name.utf8, known.utf8).allSatisfy { ($0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : lower($0)) == $1 }
+    }
+
+    private static func lower(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+
     package static func check(_ field: HeaderField) throws(Failure) {
         guard isToken(field.name) else {
             throw Failure(.invalidHeader, "“\(printable(field.name))” is not a header field name: a token is needed")

@@ -15,10 +15,11 @@ package enum RedirectRules {
     }
 
     /// `location` is the Location field resolved against `hops.last`, or why it could not be; nil when there is none.
-    /// `hops` are the URLs asked so far, the first one included; `method` is that of the last hop.
+    /// `hops` are the URLs asked so far, the first one included; `method` is that of the last hop. `latestCookie`: the last of
+    /// them whose answer set a cookie that the next request will send; nil for none.
     package static func decide(
         status: Int32, location: Result<ParsedURL, Failure>?, hops: [ParsedURL], method: String, sendsBody: Bool,
-        maximum: Int, allowsDowngrade: Bool
+        latestCookie: Int?, maximum: Int, allowsDowngrade: Bool
     ) -> Decision {
         guard isRedirect(status), let first = hops.first, let last = hops.last else { return .none }
         func refuse(_ code: ErrorCode, _ message: String) -> Decision {
@@ -42,10 +43,13 @@ package enum RedirectRules {
         }
         guard hops.count <= maximum else { return refuse(.tooManyRedirects, "more than \(maximum) redirects") }
         let nextMethod = methodAfter(status, method)
-        if nextMethod == method, hops.contains(target) {
+        // Asked again with a cookie that it was asked without, it may well answer something else, as sites do that want to
+        // know whether a client keeps them. One that goes on so meets the limit of redirects.
+        if nextMethod == method, let asked = hops.lastIndex(of: target), latestCookie.map({ $0 < asked }) ?? true {
             return refuse(.tooManyRedirects, "a redirect loop: \(target.redacted) leads back to itself")
         }
-        let leavesOrigin = !target.isSameOrigin(as: first)
+        // Once left it stays left: who was in between chose what is asked of the first origin now.
+        let leavesOrigin = !(hops.dropFirst() + [target]).allSatisfy { $0.isSameOrigin(as: first) }
         let keepsBody = sendsBody && nextMethod == method
         return .follow(Redirect(url: target, method: nextMethod, sendsBody: keepsBody, leavesOrigin: leavesOrigin))
     }
@@ -75,6 +79,6 @@ package enum RedirectRules {
 
     private static let secretFields = ["authorization", "cookie", "host", "proxy-authorization"]
     private static let bodyFields = [
-        "content-type", "content-length", "content-encoding", "content-language", "content-location",
+        "content-type", "content-encoding", "content-language", "content-location",
     ]
 }

@@ -143,6 +143,7 @@ struct Transfer: ~Copyable {
         course.value.detours.hopMethod = nil
         course.value.detours.hopSendsBody = nil
         course.value.detours.laterHops = []
+        course.value.detours.latestCookie = nil
         course.value.detours.doom = nil
         course.value.reminder = nil
         course.value.hasHead = false

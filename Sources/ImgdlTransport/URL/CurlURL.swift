@@ -77,8 +77,10 @@ final class CurlURL {
         host = URLText.lowercased(host)
         guard !host.isEmpty else { throw Self.invalid(CURLUE_NO_HOST) }
         guard host.hasPrefix("[") else {
-            // What was encoded twice would be decoded once more on its way to the server.
-            guard !host.utf8.contains(UInt8(ascii: "%")) else { throw Self.invalid(CURLUE_BAD_HOSTNAME) }
+            // What was encoded twice would be decoded once more on its way to the server; an encoded backslash is one.
+            guard !host.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "\\") }) else {
+                throw Self.invalid(CURLUE_BAD_HOSTNAME)
+            }
             return (host, host)
         }
         let bare = String(host.dropFirst().dropLast())

@@ -12,7 +12,9 @@ enum HostSchemeURL {
         if rest.starts(with: "//".utf8) {
             rest = rest.dropFirst(2)
             let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
-            authority = try Authority(Array(rest[..<end]))
+            let text = Array(rest[..<end])
+            try AuthorityText.checkAuthority(text[...])
+            authority = try Authority(text)
             rest = rest[end...]
             prefix += "//\(authority.literal)"
         }

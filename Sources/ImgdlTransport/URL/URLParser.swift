@@ -24,6 +24,7 @@ enum URLParser {
         case "file": return try FileURL.parse(text)
         default: return try DataURL.parse(text)
         }
+        try AuthorityText.check(text, scheme: scheme)
         let url = try CurlURL()
         try url.set(URLText.encoded(text))
         return try settled(url.parsed())
@@ -42,6 +43,7 @@ enum URLParser {
             guard scheme != nil else { throw CurlURL.unsupported(base.scheme) }
             return try parse(text)
         }
+        try AuthorityText.check(text, scheme: scheme)
         let url = try CurlURL()
         try url.set(scheme == nil ? URLText.merged(URLText.encoded(text), with: base.canonical) : URLText.encoded(text))
         if scheme == nil, !text.hasPrefix("//") { try url.setUser(base.user, password: base.password) }

@@ -8,11 +8,11 @@ final class RedirectRulesTests: XCTestCase {
 
     private func decide(
         _ status: Int32, to location: Result<ParsedURL, Failure>?, hops: [ParsedURL]? = nil, method: String = "GET",
-        sendsBody: Bool = false, maximum: Int = 10, allowsDowngrade: Bool = false
+        sendsBody: Bool = false, latestCookie: Int? = nil, maximum: Int = 10, allowsDowngrade: Bool = false
     ) -> RedirectRules.Decision {
         RedirectRules.decide(
             status: status, location: location, hops: hops ?? [first], method: method, sendsBody: sendsBody,
-            maximum: maximum, allowsDowngrade: allowsDowngrade)
+            latestCookie: latestCookie, maximum: maximum, allowsDowngrade: allowsDowngrade)
     }
 
     private func refusal(_ decision: RedirectRules.Decision) -> Failure? {
@@ -68,11 +68,27 @@ final class RedirectRulesTests: XCTestCase {
             return XCTFail("http to https is followed")
         }
         XCTAssertTrue(upgrade.leavesOrigin, "another scheme is another origin")
-        guard
-            case .follow(let back) = decide(
-                302, to: .success(testURL("https://a.example/3")), hops: [first, testURL("https://b.example/2")])
-        else { return XCTFail("back to the first origin is followed") }
-        XCTAssertFalse(back.leavesOrigin, "what was meant for the first origin is for it again")
+    }
+
+    /// B chose what is asked of A then, and would ask it in the caller's name.
+    func testAnOriginThatWasLeftStaysLeft() {
+        let table: [([String], String, Bool)] = [
+            (["https://a.example/1", "https://a.example/2"], "https://a.example/3", false),
+            (["https://a.example/1", "https://b.example/2"], "https://a.example/3", true),
+            (["https://a.example/1", "https://b.example/2", "https://a.example/3"], "https://a.example/4", true),
+            (["https://a.example/1", "https://a.example/2", "https://b.example/"], "https://a.example/4", true),
+            (["http://a.example/1", "https://a.example/2"], "https://a.example/3", true),
+            (["https://a.example/1", "https://a.example:444/2"], "https://a.example/3", true),
+        ]
+        for (hops, target, leaves) in table {
+            let asked = hops.map { testURL($0) }
+            guard case .follow(let redirect) = decide(302, to: .success(testURL(target)), hops: asked)
+            else {
+                XCTFail("\(hops) \(target)")
+                continue
+            }
+            XCTAssertEqual(redirect.leavesOrigin, leaves, "\(hops) \(target)")
+        }
     }
 
     func testTheLimit() {
@@ -98,6 +114,25 @@ final class RedirectRulesTests: XCTestCase {
             decide(303, to: .success(first), method: "POST", sendsBody: true),
             .follow(Redirect(url: first, method: "GET", sendsBody: false, leavesOrigin: false)),
             "the result of a POST at the same address is no loop")
+    }
+
+    /// The same address with another cookie is another question.
+    func testACookieMakesALoopAnotherRequest() {
+        let hops = ["1", "2", "1", "3"].map { testURL("https://a.example/\($0)") }
+        for (count, target, latestCookie, follows) in [
+            (1, "1", nil, false), (1, "1", 0, true), (2, "1", 0, true), (2, "1", 1, true), (2, "2", 0, false),
+            (2, "2", 1, true), (3, "1", 0, false), (3, "1", 1, false), (3, "1", 2, true), (4, "1", 3, true),
+            (4, "2", 0, false), (4, "2", 2, true), (4, "3", 2, false), (4, "3", 3, true),
+        ] as [(Int, String, Int?, Bool)] {
+            let decision = decide(
+                302, to: .success(testURL("https://a.example/\(target)")), hops: Array(hops.prefix(count)),
+                latestCookie: latestCookie)
+            let code = follows ? nil : ErrorCode.tooManyRedirects
+            XCTAssertEqual(refusal(decision)?.code, code, "\(count) \(target) \(String(describing: latestCookie))")
+        }
+        XCTAssertEqual(
+            refusal(decide(302, to: .success(first), hops: [first, first], latestCookie: 1, maximum: 1)),
+            Failure(.tooManyRedirects, "more than 1 redirects", status: 302), "a cookie each time")
     }
 
     /// Features T32: a server must not choose from what the host loads.

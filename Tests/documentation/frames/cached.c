@@ -6,6 +6,7 @@ int main(void)
 {
     imgdl_downloader *downloader = NULL;
     EXAMPLE
+    assert(status == IMGDL_OK);
     assert(downloader);
     assert(imgdl_downloader_destroy(downloader) == IMGDL_OK);
     return 0;

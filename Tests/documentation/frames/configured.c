@@ -8,6 +8,7 @@ int main(void)
     imgdl_config config;
     imgdl_config_init(&config, sizeof config);
     EXAMPLE
+    assert(status == IMGDL_OK);
     assert(downloader);
     assert(imgdl_downloader_destroy(downloader) == IMGDL_OK);
     return 0;

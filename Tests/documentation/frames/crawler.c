@@ -9,6 +9,7 @@ int main(void)
     imgdl_token *token = NULL;
     imgdl_result result;
     EXAMPLE
+    assert(status == IMGDL_OK);
     assert(imgdl_token_wait(token, -1) == IMGDL_OK);
     imgdl_result_init(&result, sizeof result);
     assert(imgdl_token_result(token, &result) == IMGDL_OK);

@@ -29,7 +29,7 @@ class Header:
 
     def __init__(self, text):
         text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
-        self.constants = [name for name in re.findall(r"#define (IMGDL_\w+) \S", text) if name != "IMGDL_API"]
+        self.constants = [name for name in re.findall(r"#define (IMGDL_\w+) \S", text) if name not in ("IMGDL_API", "IMGDL_CHECKED")]
         for names in re.findall(r"enum \{(.*?)\}", text, flags=re.S):
             self.constants += re.findall(r"\b(IMGDL_\w+) =", names)
         text = re.sub(r"^\s*#(.*\\\n)*.*$", "", text, flags=re.M)
@@ -58,7 +58,7 @@ class Header:
                         self.structs[name].append((each, (kind.strip(), int(count)) if count else kind.strip()))
         self.functions = {
             name: (self.result(kind), self.parameters(given))
-            for kind, name, given in re.findall(r"IMGDL_API ([\w ]+?[ *]+)(imgdl_\w+)\((.*?)\);", text)
+            for kind, name, given in re.findall(r"IMGDL_API (?:IMGDL_CHECKED )?([\w ]+?[ *]+)(imgdl_\w+)\((.*?)\);", text)
         }
 
     def result(self, kind):

@@ -1,0 +1,29 @@
+import XCTest
+
+@testable import ImgdlCore
+
+final class PrintableTextTests: XCTestCase {
+    func testControlCharactersAreEscaped() {
+        let table: [(String, String)] = [
+            ("", ""), ("the server answered 404", "the server answered 404"), ("ünï “…” 例え", "ünï “…” 例え"),
+            ("a\r\nb", "a\\x0d\\x0ab"), ("\u{1b}[2J\u{7}\u{0}\u{7f}", "\\x1b[2J\\x07\\x00\\x7f"),
+            ("\u{9b}2J", "\\u009b2J"), ("\u{202e}gpj\u{2066}", "\\u202egpj\\u2066"),
+            ("a\u{2028}b\u{2029}", "a\\u2028b\\u2029"),
+            ("\u{feff}\u{200e}\u{200f}\u{61c}", "\\ufeff\\u200e\\u200f\\u061c"),
+            ("e\u{301}\u{1}", "e\u{301}\\x01"),
+        ]
+        for (text, escaped) in table {
+            XCTAssertEqual(PrintableText.escaped(text), escaped)
+            XCTAssertEqual(PrintableText.escaped(escaped), escaped)
+        }
+    }
+
+    func testMessagesAreEscapedAndTheirURLsShownAsAskedFor() {
+        let url = ParsedURL(
+            canonical: "http://h/?a=b", scheme: "http", host: "h", port: 80, user: nil, password: nil,
+            redacted: "http://h/?a=…")
+        let failure = Failure(.protocolError, "it said “\u{1b}c”")
+        XCTAssertEqual(failure.message(about: url), "http://h/?a=…: it said “\\x1bc”")
+        XCTAssertEqual(failure.message(about: url, showsWholeURL: true), "http://h/?a=b: it said “\\x1bc”")
+    }
+}
