@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each C library is imported by one target alone: libcurl, and those that undo content codings, by ImgdlTransport
-// (through CCurl and CCodings),
+// Each C library is imported by one target alone: libcurl, c-ares, and those that undo content codings, by ImgdlTransport
+// (through CCurl, CAres and CCodings),
 // the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
@@ -16,6 +16,7 @@ let package = Package(
         .target(
             name: "CCurl", path: "Sources/CShims/Curl",
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .systemLibrary(name: "CAres", path: "Sources/CShims/Ares"),
         .systemLibrary(name: "CCodings", path: "Sources/CShims/Codings"),
         .target(
             name: "CCodecs", path: "Sources/CShims/Codecs",
@@ -26,7 +27,7 @@ let package = Package(
         .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
-        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings", "CSystem"]),
+        .target(name: "ImgdlTransport", dependencies: ["ImgdlCore", "CAres", "CCurl", "CCodings", "CSystem"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(

@@ -34,7 +34,8 @@ enum Process {
             codec: codec, clock: clock, loaders: loaders
         ) { (configuration, loop, events) throws(Failure) in
             let network = try CurlTransport(
-                configuration: configuration, loop: loop, events: events, resolver: ThreadedResolver(clock: clock))
+                configuration: configuration, loop: loop, events: events,
+                resolver: try SystemResolver(loop: loop, clock: clock))
             return SchemeTransport(
                 configuration: configuration, loaders: loaders, network: network, loop: loop, events: events,
                 clock: clock)
