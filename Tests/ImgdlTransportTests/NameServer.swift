@@ -38,10 +38,7 @@ final class NameServer: @unchecked Sendable {
     init(isIPv6: Bool = false, answer: @escaping @Sendable (_ name: String) -> Answer) throws {
         self.answer = answer
         self.isIPv6 = isIPv6
-        var port: UInt16 = 0
-        udp = try Self.bound(SOCK_DGRAM, isIPv6, &port)
-        tcp = try Self.bound(SOCK_STREAM, isIPv6, &port)
-        self.port = port
+        (tcp, udp, port) = try Self.pair(isIPv6)
         listen(tcp, 16)
         thread = try ImgdlCore.Thread.start(name: "name-server") { [self] in serve() }
     }
@@ -55,6 +52,21 @@ final class NameServer: @unchecked Sendable {
 
     private static let typeA: UInt16 = 1
     private static let typeAAAA: UInt16 = 28
+
+    /// Another process may have the other one of a port.
+    private static func pair(_ isIPv6: Bool) throws -> (tcp: Int32, udp: Int32, port: UInt16) {
+        for attempt in 1... {
+            var port: UInt16 = 0
+            let tcp = try bound(SOCK_STREAM, isIPv6, &port)
+            do {
+                return (tcp, try bound(SOCK_DGRAM, isIPv6, &port), port)
+            } catch {
+                close(tcp)
+                if attempt == 100 { throw error }
+            }
+        }
+        fatalError("unreachable")
+    }
 
     private static func bound(_ type: __socket_type, _ isIPv6: Bool, _ port: inout UInt16) throws -> Int32 {
         let descriptor = socket(isIPv6 ? AF_INET6 : AF_INET, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -76,7 +88,9 @@ final class NameServer: @unchecked Sendable {
             }
             let pointer = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
             guard bind(descriptor, pointer, size) == 0, getsockname(descriptor, pointer, &size) == 0 else {
-                throw Failure(.internal, "no name server: \(String(cString: strerror(errno)))")
+                let reason = String(cString: strerror(errno))
+                close(descriptor)
+                throw Failure(.internal, "no name server: \(reason)")
             }
             port = UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }

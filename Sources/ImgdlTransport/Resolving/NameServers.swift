@@ -2,14 +2,14 @@ import Glibc
 import ImgdlCore
 
 /// The name servers of a downloader's configuration (`dns_servers`): "192.0.2.1,[2001:db8::1]:5353".
-package struct NameServers: Equatable, Sendable {
-    package static let maximumCount = 8
+struct NameServers: Equatable, Sendable {
+    static let maximumCount = 8
 
     /// As c-ares reads them.
-    package let text: String
+    let text: String
 
     /// Throws `invalidArgument` for what is no list of addresses. The bad text itself is not repeated.
-    package init(_ text: String) throws(Failure) {
+    init(_ text: String) throws(Failure) {
         let entries = text.split(separator: ",", omittingEmptySubsequences: false)
         guard entries.count <= Self.maximumCount else {
             throw Failure(.invalidArgument, "dns_servers has more than \(Self.maximumCount) servers")

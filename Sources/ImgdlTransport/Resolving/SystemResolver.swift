@@ -10,9 +10,12 @@ package final class SystemResolver: Resolver {
     private let ares: AresResolver
     private let system: ThreadedResolver
 
-    /// Throws `internal` when c-ares does not start.
-    package init(loop: any TransportLoop, clock: any Clock, servers: NameServers? = nil) throws(Failure) {
+    /// `servers`: as `dns_servers` has it; nil for the system's. Throws `invalidArgument` for what is no list of them, and
+    /// `internal` when c-ares does not start.
+    package init(loop: any TransportLoop, clock: any Clock, servers text: String? = nil) throws(Failure) {
         environment = NameEnvironment { [unowned loop] in loop.now }
+        var servers: NameServers?
+        if let text { servers = try NameServers(text) }
         self.servers = servers
         ares = try AresResolver(loop: loop, environment: environment, servers: servers)
         system = ThreadedResolver(clock: clock)

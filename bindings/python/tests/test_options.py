@@ -2,8 +2,11 @@
 
 import base64
 import os
+import socket
 import tempfile
+import threading
 import unittest
+import urllib.parse
 from pathlib import Path
 
 import imgdl
@@ -59,6 +62,58 @@ class TemplateTests(OriginTests):
             url = self.origin.picture("opaque.png")
             downloader.download(url, user="me", password="kept by nobody").result(PATIENCE)
         self.assertNotIn("kept by nobody", repr(list(_options._templates)))
+
+
+class NameServer:
+    """Over UDP on loopback: the address of everything that begins with "live", and not a word about anything else."""
+
+    def __enter__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+        return "127.0.0.1:%d" % self.socket.getsockname()[1]
+
+    def __exit__(self, *_):
+        self.socket.sendto(b"end", self.socket.getsockname())
+        self.thread.join()
+        self.socket.close()
+
+    def serve(self):
+        while True:
+            query, peer = self.socket.recvfrom(2048)
+            if query == b"end":
+                return
+            if query[13:17] != b"live":
+                continue
+            end = query.index(b"\0", 12)
+            answers = query[end + 2] == 1  # type A
+            answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x7f\0\0\1" if answers else b""
+            head = query[:2] + b"\x85\x80\0\1" + bytes((0, int(answers))) + b"\0\0\0\0"
+            self.socket.sendto(head + query[12 : end + 5] + answer, peer)
+
+
+class NameTests(OriginTests):
+    def test_dead_names_hold_up_no_other(self):
+        port = urllib.parse.urlsplit(self.origin.base).port
+        with NameServer() as server, self.downloader(
+            dns_servers=server, max_concurrent=64, connect_timeout=300, proxy=""
+        ) as downloader:
+            dead = [downloader.download(f"http://dead-{number}.test/a") for number in range(40)]
+            picture = self.origin.picture("palette.png").replace("127.0.0.1", "live.test")
+            self.assertIn(f"live.test:{port}/", picture)
+            self.assertEqual(downloader.download(picture).result(PATIENCE).width, 1200)
+            self.assertFalse(any(token.done() for token in dead))
+            for token in dead:
+                token.cancel()
+            late = downloader.download("http://dead-again.test/a", connect_timeout=0.2)
+            self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+
+    def test_an_address_that_is_private(self):
+        with NameServer() as server, self.downloader(
+            dns_servers=server, deny_private_addresses=True, proxy=""
+        ) as downloader:
+            self.assertCode(Code.ADDRESS_REFUSED, downloader.download("http://live.test/a").result, PATIENCE)
 
 
 class CredentialTests(OriginTests):
@@ -470,6 +525,7 @@ class ArgumentTests(OriginTests):
             ("progress_interval", {"progress_interval": float("nan")}),
             ("pinned_public_key", {"pinned_public_key": "md5//"}),
             ("proxy", {"proxy": "nonsense://x y"}),
+            ("dns_servers", {"dns_servers": "dns.example"}),
         ):
             with self.subTest(options):
                 with self.assertRaises(imgdl.InvalidArgument) as caught:
