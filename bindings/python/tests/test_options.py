@@ -3,6 +3,8 @@
 import base64
 import os
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -93,6 +95,38 @@ class NameServer:
             self.socket.sendto(head + query[12 : end + 5] + answer, peer)
 
 
+# getaddrinfo, which libcurl calls for a proxy's name.
+STUCK_NAMES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    if (name != NULL && strstr(name, "stuck") != NULL)
+        sleep(30);
+    *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
+    return next(name, service, hints, found);
+}
+"""
+# A transfer is cancelled while its proxy is looked up, another runs, and the downloader is closed in the meantime.
+STUCK_PROXY = """
+import os, sys, time, imgdl
+downloader = imgdl.Downloader()
+cancelled, running = (downloader.download(f"http://{name}.test/") for name in "ab")
+time.sleep(0.3)
+began = time.monotonic()
+cancelled.cancel()
+width = downloader.download(sys.argv[1]).result(60).width
+downloader.close()
+print(width, time.monotonic() - began, flush=True)
+os._exit(0)
+"""
+
+
 class NameTests(OriginTests):
     def test_dead_names_hold_up_no_other(self):
         port = urllib.parse.urlsplit(self.origin.base).port
@@ -108,6 +142,19 @@ class NameTests(OriginTests):
                 token.cancel()
             late = downloader.download("http://dead-again.test/a", connect_timeout=0.2)
             self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+
+    def test_a_proxy_whose_name_is_never_answered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, "stuck.so")
+            command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, "-xc", "-", "-ldl"]
+            subprocess.run(command, input=STUCK_NAMES, check=True, text=True)
+            environment = dict(os.environ, LD_PRELOAD=library, PYTHONPATH=os.pathsep.join(sys.path))
+            environment.update(http_proxy="http://proxy.stuck.test:3128", no_proxy="127.0.0.1")
+            command = [sys.executable, "-c", STUCK_PROXY, self.origin.picture("palette.png")]
+            output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        width, seconds = output.split()
+        self.assertEqual(width, "1200")
+        self.assertLess(float(seconds), 10)
 
     def test_an_address_that_is_private(self):
         with NameServer() as server, self.downloader(
