@@ -10,7 +10,6 @@
 static const int CARES_SUCCESS = ARES_SUCCESS;
 static const int CARES_NO_DATA = ARES_ENODATA;
 static const int CARES_NOT_FOUND = ARES_ENOTFOUND;
-static const int CARES_NO_MEMORY = ARES_ENOMEM;
 
 static inline int cares_library_init(void) { return (int)ares_library_init(ARES_LIB_INIT_ALL); }
 

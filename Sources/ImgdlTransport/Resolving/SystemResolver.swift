@@ -5,27 +5,36 @@ import ImgdlCore
 ///
 /// Threads: the engine's.
 package final class SystemResolver: Resolver {
-    private let environment: NameEnvironment
-    private let servers: NameServers?
+    /// nil: c-ares is asked for all names.
+    private let environment: NameEnvironment?
     private let ares: AresResolver
     private let system: ThreadedResolver
 
     /// `servers`: as `dns_servers` has it; nil for the system's. Throws `invalidArgument` for what is no list of them, and
     /// `internal` when c-ares does not start.
-    package init(loop: any TransportLoop, clock: any Clock, servers text: String? = nil) throws(Failure) {
-        environment = NameEnvironment { [unowned loop] in loop.now }
+    package convenience init(
+        loop: any TransportLoop, clock: any Clock, servers text: String? = nil
+    ) throws(Failure) {
+        let environment = NameEnvironment { [unowned loop] in loop.now }
         var servers: NameServers?
         if let text { servers = try NameServers(text) }
-        self.servers = servers
-        ares = try AresResolver(loop: loop, environment: environment, servers: servers)
-        system = ThreadedResolver(clock: clock)
+        self.init(
+            servers == nil ? environment : nil,
+            try AresResolver(loop: loop, environment: environment, servers: servers), ThreadedResolver(clock: clock))
+    }
+
+    init(_ environment: NameEnvironment?, _ ares: AresResolver, _ system: ThreadedResolver) {
+        self.environment = environment
+        self.ares = ares
+        self.system = system
     }
 
     package func resolve(_ host: String, completion: @escaping Completion) -> LookUpID? {
-        if servers == nil, environment.answerer(of: host) == .system {
-            return system.resolve(host, completion: completion).map { LookUpID(rawValue: $0.rawValue &* 2 &+ 1) }
+        // Both count their look-ups from 1.
+        guard environment?.answerer(of: host) == .system else {
+            return ares.resolve(host, completion: completion).map { LookUpID(rawValue: $0.rawValue &* 2) }
         }
-        return ares.resolve(host, completion: completion).map { LookUpID(rawValue: $0.rawValue &* 2) }
+        return system.resolve(host, completion: completion).map { LookUpID(rawValue: $0.rawValue &* 2 &+ 1) }
     }
 
     package func abandon(_ id: LookUpID) {
