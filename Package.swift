@@ -67,7 +67,7 @@ let package = Package(
         .testTarget(
             name: "ImgdlTransportTests",
             dependencies: [
-                "ImgdlTransport", "ImgdlCore", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
+                "ImgdlTransport", "ImgdlCore", "CAres", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
             ]),
         .testTarget(
             name: "ImgdlTests",

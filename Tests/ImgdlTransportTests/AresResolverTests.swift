@@ -1,3 +1,4 @@
+import CAres
 import Glibc
 import ImgdlCore
 import Origin
@@ -50,7 +51,8 @@ final class AresResolverTests: TransportTestCase {
         case "alias": .alias("elsewhere.test", seconds: 3, ["127.0.0.1"], addressSeconds: 600)
         case "both": .addresses(["127.0.0.1", "::1"], seconds: 60)
         case "failing": .code(2)
-        case "large": .truncated(over: (0..<4_000).map { "127.0.\($0 / 250).\($0 % 250 + 1)" })
+        case "large": .addresses((1...60).map { "127.0.0.\($0)" }, seconds: 60)
+        case "truncated": .truncated(["127.0.0.1"], all: (0..<4_000).map { "127.0.\($0 / 250).\($0 % 250 + 2)" })
         case "empty": .addresses([], seconds: 60)
         case "nothing": .packets([[], []])
         case "junk": .packets(Array(repeating: [0, 0] + Array(repeating: 0xFF, count: 500), count: 1_000))
@@ -208,12 +210,35 @@ final class AresResolverTests: TransportTestCase {
 
     // MARK: A hostile server
 
-    func testAnAnswerOfThousandsOfAddressesIsCut() throws {
+    func testOfManyAddressesThirtyTwoAreTaken() throws {
         ask("large.test")
         wait(forAnswers: 1)
         guard case .success(let addresses)? = answers.list.first else { return XCTFail("\(answers.list)") }
         XCTAssertEqual(addresses.count, AddressCache.maximumAddresses)
         XCTAssertLessThan(longestTurn, 50, "milliseconds of CPU")
+    }
+
+    /// By the version of c-ares: see `AresQuery.flags`.
+    func testAnAnswerThatIsCutOff() throws {
+        var version: Int32 = 0
+        _ = ares_version(&version)
+        ask("truncated.test")
+        wait(forAnswers: 1)
+        guard case .success(let addresses)? = answers.list.first else { return XCTFail("\(answers.list)") }
+        XCTAssertLessThan(longestTurn, 50, "milliseconds of CPU")
+        if version < 0x01_22_07 {
+            XCTAssertEqual(addresses, ["127.0.0.1"], "never over TCP")
+        } else {
+            XCTAssertEqual(addresses.count, AddressCache.maximumAddresses)
+        }
+    }
+
+    func testWhatIsAskedOfEachVersion() {
+        let table: [(Int32, Int32?)] = [
+            (0x01_12_01, ARES_FLAG_IGNTC | ARES_FLAG_EDNS), (0x01_1F_09, ARES_FLAG_IGNTC | ARES_FLAG_EDNS),
+            (0x01_20_00, ARES_FLAG_IGNTC), (0x01_22_06, ARES_FLAG_IGNTC), (0x01_22_07, nil), (0x02_00_00, nil),
+        ]
+        for (version, flags) in table { XCTAssertEqual(AresQuery.flags(ofVersion: version), flags) }
     }
 
     func testEmptyDatagramsArePassedOver() throws {

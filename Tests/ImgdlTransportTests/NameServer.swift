@@ -12,8 +12,8 @@ final class NameServer: @unchecked Sendable {
         /// 2: it failed; 3: no such name.
         case code(UInt8)
         case silence
-        /// Come over TCP.
-        case truncated(over: [String])
+        /// Some of them, and all over TCP.
+        case truncated([String], all: [String])
         /// These packets, with the query's number where there is room for it.
         case packets([[UInt8]])
     }
@@ -169,8 +169,9 @@ final class NameServer: @unchecked Sendable {
             return [packet(0, [alias] + Self.records(list, type, addressSeconds, owner: encoded))]
         case .code(let code): return [packet(code, [])]
         case .silence: return []
-        case .truncated(let list):
-            return [packet(0, isStream ? Self.records(list, type, 60, owner: [0xC0, 12]) : [], isTruncated: !isStream)]
+        case .truncated(let some, let all):
+            let records = Self.records(isStream ? all : some, type, 60, owner: [0xC0, 12])
+            return [packet(0, records, isTruncated: !isStream)]
         case .packets(let list): return list.map { $0.count < 2 ? $0 : Array(query[..<2]) + Array($0.dropFirst(2)) }
         }
     }

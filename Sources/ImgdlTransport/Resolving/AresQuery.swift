@@ -10,6 +10,8 @@ final class AresQuery {
     /// Milliseconds until the first repetition, which doubles with each; and how often each server is asked.
     private static let timeout: Int32 = 2_000
     private static let tries: Int32 = 3
+    /// Bytes: those that fit into one packet of any network.
+    private static let datagramSize: Int32 = 1_232
     /// Packets that are read before others get their turn, and of the whole look-up. Each query is answered once: of
     /// families, domains to search and repetitions there are not so many.
     private static let maximumPacketsInTurn = 32
@@ -91,7 +93,14 @@ final class AresQuery {
         options.sock_state_cb = { context, descriptor, readable, writable in
             AresQuery.with(context) { $0.watch(descriptor, readable: readable != 0, writable: writable != 0) }
         }
-        let mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_LOOKUPS
+        var mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB | ARES_OPT_LOOKUPS
+        var version: Int32 = 0
+        _ = ares_version(&version)
+        if let flags = Self.flags(ofVersion: version) {
+            options.flags = flags
+            options.ednspsz = Self.datagramSize
+            mask |= ARES_OPT_FLAGS | ARES_OPT_EDNSPSZ
+        }
         var status = services.withCString { text in
             // c-ares takes a copy.
             options.lookups = UnsafeMutablePointer(mutating: text)
@@ -101,6 +110,16 @@ final class AresQuery {
         ares_set_socket_functions(channel, AresSockets.functions, Unmanaged.passUnretained(self).toOpaque())
         if let servers { status = cares_set_servers(channel, servers.text) }
         return status
+    }
+
+    /// What is asked for otherwise than the version does by itself; nil from 1.34.7 on.
+    ///
+    /// Below, an answer over TCP may have a query freed twice (CVE-2026-33630): look-ups keep to UDP, and go by what there
+    /// is of an answer that is cut off. From 1.32 on it may also be used after it was freed where a server knows no EDNS
+    /// (CVE-2025-31498, CVE-2025-62408): there is none then.
+    static func flags(ofVersion version: Int32) -> Int32? {
+        if version >= 0x01_22_07 { return nil }
+        return version >= 0x01_20_00 ? ARES_FLAG_IGNTC : ARES_FLAG_IGNTC | ARES_FLAG_EDNS
     }
 
     private func run(_ call: (OpaquePointer) -> Void) {
