@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each C library is imported by one target alone: libcurl, and those that undo content codings, by ImgdlTransport
-// (through CCurl and CCodings), like libpsl (through CPublicSuffix),
+// Each C library is imported by one target alone: libcurl, c-ares, libpsl, and those that undo content codings, by
+// ImgdlTransport (through CCurl, CAres, CPublicSuffix and CCodings),
 // the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
@@ -16,6 +16,7 @@ let package = Package(
         .target(
             name: "CCurl", path: "Sources/CShims/Curl",
             linkerSettings: [.linkedLibrary("curl"), .linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .systemLibrary(name: "CAres", path: "Sources/CShims/Ares"),
         .systemLibrary(name: "CCodings", path: "Sources/CShims/Codings"),
         .systemLibrary(name: "CPublicSuffix", path: "Sources/CShims/PublicSuffix"),
         .target(
@@ -28,7 +29,8 @@ let package = Package(
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(
-            name: "ImgdlTransport", dependencies: ["ImgdlCore", "CCurl", "CCodings", "CPublicSuffix", "CSystem"]),
+            name: "ImgdlTransport",
+            dependencies: ["ImgdlCore", "CAres", "CCurl", "CCodings", "CPublicSuffix", "CSystem"]),
         .target(name: "ImgdlCodecs", dependencies: ["ImgdlCore", "CCodecs"]),
         .target(name: "ImgdlCache", dependencies: ["ImgdlCore", "CStore"]),
         .target(
@@ -70,7 +72,7 @@ let package = Package(
         .testTarget(
             name: "ImgdlTransportTests",
             dependencies: [
-                "ImgdlTransport", "ImgdlCore", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
+                "ImgdlTransport", "ImgdlCore", "CAres", "CCurl", "CSystem", "Origin", "OriginHTTP2", "OriginNginx",
             ]),
         .testTarget(
             name: "ImgdlTests",

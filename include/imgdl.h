@@ -880,6 +880,8 @@ typedef struct imgdl_config {
     imgdl_cache *cache;           /* NULL: none. Several downloaders may have the same                               */
     imgdl_cache_mode cache_mode;  /* of requests that say DEFAULT; 0 is IMGDL_CACHE_OFF                              */
     uint32_t reserved2;
+    const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is */
+                                  /* not 53, such as "192.0.2.1,[2001:db8::1]:5353"; 8 at most; NULL: as the system has it */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -887,9 +889,9 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT, UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache), FORKED (these),
- *  INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file cannot be read, private addresses denied behind a proxy),
- *  INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache),
+ *  FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file cannot be read, private addresses denied behind
+ *  a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:

@@ -1005,6 +1005,7 @@ struct Config {
     double progress_interval = 0;
     Cache cache = {};
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
+    std::optional<std::string> dns_servers = {};
 
   private:
     friend class Downloader;
@@ -1051,6 +1052,7 @@ struct Config {
             raw.progress_interval = config.progress_interval;
             raw.cache = config.cache.raw();
             raw.cache_mode = config.cache_mode;
+            raw.dns_servers = c_string(config.dns_servers, "dns_servers");
         }
         Lowered(const Lowered &) = delete;
         Lowered &operator=(const Lowered &) = delete;

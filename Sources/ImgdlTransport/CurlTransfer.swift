@@ -21,6 +21,8 @@ final class CurlTransfer {
     var handle: EasyHandle?
     /// Of the host, as they were looked up.
     var addresses: [String] = []
+    /// While it waits for them.
+    var lookUp: LookUpID?
     /// What our own look-up took, in nanoseconds.
     var lookUpTime: Int64 = 0
     /// The handshakes of its server, while it waits for a connection or has one.

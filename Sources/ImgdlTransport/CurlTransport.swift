@@ -13,6 +13,8 @@ package final class CurlTransport: Transport {
     /// The engine. Held, since each use of what is not held would be counted.
     let events: any TransportEvents
     private let resolver: any Resolver
+    /// Transfers that wait for it.
+    private var lookUps = 0
     let options: RequestOptions
     private let lanes: Lanes
     let watch = TurnWatch()
@@ -105,7 +107,7 @@ package final class CurlTransport: Transport {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: true)
         let starter = pthread_self()
         let began = loop.now
-        resolver.resolve(transfer.request.url.host) { result in
+        transfer.lookUp = resolver.resolve(transfer.request.url.host) { result in
             // Known at once: no need to go round through the loop.
             if pthread_equal(pthread_self(), starter) != 0, road.isStarting, case .success(let addresses) = result {
                 road.transport?.found(addresses, for: transfer)
@@ -114,10 +116,12 @@ package final class CurlTransport: Transport {
             }
         }
         road.isStarting = false
+        if transfer.lookUp != nil { lookUps += 1 }
     }
 
     private func resolved(_ transfer: CurlTransfer, _ result: Result<[String], Failure>, _ began: Instant) {
         guard !transfer.isEnded else { return }
+        if transfer.lookUp.take() != nil { lookUps -= 1 }
         transfer.lookUpTime = loop.now.nanoseconds - began.nanoseconds
         switch result {
         case .success(let addresses): found(addresses, for: transfer)
@@ -210,6 +214,10 @@ package final class CurlTransport: Transport {
     package func cancel(_ id: TransferID) {
         guard let transfer = transfers.remove(id) else { return }
         transfer.isEnded = true
+        if let lookUp = transfer.lookUp.take() {
+            lookUps -= 1
+            resolver.abandon(lookUp)
+        }
         guard transfer.handle != nil else { return leaveTurns(transfer, handshakeEnded: false) }
         if lingering.join(transfer, loop.now) { return }
         transfer.abandon()
@@ -332,20 +340,23 @@ package final class CurlTransport: Transport {
     // MARK: Driving
 
     package var deadline: Instant? {
-        guard !waitedFor.isEmpty || lingering.count > 0 else { return lanes.deadline }
+        guard !waitedFor.isEmpty || lingering.count > 0 || lookUps > 0 else { return lanes.deadline }
         let overdue = waitedFor.compactMap(\.overdue).min()
-        return [lanes.deadline, overdue, lingering.deadline(loop.now)].compactMap { $0 }.min()
+        return [lanes.deadline, overdue, lingering.deadline(loop.now), lookUps > 0 ? resolver.deadline : nil]
+            .compactMap { $0 }.min()
     }
 
     package func deadlineReached(_ now: Instant) {
         lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
         if lingering.count > 0 { reset(lingering.take(now)) }
+        if lookUps > 0, let due = resolver.deadline, due <= now { resolver.deadlineReached(now) }
         guard !waitedFor.isEmpty else { return }
         for turns in waitedFor { beginAll(turns.losesPatience(now)) }
         waitedFor.removeAll { $0.overdue == nil }
     }
 
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
+        if lookUps > 0, resolver.descriptorReady(descriptor, readable: readable, writable: writable) { return }
         drive { lanes.descriptorReady(descriptor, readable: readable, writable: writable) }
     }
 

@@ -131,6 +131,9 @@ final class RequestOptions {
         handle.set(CURLOPT_NOPROXY, proxies.exceptions)
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // The proxy's name, and those that need none, are looked up on a thread of curl's: the engine's does not wait for
+        // it when a transfer is taken off.
+        if !proxies.proxy(for: url.scheme).isEmpty { handle.set(CURLOPT_QUICK_EXIT, 1) }
     }
 
     private func setMethod(_ request: TransportRequest, on handle: EasyHandle) {

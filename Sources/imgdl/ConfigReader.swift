@@ -65,6 +65,7 @@ struct ConfigReader {
         configuration.transport.certificateAuthorities = try readableFile(config.ca_file, "ca_file")
         configuration.transport.proxy = try text(config.proxy, "proxy")
         configuration.transport.cookieFile = try text(config.cookie_file, "cookie_file")
+        configuration.transport.nameServers = try text(config.dns_servers, "dns_servers")
     }
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {

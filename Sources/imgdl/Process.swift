@@ -33,8 +33,9 @@ enum Process {
         let ports = DownloaderPorts(
             codec: codec, clock: clock, loaders: loaders
         ) { (configuration, loop, events) throws(Failure) in
+            let resolver = try SystemResolver(loop: loop, clock: clock, servers: configuration.nameServers)
             let network = try CurlTransport(
-                configuration: configuration, loop: loop, events: events, resolver: ThreadedResolver(clock: clock))
+                configuration: configuration, loop: loop, events: events, resolver: resolver)
             return SchemeTransport(
                 configuration: configuration, loaders: loaders, network: network, loop: loop, events: events,
                 clock: clock)

@@ -69,6 +69,11 @@ final class OptionTests: DownloaderTestCase {
         "/nowhere/certificate.pem".withCString { path in
             assertConfigRefused("client_certificate", IMGDL_ERROR_INVALID_OPERATION) { $0.client_certificate = path }
         }
+        for text in ["", "dns.example", "192.0.2.1:0", "192.0.2.1,"] {
+            text.withCString { servers in
+                assertConfigRefused("dns_servers", IMGDL_ERROR_INVALID_ARGUMENT) { $0.dns_servers = servers }
+            }
+        }
         "http://proxy\r\nX: y".withCString { proxy in
             assertConfigRefused("proxy", IMGDL_ERROR_INVALID_HEADER) { $0.proxy = proxy }
         }

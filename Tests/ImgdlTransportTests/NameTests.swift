@@ -8,18 +8,26 @@ import XCTest
 final class NameTests: TransportTestCase {
     /// Answers when told; remembers who asked.
     private final class ScriptedResolver: Resolver, @unchecked Sendable {
-        typealias Completion = @Sendable (Result<[String], Failure>) -> Void
         private let lock = Lock()
         private var waiting: [(String, Completion)] = []
+        private(set) var abandoned: [LookUpID] = []
         var immediate: Result<[String], Failure>?
         private(set) var isClosed = false
 
         var hosts: [String] { lock.withLock { waiting.map(\.0) } }
 
-        func resolve(_ host: String, completion: @escaping Completion) {
-            if let immediate { return completion(immediate) }
-            lock.withLock { waiting.append((host, completion)) }
+        func resolve(_ host: String, completion: @escaping Completion) -> LookUpID? {
+            if let immediate {
+                completion(immediate)
+                return nil
+            }
+            return lock.withLock {
+                waiting.append((host, completion))
+                return LookUpID(rawValue: UInt64(waiting.count))
+            }
         }
+
+        func abandon(_ id: LookUpID) { abandoned.append(id) }
 
         func answerAll(_ result: Result<[String], Failure>) {
             let completions = lock.withLock {
@@ -79,6 +87,7 @@ final class NameTests: TransportTestCase {
     func testAHundredCancelsOfAStuckNameBlockNothing() throws {
         let ids = try (0..<100).map { _ in try start(named("stuck.example")) }
         for id in ids { transport.cancel(id) }
+        XCTAssertEqual(resolver.abandoned.map(\.rawValue), Array(1...100), "nobody waits for them")
         XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
         resolver.answerAll(.success(["127.0.0.1"]))
         for _ in 0..<3 { loop.turn(transport) }

@@ -9,10 +9,12 @@ final class PrivateAddressTests: TransportTestCase {
     private final class ChangingResolver: Resolver, @unchecked Sendable {
         var answers: [[String]] = []
 
-        func resolve(_ host: String, completion: @escaping @Sendable (Result<[String], Failure>) -> Void) {
+        func resolve(_ host: String, completion: @escaping Completion) -> LookUpID? {
             completion(.success(answers.count > 1 ? answers.removeFirst() : answers[0]))
+            return nil
         }
 
+        func abandon(_ id: LookUpID) {}
         func close() {}
     }
 

@@ -13,8 +13,12 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     private var work: [@Sendable () -> Void] = []
     private(set) var watched: Set<Int32> = []
     private let clock = MonotonicClock()
+    /// Milliseconds that it is ahead of the machine's clock.
+    private var lead: Int64 = 0
 
-    var now: Instant { clock.now() }
+    var now: Instant { clock.now().advanced(byMilliseconds: lead) }
+
+    func advance(milliseconds: Int64) { lead += milliseconds }
 
     init() {
         var event = epoll_event()
@@ -51,17 +55,17 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
 
     /// Until the condition holds; a test fails after 20 seconds.
     func run(_ transport: any Transport, until isDone: () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
-        let end = clock.now().advanced(byMilliseconds: 20_000)
+        let end = now.advanced(byMilliseconds: 20_000)
         while true {
             runWork()
             if isDone() { return }
-            let now = clock.now()
+            let now = self.now
             guard now < end else { return XCTFail("did not come about", file: file, line: line) }
             if let deadline = transport.deadline, deadline <= now { transport.deadlineReached(now) }
             transport.reportEnds()
             if isDone() { return }
             let next = min(end, transport.deadline ?? end)
-            step(transport, milliseconds: max(0, (next.nanoseconds - clock.now().nanoseconds + 999_999) / 1_000_000))
+            step(transport, milliseconds: max(0, (next.nanoseconds - self.now.nanoseconds + 999_999) / 1_000_000))
         }
     }
 
@@ -69,7 +73,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
     func turn(_ transport: any Transport) {
         runWork()
         // Asked first, as the engine does: what is due at once would else be due later than now, and again in each turn.
-        if let deadline = transport.deadline { transport.deadlineReached(max(deadline, clock.now())) }
+        if let deadline = transport.deadline { transport.deadlineReached(max(deadline, now)) }
         step(transport, milliseconds: 0)
     }
 

@@ -63,6 +63,8 @@ final class ThreadedResolverTests: XCTestCase {
             }
         }
 
+        var count: Int { lock.withLock { list.count } }
+
         func wait(for count: Int) -> [Result<[String], Failure>] {
             let deadline = MonotonicClock().now().advanced(byMilliseconds: 20_000)
             return lock.withLock {
@@ -86,14 +88,22 @@ final class ThreadedResolverTests: XCTestCase {
 
     override func tearDown() { resolver.close() }
 
-    private func makeResolver(workers: Int = 4, capacity: Int = 256) {
+    private func makeResolver(workers: Int = ThreadedResolver.maximumWorkers, capacity: Int = 256) {
         resolver?.close()
         resolver = ThreadedResolver(clock: clock, maximumWorkers: workers, cacheCapacity: capacity) { [script] in
             script.lookUp($0)
         }
     }
 
-    private func ask(_ host: String) { resolver.resolve(host) { [answers] in answers.add($0) } }
+    @discardableResult
+    private func ask(_ host: String) -> LookUpID? { resolver.resolve(host) { [answers] in answers.add($0) } }
+
+    /// Whatever is on its way has come.
+    private func settle() {
+        let count = answers.count
+        ask("settled-\(count)")
+        _ = answers.wait(for: count + 1)
+    }
 
     func testOneLookUpForAllThatWait() {
         for _ in 0..<50 { ask("slow") }
@@ -143,12 +153,50 @@ final class ThreadedResolverTests: XCTestCase {
         XCTAssertEqual(script.count("bad"), 2)
     }
 
-    func testTheCacheIsBounded() {
-        var cache = AddressCache(capacity: 2, lifetimeMilliseconds: 1_000)
-        for index in 0..<5 { cache.insert(["\(index)"], for: "h\(index)", at: Instant(nanoseconds: Int64(index))) }
-        XCTAssertEqual(cache.count, 2)
-        XCTAssertEqual(cache.addresses(of: "h4", at: Instant(nanoseconds: 5)), ["4"])
-        XCTAssertNil(cache.addresses(of: "h0", at: Instant(nanoseconds: 5)))
+    func testDeadNamesHoldUpNoOther() {
+        let dead = (0..<ThreadedResolver.maximumWorkers - 1).map { "slow-\($0)" }
+        for host in dead { ask(host) }
+        script.waitUntilAsked(dead.count)
+        ask("live")
+        XCTAssertEqual(answers.wait(for: 1), [.success(["192.0.2.1"])])
+        XCTAssertEqual(resolver.workerCount, ThreadedResolver.maximumWorkers)
+        for host in dead { script.answer(host) }
+        XCTAssertEqual(answers.wait(for: dead.count + 1).count, dead.count + 1)
+    }
+
+    func testThreadsThatAreNotNeededLeave() {
+        let hosts = (0..<20).map { "slow-\($0)" }
+        for host in hosts { ask(host) }
+        script.waitUntilAsked(20)
+        for host in hosts { script.answer(host) }
+        _ = answers.wait(for: 20)
+        while resolver.workerCount > 5 { settle() }
+        settle()
+    }
+
+    func testAbandonedNamesLeaveTheLine() {
+        makeResolver(workers: 1)
+        ask("slow")
+        script.waitUntilAsked(1)
+        let abandoned = (0..<100).map { ask("a\($0)") }
+        ask("b")
+        for id in abandoned { resolver.abandon(id!) }
+        script.answer("slow")
+        XCTAssertEqual(answers.wait(for: 2).count, 2)
+        XCTAssertEqual((0..<100).map { script.count("a\($0)") }.reduce(0, +), 0)
+        XCTAssertEqual(answers.count, 2)
+    }
+
+    func testAnAbandonedLookUpIsAnsweredToWhoeverAsksNext() {
+        let first = ask("slow")
+        script.waitUntilAsked(1)
+        resolver.abandon(first!)
+        ask("slow")
+        script.answer("slow")
+        XCTAssertEqual(answers.wait(for: 1), [.success(["192.0.2.1"])])
+        settle()
+        XCTAssertEqual(answers.count, 2)
+        XCTAssertEqual(script.count("slow"), 1)
     }
 
     func testCloseDoesNotWaitForTheKernel() {
@@ -169,8 +217,8 @@ final class ThreadedResolverTests: XCTestCase {
 
     func testACompletionMayAskAgainAndClose() {
         let resolver = resolver!
-        resolver.resolve("a") { [answers] _ in
-            resolver.resolve("b") { answer in
+        _ = resolver.resolve("a") { [answers] _ in
+            _ = resolver.resolve("b") { answer in
                 resolver.close()
                 answers.add(answer)
             }

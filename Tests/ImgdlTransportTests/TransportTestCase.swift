@@ -34,11 +34,18 @@ class TransportTestCase: XCTestCase {
         _ configuration: TransportConfiguration = TransportConfiguration(proxy: ""),
         resolver: any Resolver = ThreadedResolver()
     ) throws {
+        try makeTransport(configuration) { _ in resolver }
+    }
+
+    func makeTransport(
+        _ configuration: TransportConfiguration = TransportConfiguration(proxy: ""),
+        resolver: (TestLoop) throws -> any Resolver
+    ) throws {
         transport?.close()
         loop = TestLoop()
         recorder = Recorder()
         transport = try CurlTransport(
-            configuration: configuration, loop: loop, events: recorder, resolver: resolver)
+            configuration: configuration, loop: loop, events: recorder, resolver: try resolver(loop))
     }
 
     @discardableResult

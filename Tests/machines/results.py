@@ -8,7 +8,8 @@ LIBRARIES = {
     "glibc": "libc6", "libcurl": "libcurl4(?:t64)?", "libjpeg-turbo": "libjpeg62-turbo", "libpng": "libpng16-16(?:t64)?",
     "libwebp": "libwebp7", "lcms2": "liblcms2-2", "SQLite": "libsqlite3-0", "OpenSSL": "libssl3(?:t64)?",
     "nghttp2": "libnghttp2-14", "zlib": "zlib1g", "brotli": "libbrotli1", "zstd": "libzstd1",
-    "libpsl": "libpsl5(?:t64)?", "Python": "python3", "numpy": "python3-numpy", "tqdm": "python3-tqdm",
+    "libpsl": "libpsl5(?:t64)?", "c-ares": "libc-?ares2", "Python": "python3", "numpy": "python3-numpy",
+    "tqdm": "python3-tqdm",
 }
 FEW = 5
 START, END = "<!-- tested: make test-machines writes these lines -->", "<!-- tested: end -->"

@@ -4,6 +4,8 @@ package struct TransportConfiguration: Equatable, Sendable {
     package var certificateAuthorities: String?
     /// Proxy for every transfer; empty for none; nil: as the environment variables that curl reads say.
     package var proxy: String?
+    /// Who is asked for names, as `dns_servers` has it; nil: as the system has it.
+    package var nameServers: String?
     /// Where the cookie jar is kept, in Netscape's format; nil: in memory.
     package var cookieFile: String?
     /// No loopback, private, link-local … addresses, on any hop; not together with a proxy.

@@ -3,8 +3,6 @@ import ImgdlCore
 
 /// One look-up of a name with the system's resolver; blocks, for seconds if the network is silent.
 enum AddressLookup {
-    typealias Function = @Sendable (_ host: String) -> Result<[String], Failure>
-
     static func getaddrinfo(_ host: String) -> Result<[String], Failure> {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
@@ -17,19 +15,16 @@ enum AddressLookup {
         guard status == 0 else {
             let cause =
                 status == EAI_SYSTEM ? String(cString: strerror(systemError)) : String(cString: gai_strerror(status))
-            return .failure(Failure(.resolveFailed, "could not resolve host “\(host)”: \(cause)"))
+            return AddressAnswer(host: host, cause: cause, isCertain: false).result
         }
         defer { freeaddrinfo(list) }
         var addresses: [String] = []
         var next = list
         while let entry = next {
-            if let address = numeric(entry.pointee), !addresses.contains(address) { addresses.append(address) }
+            if let address = numeric(entry.pointee) { addresses.append(address) }
             next = entry.pointee.ai_next
         }
-        guard !addresses.isEmpty else {
-            return .failure(Failure(.resolveFailed, "could not resolve host “\(host)”: it has no address"))
-        }
-        return .success(addresses)
+        return AddressAnswer(addresses: addresses, host: host, lifetime: 0).result
     }
 
     private static func numeric(_ entry: addrinfo) -> String? {

@@ -1,11 +1,12 @@
 import ImgdlCore
 
-/// Looks names up on a few threads of its own, since getaddrinfo blocks. Each name is looked up once at a time,
-/// however many wait for it; threads start with the first look-ups and end with `close`.
+/// Looks names up on threads of its own, since getaddrinfo blocks. There is a thread for each name that is looked up, up
+/// to a bound, so that dead names hold up no others; a few stay for later, and all end with `close`.
 ///
 /// It lives, with its threads, until it is closed. No lock is held while a completion runs.
 package final class ThreadedResolver: Resolver, @unchecked Sendable {
-    package typealias Completion = @Sendable (Result<[String], Failure>) -> Void
+    package static let maximumWorkers = 32
+    private static let maximumIdleWorkers = 4
 
     private final class Worker {
         var thread: Thread?
@@ -16,49 +17,69 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
     private let workArrived: Condition
     private let clock: any Clock
     private let maximumWorkers: Int
+    private let cacheMilliseconds: Int64
     private let lookUp: @Sendable (String) -> Result<[String], Failure>
     // Under the lock:
-    private var waiting: [String: [Completion]] = [:]
-    /// Names no worker has taken yet, in order; each is also a key of `waiting`, so it is as bounded as its callers.
-    private var queue: [String] = []
+    private var line: LookUpLine
+    private var completions: [LookUpID: Completion] = [:]
+    private var lastID: UInt64 = 0
+    /// Names whose turn it is, and that no worker has taken yet.
+    private var work: [String] = []
     private var workers: [Worker] = []
     private var idleWorkers = 0
+    /// Of workers that were not needed any more, at their last instructions.
+    private var leaving: [Thread] = []
     private var cache: AddressCache
     private var isClosed = false
 
     /// `lookUp` is called on the resolver's threads and may block.
     package init(
-        clock: any Clock = MonotonicClock(), maximumWorkers: Int = 4, cacheCapacity: Int = 256,
-        cacheMilliseconds: Int64 = 60_000,
+        clock: any Clock = MonotonicClock(), maximumWorkers: Int = ThreadedResolver.maximumWorkers,
+        cacheCapacity: Int = 256, cacheMilliseconds: Int64 = 60_000,
         lookUp: @escaping @Sendable (String) -> Result<[String], Failure> = { AddressLookup.getaddrinfo($0) }
     ) {
         self.clock = clock
         self.maximumWorkers = max(1, maximumWorkers)
+        self.cacheMilliseconds = cacheMilliseconds
         self.lookUp = lookUp
         workArrived = Condition(lock)
-        cache = AddressCache(capacity: cacheCapacity, lifetimeMilliseconds: cacheMilliseconds)
+        line = LookUpLine(.init(prompt: self.maximumWorkers, total: self.maximumWorkers))
+        cache = AddressCache(capacity: cacheCapacity)
     }
 
-    /// Completes inside the call when the answer is known already.
-    package func resolve(_ host: String, completion: @escaping Completion) {
-        let known: Result<[String], Failure>? = lock.withLock {
-            if isClosed { return .failure(Self.closed) }
-            if let addresses = cache.addresses(of: host, at: clock.now()) { return .success(addresses) }
-            if waiting[host] != nil {
-                waiting[host]!.append(completion)
-                return nil
-            }
-            if queue.count >= idleWorkers, workers.count < maximumWorkers, let failure = startWorker(),
-                workers.isEmpty
-            {
-                return .failure(failure)
-            }
-            waiting[host] = [completion]
-            queue.append(host)
-            workArrived.signal()
+    /// Threads; for tests.
+    var workerCount: Int { lock.withLock { workers.count } }
+
+    package func resolve(_ host: String, completion: @escaping Completion) -> LookUpID? {
+        var known: Result<[String], Failure>?
+        var ended: [Thread] = []
+        let id: LookUpID? = lock.withLock {
+            swap(&ended, &leaving)
+            known = isClosed ? .failure(Self.closed) : cache.answer(for: host, at: clock.now())
+            guard known == nil else { return nil }
+            lastID += 1
+            let id = LookUpID(rawValue: lastID)
+            completions[id] = completion
+            line.join(host, id)
+            guard let failure = beginWork() else { return id }
+            // Without a single thread nobody else waits either.
+            _ = line.removeAll()
+            work = []
+            completions[id] = nil
+            known = .failure(failure)
             return nil
         }
+        for thread in ended { thread.join() }
         if let known { completion(known) }
+        return id
+    }
+
+    package func abandon(_ id: LookUpID) {
+        lock.withLock {
+            guard completions.removeValue(forKey: id) != nil else { return }
+            // The kernel cannot be told to stop: what it finds out is kept for whoever asks next.
+            _ = line.leave(id)
+        }
     }
 
     package func close() {
@@ -67,9 +88,11 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
         lock.withLock {
             guard !isClosed else { return }
             isClosed = true
-            abandoned = waiting.values.flatMap { $0 }
-            waiting = [:]
-            queue = []
+            abandoned = line.removeAll().compactMap { completions[$0] }
+            completions = [:]
+            work = []
+            joinable = leaving
+            leaving = []
             for worker in workers {
                 // One in the kernel may stay there for half a minute: it ends by itself and touches nobody.
                 if worker.isLookingUp {
@@ -86,48 +109,69 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
         for thread in joinable { thread.join() }
     }
 
-    private static var closed: Failure {
+    static var closed: Failure {
         Failure(.shutDown, "the name was not looked up: the downloader is shut down")
     }
 
-    /// Under the lock. The failure when no thread could be had.
-    private func startWorker() -> Failure? {
-        let worker = Worker()
-        do {
-            worker.thread = try Thread.start(name: "imgdl-resolver") { [self] in work(worker) }
-        } catch {
-            return error
+    /// Under the lock. The failure when there is work and not a single thread could be had for it.
+    private func beginWork() -> Failure? {
+        for case .begin(let host) in line.next(at: clock.now()) {
+            work.append(host)
+            workArrived.signal()
         }
-        workers.append(worker)
-        idleWorkers += 1
+        while work.count > idleWorkers, workers.count < maximumWorkers {
+            do throws(Failure) {
+                try startWorker()
+            } catch {
+                return workers.isEmpty ? error : nil
+            }
+        }
         return nil
     }
 
-    private func work(_ worker: Worker) {
+    /// Under the lock.
+    private func startWorker() throws(Failure) {
+        let worker = Worker()
+        worker.thread = try Thread.start(name: "imgdl-resolver") { [self] in run(worker) }
+        workers.append(worker)
+        idleWorkers += 1
+    }
+
+    private func run(_ worker: Worker) {
         while let host = nextHost(worker) {
             let result = lookUp(host)
-            let completions: [Completion] = lock.withLock {
-                if case .success(let addresses) = result, !isClosed {
-                    cache.insert(addresses, for: host, at: clock.now())
+            let answered: [Completion] = lock.withLock {
+                if case .success = result, !isClosed {
+                    cache.insert(AddressAnswer(result, lifetime: cacheMilliseconds), for: host, at: clock.now())
                 }
-                return waiting.removeValue(forKey: host) ?? []
+                let ended = line.end(host).compactMap { completions.removeValue(forKey: $0) }
+                if !isClosed { _ = beginWork() }
+                return ended
             }
-            for completion in completions { completion(result) }
+            for completion in answered { completion(result) }
         }
     }
 
-    /// Blocks until there is one; nil when closed.
+    /// Blocks until there is one; nil when closed, or when others are idle already.
     private func nextHost(_ worker: Worker) -> String? {
         lock.withLock {
             if worker.isLookingUp {
                 worker.isLookingUp = false
                 idleWorkers += 1
             }
-            while !isClosed, queue.isEmpty { workArrived.wait() }
+            while !isClosed, work.isEmpty {
+                if idleWorkers > Self.maximumIdleWorkers {
+                    idleWorkers -= 1
+                    workers.removeAll { $0 === worker }
+                    if let thread = worker.thread.take() { leaving.append(thread) }
+                    return nil
+                }
+                workArrived.wait()
+            }
             guard !isClosed else { return nil }
             worker.isLookingUp = true
             idleWorkers -= 1
-            return queue.removeFirst()
+            return work.removeFirst()
         }
     }
 }

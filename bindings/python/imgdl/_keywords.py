@@ -71,6 +71,7 @@ class Config(TypedDict, total=False):
     cache: Optional[Cache]
     cache_mode: Union[None, str, int]
     finish_nearly_done: bool
+    dns_servers: Optional[str]
 
 
 class Options(DecodeKeywords, total=False):

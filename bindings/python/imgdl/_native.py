@@ -460,6 +460,7 @@ class imgdl_config(Structure):
         ("cache", imgdl_cache),
         ("cache_mode", imgdl_cache_mode),
         ("reserved2", c_uint32),
+        ("dns_servers", c_char_p),
     ]
 
 

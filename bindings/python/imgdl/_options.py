@@ -322,6 +322,7 @@ def config(
     cache: Optional[Cache] = None,
     cache_mode: Union[None, str, int] = None,
     finish_nearly_done: bool = False,
+    dns_servers: Optional[str] = None,
 ) -> Any:
     config = _native.imgdl_config()
     _native.imgdl_config_init(config, ctypes.sizeof(config))
@@ -349,6 +350,7 @@ def config(
         config, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key
     )
     config.cookie_file = optional_text(cookie_file, "cookie_file")
+    config.dns_servers = optional_text(dns_servers, "dns_servers")
     _hook(config, hooks)
     _retry(config, retries, 0)
     config.failure_ttl_ms = milliseconds(failure_ttl, "failure_ttl")

@@ -55,6 +55,7 @@ class Downloader:
                      0 to 1: this part of the whole must come between two calls of on_progress
     user_agent       "imgdl/VERSION" by default
     proxy            such as "http://user:password@host:3128"; "": none; by default as the environment says
+    dns_servers      who is asked for names, such as "192.0.2.1,[2001:db8::1]:5353"; by default as the system has it
     user, password   Basic or Digest, where neither request nor URL has any; only ever for the URL's own origin
     ca_file          PEM certificates to trust instead of the system's
     client_certificate, client_key, client_key_password

@@ -2,8 +2,13 @@
 
 import base64
 import os
+import socket
+import subprocess
+import sys
 import tempfile
+import threading
 import unittest
+import urllib.parse
 from pathlib import Path
 
 import imgdl
@@ -59,6 +64,103 @@ class TemplateTests(OriginTests):
             url = self.origin.picture("opaque.png")
             downloader.download(url, user="me", password="kept by nobody").result(PATIENCE)
         self.assertNotIn("kept by nobody", repr(list(_options._templates)))
+
+
+class NameServer:
+    """Over UDP on loopback: the address of everything that begins with "live", and not a word about anything else."""
+
+    def __enter__(self):
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+        return "127.0.0.1:%d" % self.socket.getsockname()[1]
+
+    def __exit__(self, *_):
+        self.socket.sendto(b"end", self.socket.getsockname())
+        self.thread.join()
+        self.socket.close()
+
+    def serve(self):
+        while True:
+            query, peer = self.socket.recvfrom(2048)
+            if query == b"end":
+                return
+            if query[13:17] != b"live":
+                continue
+            end = query.index(b"\0", 12)
+            answers = query[end + 2] == 1  # type A
+            answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x7f\0\0\1" if answers else b""
+            head = query[:2] + b"\x85\x80\0\1" + bytes((0, int(answers))) + b"\0\0\0\0"
+            self.socket.sendto(head + query[12 : end + 5] + answer, peer)
+
+
+# getaddrinfo, which libcurl calls for a proxy's name.
+STUCK_NAMES = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    if (name != NULL && strstr(name, "stuck") != NULL)
+        sleep(30);
+    *(void **)&next = dlsym(RTLD_NEXT, "getaddrinfo");
+    return next(name, service, hints, found);
+}
+"""
+# A transfer is cancelled while its proxy is looked up, another runs, and the downloader is closed in the meantime.
+STUCK_PROXY = """
+import os, sys, time, imgdl
+downloader = imgdl.Downloader()
+cancelled, running = (downloader.download(f"http://{name}.test/") for name in "ab")
+time.sleep(0.3)
+began = time.monotonic()
+cancelled.cancel()
+width = downloader.download(sys.argv[1]).result(60).width
+downloader.close()
+print(width, time.monotonic() - began, flush=True)
+os._exit(0)
+"""
+
+
+class NameTests(OriginTests):
+    def test_dead_names_hold_up_no_other(self):
+        port = urllib.parse.urlsplit(self.origin.base).port
+        with NameServer() as server, self.downloader(
+            dns_servers=server, max_concurrent=64, connect_timeout=300, proxy=""
+        ) as downloader:
+            dead = [downloader.download(f"http://dead-{number}.test/a") for number in range(40)]
+            picture = self.origin.picture("palette.png").replace("127.0.0.1", "live.test")
+            self.assertIn(f"live.test:{port}/", picture)
+            self.assertEqual(downloader.download(picture).result(PATIENCE).width, 1200)
+            self.assertFalse(any(token.done() for token in dead))
+            for token in dead:
+                token.cancel()
+            late = downloader.download("http://dead-again.test/a", connect_timeout=0.2)
+            self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+
+    def test_a_proxy_whose_name_is_never_answered(self):
+        with tempfile.TemporaryDirectory() as folder:
+            library = os.path.join(folder, "stuck.so")
+            command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", library, "-xc", "-", "-ldl"]
+            subprocess.run(command, input=STUCK_NAMES, check=True, text=True)
+            environment = dict(os.environ, LD_PRELOAD=library, PYTHONPATH=os.pathsep.join(sys.path))
+            environment.update(http_proxy="http://proxy.stuck.test:3128", no_proxy="127.0.0.1")
+            command = [sys.executable, "-c", STUCK_PROXY, self.origin.picture("palette.png")]
+            output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+        width, seconds = output.split()
+        self.assertEqual(width, "1200")
+        self.assertLess(float(seconds), 10)
+
+    def test_an_address_that_is_private(self):
+        with NameServer() as server, self.downloader(
+            dns_servers=server, deny_private_addresses=True, proxy=""
+        ) as downloader:
+            self.assertCode(Code.ADDRESS_REFUSED, downloader.download("http://live.test/a").result, PATIENCE)
 
 
 class CredentialTests(OriginTests):
@@ -470,6 +572,7 @@ class ArgumentTests(OriginTests):
             ("progress_interval", {"progress_interval": float("nan")}),
             ("pinned_public_key", {"pinned_public_key": "md5//"}),
             ("proxy", {"proxy": "nonsense://x y"}),
+            ("dns_servers", {"dns_servers": "dns.example"}),
         ):
             with self.subTest(options):
                 with self.assertRaises(imgdl.InvalidArgument) as caught:

@@ -16,7 +16,7 @@ WHEELS = ROOT / "build" / "wheels"
 
 # What the library is linked with, but for the C and C++ runtimes.
 LINKED = ("libcurl", "libjpeg", "libpng", "libwebp", "liblcms2", "libsqlite3", "libssl", "libcrypto", "libz",
-          "libbrotlidec", "libzstd", "libpsl")
+          "libbrotlidec", "libzstd", "libpsl", "libcares")
 
 PROGRAM = """
 import asyncio, imgdl, sys

@@ -461,6 +461,7 @@ pub struct imgdl_config {
     pub cache: *mut imgdl_cache,
     pub cache_mode: imgdl_cache_mode,
     pub reserved2: u32,
+    pub dns_servers: *const c_char,
 }
 
 #[repr(C)]

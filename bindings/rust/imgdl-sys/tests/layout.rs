@@ -97,7 +97,7 @@ fn rust_facts() -> Facts {
             max_redirects reserved user_agent ca_file executor flags max_per_host memory_budget proxy user
             password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
             retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
-            accepted_types accepted_type_count progress_interval cache cache_mode reserved2
+            accepted_types accepted_type_count progress_interval cache cache_mode reserved2 dns_servers
         }
         imgdl_result {
             struct_size code http_status reserved message image data response content_type preview

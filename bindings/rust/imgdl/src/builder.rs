@@ -58,6 +58,7 @@ pub struct Builder {
     user_agent: Option<String>,
     proxy: Option<String>,
     cookie_file: Option<PathBuf>,
+    dns_servers: Option<String>,
     executor: Executor,
     cache: Option<Cache>,
     cache_mode: Option<CacheMode>,
@@ -150,6 +151,12 @@ impl Builder {
         Builder { cookie_file: Some(path.as_ref().to_path_buf()), ..self }
     }
 
+    /// Who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is not 53, such as
+    /// "192.0.2.1,[2001:db8::1]:5353", 8 at most. By default as the system has it.
+    pub fn dns_servers(self, servers: impl Into<String>) -> Builder {
+        Builder { dns_servers: Some(servers.into()), ..self }
+    }
+
     /// Keeps what downloads bring, and answers with it. Any number of downloaders may have the same.
     pub fn cache(self, cache: &Cache) -> Builder {
         Builder { cache: Some(cache.clone()), ..self }
@@ -185,6 +192,7 @@ impl Builder {
         let user_agent = c_option(self.user_agent.as_deref(), Code::INVALID_HEADER, "the user agent")?;
         let proxy = c_option(self.proxy.as_deref(), Code::INVALID_URL, "the proxy")?;
         let cookie_file = c_path(self.cookie_file.as_deref(), "cookie_file")?;
+        let dns_servers = c_option(self.dns_servers.as_deref(), Code::INVALID_ARGUMENT, "dns_servers")?;
         let common = CCommon::new(self.common)?;
         let (executor, _keeps_executor) = self.executor.resolve()?;
         // SAFETY: its own function; all zeros is a valid value.
@@ -200,6 +208,7 @@ impl Builder {
         raw.memory_budget = self.memory_budget;
         raw.proxy = pointer(&proxy);
         raw.cookie_file = pointer(&cookie_file);
+        raw.dns_servers = pointer(&dns_servers);
         raw.failure_ttl_ms = milliseconds(self.failure_ttl);
         raw.progress_interval = self.progress_interval;
         if let Some(cache) = &self.cache {

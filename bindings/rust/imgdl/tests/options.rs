@@ -299,6 +299,8 @@ fn bad_options_are_refused() {
         (builder().client_key_password("x"), Code::INVALID_ARGUMENT),
         (builder().proxy("no proxy"), Code::INVALID_URL),
         (builder().proxy("http://a\0b"), Code::INVALID_URL),
+        (builder().dns_servers("dns.example"), Code::INVALID_ARGUMENT),
+        (builder().dns_servers("192.0.2.1\0"), Code::INVALID_ARGUMENT),
         (builder().progress_interval(1.5), Code::INVALID_ARGUMENT),
         (builder().progress_interval(f64::NAN), Code::INVALID_ARGUMENT),
         (builder().max_per_host(10_001), Code::INVALID_ARGUMENT),
