@@ -9,6 +9,9 @@ EACH = (HTTP1, HTTPS1, HTTP2)
 # What a flood of frames ends with: a turn of one socket that takes more than 50 ms of the engine's thread.
 FLOOD = "PROTOCOL"
 
+# Parts of a flood: the server stops it after seconds.
+ENDLESS = 10 ** 9
+
 ROWS = {}
 
 
@@ -39,20 +42,28 @@ class Answer:
     before   True, False: a picture of the same server is asked for first, or not; None: by chance
     check    a request for /check/NAME comes afterwards, and this says whether it is as it must be
     says     what the message holds
-    width, body, notes   of the picture, the length of the body, and the bits that its notes must have
+    again    the code of a second request, with the option `again`
+    cache    off, memory or disk; several; None: each
+    stored   what a look-up in the cache may end with, besides the code and NOT_CACHED
+    environment   of the process; `pieces`: those that it is sent in, where not all
+    width, length, notes   of the picture, of the body, and the bits that its notes must have
     """
 
     def __init__(self, name, code, make, protocols, end="close", cpu=0.2, memory=24, within=3.0, limit=12, options=None,
-                 before=None, check=None, says=(), width=None, body=None, notes=0, status=None, is_flood=False, cache=None,
-                 stored=(), neighbour=0.4, host=None, greeting=None):
+                 before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False, cache=None,
+                 stored=(), neighbour=1.0, host=None, greeting=None, environment=None,
+                 pieces=None, again=None):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
         self.cpu, self.memory, self.within, self.limit, self.neighbour = cpu, memory, within, limit, neighbour
         self.options = dict({"idle_timeout_ms": 2000}, **(options or {}))
         self.before, self.check, self.says = before, check, (says,) if isinstance(says, str) else says
-        self.width, self.body, self.notes, self.status = width, body, notes, status
-        self.is_flood, self.cache, self.stored, self.host, self.greeting = is_flood, cache, stored, host, greeting
+        self.width, self.length, self.notes, self.status = width, length, notes, status
+        self.is_flood, self.host, self.greeting = is_flood, host, greeting
+        self.caches, self.stored = (cache,) if isinstance(cache, str) else cache, self._codes(stored, None)
+        self.environment, self.pieces = environment or {}, pieces
+        self.again = again and self._codes(again, None)
         ROWS[name] = self
 
     @staticmethod
@@ -92,21 +103,26 @@ def frames(name, make, code, **bounds):
     return Answer(name, code, lambda request: make(request.stream), (HTTP2,), **bounds)
 
 
+def _maker(data):
+    """What goes on and on is a function, which makes it anew each time."""
+    return (lambda request: data()) if callable(data) else lambda request: data
+
+
 def greeting(name, data, code, **bounds):
     """What a server of HTTP/2 says in place of its SETTINGS. The name of the host names the answer."""
-    return Answer(name, code, lambda request: b"", (HTTP2,), host=f"{name}.hostile.localhost", greeting=data, before=False,
+    return Answer(name, code, lambda request: b"", (HTTP2,), host=f"{name}.hostile.localhost", greeting=_maker(data), before=False,
                   **bounds)
 
 
 def handshake(name, data, code, **bounds):
     """What comes in place of a ServerHello, or of the rest of the handshake."""
-    return Answer(name, code, lambda request: data, (TLS,), host=f"{name}.hostile.localhost", before=False, cache="off",
+    return Answer(name, code, _maker(data), (TLS,), host=f"{name}.hostile.localhost", before=False, cache="off",
                   **bounds)
 
 
 def tunnel(name, data, code, **bounds):
     """A proxy's answer to CONNECT."""
-    return Answer(name, code, lambda request: data, (PROXY,), host=f"{name}.hostile.localhost", before=False, cache="off",
+    return Answer(name, code, _maker(data), (PROXY,), host=f"{name}.hostile.localhost", before=False, cache="off",
                   **bounds)
 
 

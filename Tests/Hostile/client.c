@@ -132,6 +132,7 @@ static imgdl_request hostile_request(const char *url, const imgdl_decode_options
     request.flags = (imgdl_request_flags)number("flags");
     request.method = argument("method");
     request.idle_timeout_ms = (uint32_t)number("idle_timeout_ms");
+    request.connect_timeout_ms = (uint32_t)number("connect_timeout_ms");
     request.total_timeout_ms = (uint32_t)number("total_timeout_ms");
     request.max_body_bytes = number("max_body_bytes");
     request.user = argument("user");
@@ -145,8 +146,8 @@ static imgdl_request hostile_request(const char *url, const imgdl_decode_options
     return request;
 }
 
-/* Downloads it, gives how it ended, and how wide its picture is. */
-static imgdl_status fetch(imgdl_downloader *downloader, const imgdl_request *request, uint32_t *width)
+/* Downloads it, gives how it ended, how wide its picture is and its body, where they are asked for. */
+static imgdl_status fetch_all(imgdl_downloader *downloader, const imgdl_request *request, uint32_t *width, imgdl_data **body)
 {
     imgdl_token *token = NULL;
     imgdl_result result;
@@ -159,10 +160,39 @@ static imgdl_status fetch(imgdl_downloader *downloader, const imgdl_request *req
         status = imgdl_token_result(token, &result);
     if (status == IMGDL_OK) {
         status = result.code;
-        *width = result.image ? imgdl_image_width(result.image) : 0;
+        if (width)
+            *width = result.image ? imgdl_image_width(result.image) : 0;
+        if (body)
+            *body = imgdl_data_retain(result.data);
     }
     imgdl_token_release(token);
     return status;
+}
+
+static imgdl_status fetch(imgdl_downloader *downloader, const imgdl_request *request, uint32_t *width)
+{
+    return fetch_all(downloader, request, width, NULL);
+}
+
+static imgdl_status fetch_body(imgdl_downloader *downloader, const imgdl_request *request, imgdl_data **body)
+{
+    return fetch_all(downloader, request, NULL, body);
+}
+
+/* What broke off may be continued: then it must be the picture that `after` is. */
+static void ask_again(imgdl_downloader *downloader, const imgdl_request *request)
+{
+    imgdl_request whole = request_of(argument("after"), NULL);
+    imgdl_data *expected = NULL, *found = NULL;
+    whole.flags = IMGDL_REQUEST_BODY;
+    whole.cache_mode = IMGDL_CACHE_OFF;
+    fetch_body(downloader, &whole, &expected);
+    imgdl_status status = fetch_body(downloader, request, &found);
+    int is_whole = imgdl_data_length(found) == imgdl_data_length(expected) && imgdl_data_length(found) > 0 &&
+                   memcmp(imgdl_data_bytes(found), imgdl_data_bytes(expected), imgdl_data_length(found)) == 0;
+    printf("\"again\": \"%s\", \"again_is_whole\": %s, ", imgdl_error_name(status), is_whole ? "true" : "false");
+    imgdl_data_release(expected);
+    imgdl_data_release(found);
 }
 
 static void look_up(imgdl_downloader *downloader, const char *url)
@@ -227,15 +257,18 @@ static void run(imgdl_downloader *downloader, const char *url)
     if (imgdl_token_result(token, &result) != IMGDL_OK) {
         printf("\"code\": \"none\", \"took_ms\": %.0f, ", now_ms() - began);
     } else {
-        printf("\"code\": \"%s\", \"status\": %d, \"width\": %u, \"height\": %u, \"notes\": %u, \"body\": %zu, ",
+        printf("\"code\": \"%s\", \"status\": %d, \"width\": %u, \"height\": %u, \"notes\": %u, \"frames\": %u, \"length\": %zu, ",
                imgdl_error_name(result.code), result.http_status, result.image ? imgdl_image_width(result.image) : 0,
                result.image ? imgdl_image_height(result.image) : 0,
-               result.image ? imgdl_image_colour_notes(result.image) : 0, result.data ? imgdl_data_length(result.data) : 0);
+               result.image ? imgdl_image_colour_notes(result.image) : 0,
+               result.image ? imgdl_image_frame_count(result.image) : 0, result.data ? imgdl_data_length(result.data) : 0);
         printf("\"took_ms\": %.1f, ", result.metrics ? result.metrics->total_ns / 1e6 : 0);
         print_text("message", result.message ? result.message : "");
     }
     printf("\"neighbour\": \"%s\", \"neighbour_ms\": %.1f, \"neighbours\": %u, ", imgdl_error_name(unharmed), slowest,
            neighbours);
+    if (number("again"))
+        ask_again(downloader, &request);
     imgdl_request after = request_of(argument("after"), NULL);
     after.cache_mode = IMGDL_CACHE_OFF;
     width = 0;

@@ -23,6 +23,7 @@ GOOD = pictures.good(3, 5)
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SILENCE = 6  # seconds: longer than anything that is to be seen
 FLOOD_SECONDS = 4
+MANY = 4096  # bytes: what follows comes in larger pieces
 
 
 class Server:
@@ -94,10 +95,13 @@ class Channel:
             if not isinstance(part, bytes):
                 time.sleep(part)
                 continue
+            part = memoryview(part)
             while part:
                 size = len(part)
-                if pieces == "bytes":
-                    size = 1 if count < 4096 else 4096
+                if pieces != "one" and count > MANY:
+                    size = 4096
+                elif pieces == "bytes":
+                    size = 1
                 elif pieces == "random":
                     size = chance.choice((1, 2, 3, 7, 50, 500, 5000))
                 self.connection.sendall(part[:size])
@@ -164,8 +168,8 @@ class HTTP1Connection:
         self.count += 1
         if method == "CONNECT":
             target = f"/hostile/{target.partition('.')[0]}"
-        elif "://" in target:
-            target = f"/hostile/{target.split('/')[2].partition('.')[0]}"
+        elif target.startswith("http"):
+            target = "/" + target.split("/", 3)[3]
         return answer.Request(self.protocol, target, fields, 0, self.server.origins, method, self.count)
 
     def _respond(self, request):
@@ -199,7 +203,7 @@ class HTTP2Connection:
         host = getattr(self.connection, "host_name", None) or ""
         row = answer.ROWS.get(host.partition(".")[0])
         if row and row.greeting is not None:
-            self.channel.send(row.greeting, "one", 0)
+            self.channel.send(row.greeting(None), "one", 0)
             return self.channel.end(row.end)
         if self._receive(len(PREFACE)) != PREFACE:
             return

@@ -1,5 +1,5 @@
 """Status lines: versions, numbers, reasons, and what is none."""
-from answer import raw, reply
+from answer import ENDLESS, raw, reply
 from pictures import good
 from wire import head
 
@@ -45,8 +45,8 @@ raw("status-without-end", b"HTTP/1.1 200 OK", ("CONNECTION_LOST", "PROTOCOL"))
 raw("status-line-alone", b"HTTP/1.1 200 OK\r\n", ("CONNECTION_LOST", "PROTOCOL"))
 raw("status-line-feed-alone", b"HTTP/1.1 200 OK\nContent-Length: %d\n\n" % len(PICTURE) + PICTURE, "OK", width=3)
 raw("status-return-alone", b"HTTP/1.1 200 OK\rContent-Length: 5\r\r", ("PROTOCOL", "CONNECTION_LOST"))
-raw("status-endless-line", lambda request: (b"x" * 65536 for _ in range(4000)), "PROTOCOL", is_flood=True)
-raw("status-endless-http", lambda request: (b"HTTP/1.1 200 " if not at else b"x" * 65536 for at in range(4000)),
+raw("status-endless-line", lambda request: (b"x" * 65536 for _ in range(ENDLESS)), "PROTOCOL", is_flood=True)
+raw("status-endless-http", lambda request: (b"HTTP/1.1 200 " if not at else b"x" * 65536 for at in range(ENDLESS)),
     "HEADER_LIMIT", is_flood=True)
 raw("status-said-twice", b"HTTP/1.1 200 OK\r\nHTTP/1.1 404 No\r\n" + head(LENGTH)[17:] + PICTURE,
     ("OK", "PROTOCOL", "INVALID_STATUS"))
