@@ -7,7 +7,7 @@ HTTP1, HTTPS1, HTTP2, TLS, PROXY = "http1", "https1", "http2", "tls", "proxy"
 EACH = (HTTP1, HTTPS1, HTTP2)
 
 # What a flood of frames ends with: a turn of one socket that takes more than 50 ms of the engine's thread.
-FLOOD = "PROTOCOL"
+FLOOD = "FLOOD"
 
 # Parts of a flood: the server stops it after seconds.
 ENDLESS = 10 ** 9
@@ -50,7 +50,8 @@ class Answer:
     """
 
     def __init__(self, name, code, make, protocols, end="close", cpu=0.2, memory=24, within=3.0, limit=12, options=None,
-                 before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False, cache=None,
+                 before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
+                 cache=None,
                  stored=(), neighbour=1.0, host=None, greeting=None, environment=None,
                  pieces=None, again=None):
         assert name not in ROWS, f"two answers are called {name}"
@@ -110,7 +111,8 @@ def _maker(data):
 
 def greeting(name, data, code, **bounds):
     """What a server of HTTP/2 says in place of its SETTINGS. The name of the host names the answer."""
-    return Answer(name, code, lambda request: b"", (HTTP2,), host=f"{name}.hostile.localhost", greeting=_maker(data), before=False,
+    return Answer(name, code, lambda request: b"", (HTTP2,), host=f"{name}.hostile.localhost", greeting=_maker(data),
+        before=False,
                   **bounds)
 
 

@@ -168,7 +168,8 @@ def webp(width=2, height=2):
 
 
 def vp8x(width, height, flags=0):
-    return webp_chunk(b"VP8X", bytes([flags, 0, 0, 0]) + struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3])
+    return webp_chunk(b"VP8X", bytes([flags, 0, 0, 0]) + struct.pack("<I", width - 1)[:3] + struct.pack("<I",
+        height - 1)[:3])
 
 
 def anmf(x, y, width, height, duration=100, inner=None):

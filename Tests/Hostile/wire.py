@@ -29,7 +29,8 @@ def chunk(data, extension=b""):
 
 def chunked(data, size=1000, trailers=()):
     parts = [chunk(data[at:at + size]) for at in range(0, len(data), size)]
-    return b"".join(parts) + b"0\r\n" + b"".join(raw_bytes(n) + b": " + raw_bytes(v) + b"\r\n" for n, v in trailers) + b"\r\n"
+    return b"".join(parts) + b"0\r\n" + b"".join(raw_bytes(n) + b": " + raw_bytes(v) + b"\r\n" for n,
+        v in trailers) + b"\r\n"
 
 
 # ---- HTTP/2 (RFC 9113), HPACK (RFC 7541)

@@ -66,11 +66,13 @@ for coding, body in {"gzip": GZIP, "deflate": zlib.compress(PICTURE), "br": brot
 coded("gzip-checksum-wrong", "CONTENT_ENCODING", "gzip", GZIP[:-8] + b"\0\0\0\0" + GZIP[-4:], options=BODY)
 coded("gzip-length-wrong", "CONTENT_ENCODING", "gzip", GZIP[:-4] + b"\0\0\0\0", options=BODY)
 coded("gzip-name-long", "OK", "gzip", GZIP[:3] + b"\x08" + GZIP[4:10] + b"x" * 60000 + b"\0" + GZIP[10:], width=3)
-coded("gzip-extra-long", "OK", "gzip", GZIP[:3] + b"\x04" + GZIP[4:10] + b"\xff\xff" + bytes(65535) + GZIP[10:], width=3)
+coded("gzip-extra-long", "OK", "gzip", GZIP[:3] + b"\x04" + GZIP[4:10] + b"\xff\xff" + bytes(65535) + GZIP[10:],
+    width=3)
 coded("gzip-name-endless", ("TRUNCATED", "CONTENT_ENCODING"), "gzip", GZIP[:3] + b"\x08" + GZIP[4:10] + b"x" * 500000)
 coded("gzip-method-other", "CONTENT_ENCODING", "gzip", GZIP[:2] + b"\x09" + GZIP[3:])
 coded("gzip-flags-reserved", "CONTENT_ENCODING", "gzip", GZIP[:3] + b"\xe0" + GZIP[4:])
-coded("gzip-two-members", "OK", "gzip", gzip.compress(PICTURE[:30], mtime=0) + gzip.compress(PICTURE[30:], mtime=0), width=3)
+coded("gzip-two-members", "OK", "gzip", gzip.compress(PICTURE[:30], mtime=0) + gzip.compress(PICTURE[30:], mtime=0),
+    width=3)
 coded("gzip-members-5000-empty", ("OK", "CONTENT_ENCODING"), "gzip", gzip.compress(b"", mtime=0) * 5000 + GZIP)
 coded("gzip-members-then-garbage", ("OK", "CONTENT_ENCODING"), "gzip", GZIP + b"\x1f\x8b\xff" * 300)
 coded("gzip-blocks-empty-stored", ("OK", "TRUNCATED"), "gzip", GZIP[:10] + b"\0\0\0\xff\xff" * 100000 + GZIP[10:])
@@ -88,11 +90,13 @@ coded("zstd-dictionary", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block(0, 5,
 coded("zstd-block-reserved", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block(3, 5, b"xxxxx", last=True)))
 coded("zstd-block-too-large", "CONTENT_ENCODING", "zstd", zstd_frame(zstd_block(1, (1 << 21) - 1, b"x", last=True)))
 coded("zstd-skippable-first", "OK", "zstd", b"\x50\x2a\x4d\x18" + struct.pack("<I", 1000) + bytes(1000) + ZSTD, width=3)
-coded("zstd-skippable-4-gib", ("TRUNCATED", "CONTENT_ENCODING"), "zstd", b"\x50\x2a\x4d\x18\xff\xff\xff\xff" + bytes(1000))
+coded("zstd-skippable-4-gib", ("TRUNCATED", "CONTENT_ENCODING"), "zstd",
+    b"\x50\x2a\x4d\x18\xff\xff\xff\xff" + bytes(1000))
 coded("zstd-skippables-empty-20000", ("OK", "CONTENT_ENCODING"), "zstd", b"\x50\x2a\x4d\x18\0\0\0\0" * 20000 + ZSTD)
 coded("zstd-blocks-empty-100000", ("BAD_IMAGE_DATA", "CONTENT_ENCODING"), "zstd", zstd_frame(
     *([zstd_block(0, 0, b"")] * 100000), zstd_block(0, 0, b"", last=True)), cpu=0.3)
-coded("zstd-frames-empty-20000", ("OK", "CONTENT_ENCODING"), "zstd", zstd_frame(zstd_block(0, 0, b"", last=True)) * 20000 + ZSTD)
+coded("zstd-frames-empty-20000", ("OK", "CONTENT_ENCODING"), "zstd", zstd_frame(zstd_block(0, 0, b"",
+    last=True)) * 20000 + ZSTD)
 coded("br-large-window", "CONTENT_ENCODING", "br", b"\x11\x1f" + bytes(50))
 coded("br-metadata-blocks", ("BAD_IMAGE_DATA", "CONTENT_ENCODING", "TRUNCATED"), "br", b"\x0c" * 100000)
 
@@ -107,13 +111,15 @@ coded("gzip-twice-bomb-body", "BODY_LIMIT", "gzip, gzip", deflate(GZIP_BOMB, 31)
       options={"flags": 1, "max_body_bytes": 1 << 20}, cpu=0.4)
 coded("gzip-three-times-bomb-body", "BODY_LIMIT", "gzip, gzip, gzip", deflate(deflate(GZIP_BOMB, 31), 31),
       options={"flags": 1, "max_body_bytes": 1 << 20}, cpu=0.4)
-coded("gzip-bomb-of-members", ("OK", "CONTENT_ENCODING"), "gzip, gzip", deflate(gzip.compress(b"", mtime=0) * 200000, 31),
+coded("gzip-bomb-of-members", ("OK", "CONTENT_ENCODING"), "gzip, gzip",
+    deflate(gzip.compress(b"", mtime=0) * 200000, 31),
       options=BODY, cpu=0.5)
 coded("zstd-bomb", "BAD_IMAGE_DATA", "zstd", ZSTD_BOMB)
 coded("zstd-bomb-body", "BODY_LIMIT", "zstd", ZSTD_BOMB, options={"flags": 1, "max_body_bytes": 1 << 20})
 coded("zstd-bomb-in-gzip", "BODY_LIMIT", "zstd, gzip", deflate(ZSTD_BOMB, 31),
       options={"flags": 1, "max_body_bytes": 1 << 20})
-reply("coding-gzip-bomb-error-page", "INVALID_STATUS", status=500, fields=[("Content-Encoding", "gzip")], body=GZIP_BOMB)
+reply("coding-gzip-bomb-error-page", "INVALID_STATUS", status=500, fields=[("Content-Encoding", "gzip")],
+    body=GZIP_BOMB)
 reply("coding-gzip-bomb-redirect", "OK", status=302, fields=[("Content-Encoding", "gzip"), ("Location", "/good")],
       body=GZIP_BOMB, width=3)
 

@@ -30,15 +30,20 @@ cookie("path-prefix", ["a=b; Path=/chec"], lambda request: not kept(request))
 cookie("prefix-secure", ["__Secure-a=b; Path=/"], lambda request: not kept(request))
 cookie("prefix-host", ["__Host-a=b; Path=/check; Secure"], lambda request: not kept(request))
 cookie("prefix-host-case", ["__hoSt-a=b; Path=/; Domain=127.0.0.1"], lambda request: not kept(request))
-cookie("expired", ["a=b; Path=/; Max-Age=0", "b=c; Path=/; Max-Age=-5", "c=d; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT"],
+cookie("expired", ["a=b; Path=/; Max-Age=0", "b=c; Path=/; Max-Age=-5",
+    "c=d; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT"],
        lambda request: not kept(request))
-cookie("age-2-63", [f"a=b; Path=/; Max-Age={2 ** 63}", f"b=c; Path=/; Max-Age={2 ** 64 + 5}", f"c=d; Path=/; Max-Age={'9' * 500}"],
+cookie("age-2-63", [f"a=b; Path=/; Max-Age={2 ** 63}", f"b=c; Path=/; Max-Age={2 ** 64 + 5}",
+    f"c=d; Path=/; Max-Age={'9' * 500}"],
        lambda request: True)
-cookie("age-letters", ["a=b; Path=/; Max-Age=x", "b=c; Path=/; Max-Age=", 'c=d; Path=/; Max-Age="5"'], lambda request: True)
+cookie("age-letters", ["a=b; Path=/; Max-Age=x", "b=c; Path=/; Max-Age=", 'c=d; Path=/; Max-Age="5"'],
+    lambda request: True)
 cookie("expires-broken", [f"a{at}=b; Path=/; Expires={date}" for at, date in enumerate((
-    "", "x", "99 99 99 99:99:99", "Fri, 31 Feb 2030 25:61:61 GMT", "Mon, 01 Jan 99999999999 00:00:00 GMT", "-1", "0" * 5000))],
+    "", "x", "99 99 99 99:99:99", "Fri, 31 Feb 2030 25:61:61 GMT", "Mon, 01 Jan 99999999999 00:00:00 GMT", "-1",
+    "0" * 5000))],
        lambda request: True)
-cookie("controls", ["a=\x01\x02; Path=/", "b\x1b=c; Path=/", "c=d\x7f; Path=/"], lambda request: not {"a", "b"} & set(kept(request)),
+cookie("controls", ["a=\x01\x02; Path=/", "b\x1b=c; Path=/", "c=d\x7f; Path=/"],
+    lambda request: not {"a", "b"} & set(kept(request)),
        protocols=EACH[:2])
 cookie("empty", ["", "=", "=b; Path=/", ";", "; Path=/", "a", " = "], lambda request: True)
 cookie("equals", ["=" * 3000, "a===b; Path=/"], lambda request: True)

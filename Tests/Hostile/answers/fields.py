@@ -49,12 +49,14 @@ raw("field-value-return", with_lines(b"X: a\rb"), TAKEN)
 raw("field-value-return-splits", with_lines(b"X: a\rContent-Length: 1"), TAKEN)
 raw("field-value-not-utf8", with_lines(b"X: \xff\xc3\x28\xf0\x90"), "OK", width=3)
 raw("field-ends-with-line-feeds", with_lines(b"X: y", end=b"\n"), "OK", width=3)
-raw("field-ends-mixed", b"HTTP/1.1 200 OK\r\nX: y\nZ: z\r\nContent-Length: %d\n\r\n" % len(PICTURE) + PICTURE, "OK", width=3)
+raw("field-ends-mixed", b"HTTP/1.1 200 OK\r\nX: y\nZ: z\r\nContent-Length: %d\n\r\n" % len(PICTURE) + PICTURE, "OK",
+    width=3)
 raw("field-cut", b"HTTP/1.1 200 OK\r\nContent-Ty", "CONNECTION_LOST")
 raw("field-head-never-ends", with_lines(b"X: y")[:40], "IDLE_TIMEOUT", end="hold", within=4)
 raw("field-head-reset", b"HTTP/1.1 200 OK\r\nX: y\r\n", "CONNECTION_LOST", end="reset")
 raw("field-drips-and-stops", lambda request: [b"H", 0.3, b"T", 0.3, b"TP", 0.3], "IDLE_TIMEOUT", end="hold", within=4)
-raw("field-drips-on", lambda request: (part for at in range(200) for part in (b"HTTP/1.1 200 OK\r\nX:"[at:at + 1] or b"y", 0.03)),
+raw("field-drips-on", lambda request: (part for at in range(200) for part in (b"HTTP/1.1 200 OK\r\nX:"[at:at +
+    1] or b"y", 0.03)),
     "TOTAL_TIMEOUT", options={"total_timeout_ms": 1500}, is_flood=True)
 
 # ---- Sizes: 100 KiB a field, 256 KiB and 1,000 fields a header; of nghttp2, 64 KiB a header block.
@@ -77,7 +79,8 @@ reply("fields-same-name-25000", "HEADER_LIMIT", fields=[("X", "")] * 25000, body
 reply("fields-same-link-900", "OK", fields=[("Link", "<a>; rel=preload")] * 900, body=PICTURE, width=3)
 reply("fields-vary-900", "OK", fields=[("Vary", f"X-{at}") for at in range(900)], body=PICTURE, width=3)
 reply("fields-vary-long", LARGE, fields=[("Vary", ",".join(f"X-{at}" for at in range(9000)))], body=PICTURE)
-reply("fields-cache-control-900", "OK", fields=[("Cache-Control", f"x{at}=y") for at in range(900)], body=PICTURE, width=3)
+reply("fields-cache-control-900", "OK", fields=[("Cache-Control", f"x{at}=y") for at in range(900)], body=PICTURE,
+    width=3)
 reply("fields-cache-control-long", LARGE, fields=[("Cache-Control", "max-age=1," * 9000)], body=PICTURE)
 reply("fields-cache-control-quotes", LARGE, fields=[("Cache-Control", '"' * 90000)], body=PICTURE)
 reply("fields-cache-control-backslashes", LARGE, fields=[("Cache-Control", 'private="' + "\\" * 90000)], body=PICTURE)
@@ -86,13 +89,16 @@ reply("fields-etag-900", "OK", fields=[("ETag", f'"{at}"') for at in range(900)]
 reply("fields-date-900", "OK", fields=[("Date", "Tue, 24 Nov 2026 02:00:00 GMT")] * 900, body=PICTURE, width=3)
 reply("fields-encoding-900-identity", "OK", fields=[("Content-Encoding", "identity")] * 900, body=PICTURE, width=3)
 reply("fields-location-900", "OK", fields=[("Location", "/good")] * 900, body=PICTURE, width=3)
-raw("fields-endless", lambda request: (b"HTTP/1.1 200 OK\r\n" if not at else b"X-Y: z\r\n" * 4000 for at in range(ENDLESS)),
+raw("fields-endless", lambda request: (b"HTTP/1.1 200 OK\r\n" if not at else b"X-Y: z\r\n" * 4000 for at in range(
+    ENDLESS)),
     "HEADER_LIMIT", is_flood=True)
-raw("fields-endless-field", lambda request: (b"HTTP/1.1 200 OK\r\nX: " if not at else b"x" * 65536 for at in range(ENDLESS)),
+raw("fields-endless-field", lambda request: (b"HTTP/1.1 200 OK\r\nX: " if not at else b"x" * 65536 for at in range(
+    ENDLESS)),
     "HEADER_LIMIT", is_flood=True)
 raw("fields-endless-fold", lambda request: (b"HTTP/1.1 200 OK\r\nX: y\r\n" if not at else b" z\r\n" * 9000
                                             for at in range(ENDLESS)), "HEADER_LIMIT", is_flood=True)
-raw("fields-endless-empty", lambda request: (b"HTTP/1.1 200 OK\r\n" if not at else b":\r\n" * 9000 for at in range(ENDLESS)),
+raw("fields-endless-empty", lambda request: (b"HTTP/1.1 200 OK\r\n" if not at else b":\r\n" * 9000 for at in range(
+    ENDLESS)),
     ("HEADER_LIMIT", "PROTOCOL"), is_flood=True)
 
 # ---- What they say shows in messages: without controls, and not at any length.
@@ -104,12 +110,14 @@ reply("says-coding-controls", "CONTENT_ENCODING", fields=[("Content-Encoding", "
 reply("says-coding-c1", "CONTENT_ENCODING", fields=[("Content-Encoding", b"\xc2\x9b2J")], body=b"x")
 reply("says-coding-bidi", "CONTENT_ENCODING", fields=[("Content-Encoding", "\u202egpj".encode())], body=b"x")
 reply("says-coding-line-separator", "CONTENT_ENCODING", fields=[("Content-Encoding", "a\u2028b".encode())], body=b"x")
-reply("says-coding-long", {"http2": ("HEADER_LIMIT", "CONTENT_ENCODING"), "else": "CONTENT_ENCODING"}, fields=[("Content-Encoding", "x" * 90000)], body=b"x")
+reply("says-coding-long", {"http2": ("HEADER_LIMIT", "CONTENT_ENCODING"), "else": "CONTENT_ENCODING"},
+    fields=[("Content-Encoding", "x" * 90000)], body=b"x")
 reply("says-location-controls", "REDIRECT_REFUSED", status=302, fields=[("Location", "ftp://a\x1b[2J/\x07")],
       protocols=EACH[:2])
 reply("says-location-c1", "REDIRECT_REFUSED", status=302, fields=[("Location", b"ftp://\xc2\x9b2J/")])
 reply("says-location-bidi", "REDIRECT_REFUSED", status=302, fields=[("Location", "ftp://x/\u202egpj".encode())])
-reply("says-location-long", {"http2": ("HEADER_LIMIT", "REDIRECT_REFUSED"), "else": "REDIRECT_REFUSED"}, status=302, fields=[("Location", "ftp://" + "x" * 90000)])
+reply("says-location-long", {"http2": ("HEADER_LIMIT", "REDIRECT_REFUSED"), "else": "REDIRECT_REFUSED"}, status=302,
+    fields=[("Location", "ftp://" + "x" * 90000)])
 raw("says-length-controls", head(("Content-Length", "\x1b[2J5")) + b"xxxxx", "PROTOCOL")
 raw("says-length-long", head(("Content-Length", "5" * 90000)) + b"xxxxx", "PROTOCOL")
 raw("says-transfer-coding-controls", head(("Transfer-Encoding", "\x1b[2J")) + b"xxxxx", "PROTOCOL")
@@ -118,9 +126,11 @@ raw("says-reason-controls", head(LENGTH, status="404 \x1b]0;title\x07") + PICTUR
 
 # ---- Fields of HTTP/2 that none may have (RFC 9113 section 8.2): the answer is malformed.
 for name, fields in {
-        "upper-case": [("Upper", "x")], "name-empty": [("", "x")], "name-space": [("a b", "x")], "name-colon": [("a:b", "x")],
+        "upper-case": [("Upper", "x")], "name-empty": [("", "x")], "name-space": [("a b", "x")],
+        "name-colon": [("a:b", "x")],
         "name-nul": [(b"a\0b", "x")], "name-line-feed": [("a\nb", "x")], "name-not-ascii": [(b"\xff", "x")],
-        "value-nul": [("x", b"a\0b")], "value-line-feed": [("x", "a\nSet-Cookie: a=b")], "value-return": [("x", "a\rb")],
+        "value-nul": [("x", b"a\0b")], "value-line-feed": [("x", "a\nSet-Cookie: a=b")],
+        "value-return": [("x", "a\rb")],
         "connection": [("connection", "close")], "upgrade": [("upgrade", "x")], "keep-alive": [("keep-alive", "x")],
         "transfer-encoding": [("transfer-encoding", "chunked")], "proxy-connection": [("proxy-connection", "x")],
         "te": [("te", "gzip")], "pseudo-unknown": [(":unknown", "x")], "pseudo-request": [(":path", "/")],

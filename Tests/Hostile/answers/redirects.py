@@ -32,11 +32,15 @@ redirect("query-alone", "OK", "/good?x", width=3)
 redirect("fragment", "OK", "/good#" + "x" * 5000, width=3)
 redirect("dots", "OK", "/../../../a/./../good", width=3)
 redirect("spaces-around", "OK", "  /good  ", width=3)
-redirect("authority-relative", "OK", lambda request: request.origins[request.protocol].partition(":")[2] + "/good", width=3)
-redirect("scheme-upper-case", "OK", lambda request: request.origins[request.protocol].replace("http", "HTTP") + "/good", width=3)
-redirect("host-decimal", "OK", lambda request: request.origins[HTTP1].replace("127.0.0.1", "2130706433") + "/good", width=3,
+redirect("authority-relative", "OK", lambda request: request.origins[request.protocol].partition(":")[2] + "/good",
+    width=3)
+redirect("scheme-upper-case", "OK", lambda request: request.origins[request.protocol].replace("http", "HTTP") + "/good",
+    width=3)
+redirect("host-decimal", "OK", lambda request: request.origins[HTTP1].replace("127.0.0.1", "2130706433") + "/good",
+    width=3,
          protocols=(HTTP1,))
-redirect("host-hexadecimal", "OK", lambda request: request.origins[HTTP1].replace("127.0.0.1", "0x7f000001") + "/good", width=3,
+redirect("host-hexadecimal", "OK", lambda request: request.origins[HTTP1].replace("127.0.0.1", "0x7f000001") + "/good",
+    width=3,
          protocols=(HTTP1,))
 redirect("300", "INVALID_STATUS", "/good", 300)
 redirect("304", "INVALID_STATUS", "/good", 304)
@@ -47,14 +51,20 @@ redirect("201-location", "BAD_IMAGE_DATA", "/good", 201)
 # ---- What cannot: schemes and addresses that are none
 for name, location in {
         "file": "file:///etc/passwd", "file-host": "file://localhost/etc/passwd", "data": "data:image/png;base64,AAAA",
-        "ftp": "ftp://127.0.0.1/", "gopher": "gopher://127.0.0.1/", "javascript": "javascript:alert(1)", "ws": "ws://127.0.0.1/",
-        "dict": "dict://127.0.0.1:1/", "ldap": "ldap://127.0.0.1/", "smb": "smb://127.0.0.1/x", "scp": "scp://127.0.0.1/",
+        "ftp": "ftp://127.0.0.1/", "gopher": "gopher://127.0.0.1/", "javascript": "javascript:alert(1)",
+        "ws": "ws://127.0.0.1/",
+        "dict": "dict://127.0.0.1:1/", "ldap": "ldap://127.0.0.1/", "smb": "smb://127.0.0.1/x",
+        "scp": "scp://127.0.0.1/",
         "telnet": "telnet://127.0.0.1/", "unix": "unix:/tmp/x", "about": "about:blank", "blob": "blob:http://a/b",
         "view-source": "view-source:http://127.0.0.1/", "unknown": "x-y+z.1:a", "httpx": "httpx://127.0.0.1/",
-        "host-missing": "http://", "host-missing-path": "http:///good", "one-slash": "http:/good", "no-slash": "http:good",
-        "port-letters": "http://127.0.0.1:x/", "port-65536": "http://127.0.0.1:65536/", "port-negative": "http://127.0.0.1:-1/",
-        "port-huge": "http://127.0.0.1:99999999999999999999/", "brackets-open": "http://[::1/", "brackets-empty": "http://[]/",
-        "brackets-letters": "http://[xyz]/", "zone": "http://[fe80::1%25../]/", "host-space": "http://a b/", "host-nul": "http://a%00b/",
+        "host-missing": "http://", "host-missing-path": "http:///good", "one-slash": "http:/good",
+        "no-slash": "http:good",
+        "port-letters": "http://127.0.0.1:x/", "port-65536": "http://127.0.0.1:65536/",
+        "port-negative": "http://127.0.0.1:-1/",
+        "port-huge": "http://127.0.0.1:99999999999999999999/", "brackets-open": "http://[::1/",
+        "brackets-empty": "http://[]/",
+        "brackets-letters": "http://[xyz]/", "zone": "http://[fe80::1%25../]/", "host-space": "http://a b/",
+        "host-nul": "http://a%00b/",
         "host-percent": "http://%zz/", "host-controls": "http://a%0d%0ab/", "host-long": "http://" + "a" * 70000 + "/",
         "backslashes": "http:\\\\127.0.0.1\\", "backslash-authority": "http://127.0.0.1\\@example.invalid/",
         "backslash-host": "http://127.0.0.1\\.example.invalid/", "user-backslash": "http://a\\b@127.0.0.1/",
@@ -66,11 +76,13 @@ for name, location in {
     redirect(f"to-{name}", code if name in ("host-long", "host-dot", "host-dots") else "REDIRECT_REFUSED", location)
 redirect("to-empty", ("REDIRECT_REFUSED", "TOO_MANY_REDIRECTS"), "")
 redirect("to-spaces", ("REDIRECT_REFUSED", "TOO_MANY_REDIRECTS"), "   ", protocols=EACH[:2])
-redirect("to-clear", "REDIRECT_REFUSED", lambda request: request.origins[HTTP1] + "/good", protocols=SECURE, says="https to http")
+redirect("to-clear", "REDIRECT_REFUSED", lambda request: request.origins[HTTP1] + "/good", protocols=SECURE,
+    says="https to http")
 redirect("to-clear-allowed", "OK", lambda request: request.origins[HTTP1] + "/good", protocols=SECURE, width=3,
          options={"flags": 8})
 redirect("to-dead-port", "CONNECT_FAILED", "http://127.0.0.1:1/", protocols=(HTTP1,))
-raw("redirect-to-controls", head(("Location", "/a\x01\x1b[2J"), ("Content-Length", 0), status="302 X"), "REDIRECT_REFUSED",
+raw("redirect-to-controls", head(("Location", "/a\x01\x1b[2J"), ("Content-Length", 0), status="302 X"),
+    "REDIRECT_REFUSED",
     end="keep")
 raw("redirect-to-nul", head(("Location", b"/good\0/x"), ("Content-Length", 0), status="302 X"),
     ("REDIRECT_REFUSED", "PROTOCOL", "OK"), end="keep")
@@ -83,13 +95,16 @@ redirect("to-long-path", {"http2": ("INVALID_STATUS", "HEADER_LIMIT"), "else": (
 redirect("to-dots-20000", {"http2": ("OK", "HEADER_LIMIT", "REDIRECT_REFUSED"), "else": ("OK", "REDIRECT_REFUSED")},
          "/" + "../" * 20000 + "good")
 redirect("two-locations", ("OK", "REDIRECT_REFUSED"), "/good", more=[("Location", "/other")])
-redirect("user-and-password", "OK", lambda request: request.origins[request.protocol].replace("//", "//user:secret@") + "/good",
+redirect("user-and-password", "OK", lambda request: request.origins[request.protocol].replace("//",
+    "//user:secret@") + "/good",
          width=3)
 
 # ---- How often
-redirect("itself", "TOO_MANY_REDIRECTS", lambda request: request.path + "?" + "&".join(f"{n}={v}" for n, v in request.query.items()))
+redirect("itself", "TOO_MANY_REDIRECTS", lambda request: request.path + "?" + "&".join(f"{n}={v}" for n,
+    v in request.query.items()))
 answering("circle-of-two", "TOO_MANY_REDIRECTS",
-          lambda request: (302, [("Location", f"/hostile/redirect-circle-of-two/{'b' if request.rest == 'a' else 'a'}")]))
+          lambda request: (302, [("Location",
+          f"/hostile/redirect-circle-of-two/{'b' if request.rest == 'a' else 'a'}")]))
 answering("circle-of-five", "TOO_MANY_REDIRECTS", lambda request: (
     302, [("Location", f"/hostile/redirect-circle-of-five/{(int(request.rest or 0) + 1) % 5}")]))
 answering("endless", "TOO_MANY_REDIRECTS",
@@ -102,19 +117,24 @@ answering("ten", "OK", lambda request: None if request.rest == "10" else (
 answering("eleven", "TOO_MANY_REDIRECTS", lambda request: None if request.rest == "11" else (
     302, [("Location", f"/hostile/redirect-eleven/{int(request.rest or 0) + 1}")]))
 answering("itself-with-cookie", "OK", lambda request: None if "a=b" in (request.field("Cookie") or "") else (
-    302, [("Set-Cookie", "a=b; path=/"), ("Location", request.path + "?" + "&".join(f"{n}={v}" for n, v in request.query.items()))]),
+    302, [("Set-Cookie", "a=b; path=/"), ("Location", request.path + "?" + "&".join(f"{n}={v}" for n,
+    v in request.query.items()))]),
     width=3, options={"flags": 32})
 answering("endless-with-cookies", "TOO_MANY_REDIRECTS", lambda request: (
     302, [("Set-Cookie", f"a{request.count}=b; path=/"),
-          ("Location", request.path + "?" + "&".join(f"{n}={v}" for n, v in request.query.items()))]), options={"flags": 32})
+          ("Location", request.path + "?" + "&".join(f"{n}={v}" for n, v in request.query.items()))]),
+          options={"flags": 32})
 answering("with-large-bodies", "TOO_MANY_REDIRECTS", lambda request: (
     302, [("Location", f"/hostile/redirect-with-large-bodies/{int(request.rest or 0) + 1}")]))
 raw("redirect-with-endless-body", lambda request: (
-    head(("Location", "/good"), status="302 X") if not at else bytes(65536) for at in range(10 ** 9)), "OK", is_flood=True,
+    head(("Location", "/good"), status="302 X") if not at else bytes(65536) for at in range(10 ** 9)), "OK",
+    is_flood=True,
     width=3)
-raw("redirect-with-body-that-stalls", head(("Location", "/good"), ("Content-Length", 5000), status="302 X") + b"x", "OK",
+raw("redirect-with-body-that-stalls", head(("Location", "/good"), ("Content-Length", 5000), status="302 X") + b"x",
+    "OK",
     end="hold", width=3, within=3)
-raw("redirect-with-broken-chunks", head(("Location", "/good"), ("Transfer-Encoding", "chunked"), status="302 X") + b"zz\r\n", "OK",
+raw("redirect-with-broken-chunks", head(("Location", "/good"), ("Transfer-Encoding", "chunked"),
+    status="302 X") + b"zz\r\n", "OK",
     width=3)
 raw("redirect-cut", head(("Location", "/good"), ("Content-Length", 5000), status="302 X"), "OK", width=3)
 raw("redirect-reset", head(("Location", "/good"), ("Content-Length", 5000), status="302 X") + b"x" * 10,
@@ -131,7 +151,8 @@ def away(request):
 
 
 def refuse_secrets(request):
-    seen = [name for name, _ in request.fields if name.lower() in ("authorization", "cookie", "proxy-authorization", "x-secret")]
+    seen = [name for name, _ in request.fields if name.lower() in ("authorization", "cookie", "proxy-authorization",
+        "x-secret")]
     return (403, []) if seen else None
 
 
@@ -145,7 +166,8 @@ for field in ("Authorization", "Cookie", "Proxy-Authorization"):
             if request.rest == "there" and trip == "away-and-back":
                 back = {"localhost": "127.0.0.1"}
                 home = request.query["home"]
-                return (302, [("Location", f"{home.replace('localhost', back['localhost'])}/hostile/redirect-{name}/end")])
+                return (302, [("Location",
+                    f"{home.replace('localhost', back['localhost'])}/hostile/redirect-{name}/end")])
             if request.rest == "there":
                 return refuse_secrets(request)
             return (302, [("Location", f"{away(request)}/hostile/redirect-{name}/there?home={request.origins[request.protocol]}")])

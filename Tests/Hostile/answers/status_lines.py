@@ -33,7 +33,8 @@ raw("status-plus", head(LENGTH, status="+200 OK") + PICTURE, "PROTOCOL")
 raw("status-hex", head(LENGTH, status="0xC8 OK") + PICTURE, "PROTOCOL")
 raw("status-no-reason", head(LENGTH, status="200") + PICTURE, "OK", width=3)
 raw("status-no-reason-space", head(LENGTH, status="200 ") + PICTURE, "OK", width=3)
-raw("status-tab-between", b"HTTP/1.1\t200\tOK\r\nContent-Length: %d\r\n\r\n" % len(PICTURE) + PICTURE, ("PROTOCOL", "OK"))
+raw("status-tab-between", b"HTTP/1.1\t200\tOK\r\nContent-Length: %d\r\n\r\n" % len(PICTURE) + PICTURE,
+    ("PROTOCOL", "OK"))
 raw("status-two-spaces", b"HTTP/1.1  200 OK\r\nContent-Length: %d\r\n\r\n" % len(PICTURE) + PICTURE, ("PROTOCOL", "OK"))
 raw("status-space-before", b" HTTP/1.1 200 OK\r\n\r\n" + PICTURE, "PROTOCOL")
 raw("status-blank-line-before", b"\r\n" + head(LENGTH) + PICTURE, ("PROTOCOL", "OK"))
@@ -62,6 +63,7 @@ for number in (204, 205):
     reply(f"status-{number}", "BAD_IMAGE_DATA", status=number)
 for number in (300, 304, 305, 306, 310, 399):
     reply(f"status-{number}", "INVALID_STATUS", status=number)
-for number in (400, 401, 402, 403, 404, 405, 407, 408, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 425, 426, 428,
+for number in (400, 401, 402, 403, 404, 405, 407, 408, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 425, 426,
+    428,
                429, 431, 451, 499, 500, 501, 502, 503, 504, 505, 507, 511, 599, 600, 799, 999):
     reply(f"status-{number}", "INVALID_STATUS", status=number, body=b"no", says=str(number))
