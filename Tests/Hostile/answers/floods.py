@@ -1,0 +1,77 @@
+"""Floods of HTTP/2: frames that bring nothing, as fast as they go. A turn of one socket ends after 50 ms of the engine's
+thread; another server's picture and all timeouts come as if nothing were."""
+import struct
+
+from answer import ENDLESS, FLOOD, frames, greeting
+from pictures import good
+from wire import (CONTINUATION, DATA, END_HEADERS, HEADERS, PADDED, PING, PRIORITY, data_frames, frame, goaway,
+    header_frames,
+                  literal, response_frames, rst_stream, settings, window_update)
+
+PICTURE = good(3, 5)
+STATUS = literal(":status", 200)
+
+
+def flood(name, part, first=lambda stream: header_frames(stream, STATUS),
+    code=(FLOOD, "CONNECTION_LOST", "IDLE_TIMEOUT"), **bounds):
+    """`part`: what comes again and again. nghttp2 stops some by itself, which is a lost connection, and what costs little
+    is silence, of which the idle timeout is 2 s."""
+    bounds.setdefault("cpu", 1)
+    bounds.setdefault("neighbour", 0.5)
+
+    def make(stream):
+        yield first(stream)
+        again = part(stream)
+        again *= max(1, (1 << 20) // len(again))
+        for _ in range(ENDLESS):
+            yield again
+    frames(f"flood-{name}", make, code, is_flood=True, **bounds)
+
+
+NOTHING = {"first": lambda stream: b""}
+flood("window-updates", lambda stream: window_update(0, 1))
+flood("window-updates-of-stream", lambda stream: window_update(stream, 1))
+flood("window-updates-before-head", lambda stream: window_update(0, 1), **NOTHING)
+flood("window-updates-of-closed-stream", lambda stream: window_update(1, 1), before=True)
+flood("priority", lambda stream: frame(PRIORITY, 0, stream, struct.pack(">IB", 0, 5)))
+flood("priority-of-others", lambda stream: b"".join(frame(PRIORITY, 0, 2 * at + 1,
+    struct.pack(">IB", 0, 5)) for at in range(1000)))
+flood("pings", lambda stream: frame(PING, 0, 0, bytes(8)))
+flood("ping-acks", lambda stream: frame(PING, 1, 0, bytes(8)))
+flood("settings", lambda stream: settings())
+flood("settings-acks", lambda stream: settings(ack=True))
+flood("settings-full", lambda stream: settings(*[(4, 65535)] * 2000))
+flood("settings-table", lambda stream: settings((1, 0), (1, 4096)))
+flood("empty-data", lambda stream: frame(DATA, 0, stream))
+flood("padded-data", lambda stream: frame(DATA, PADDED, stream, b"\xff" + bytes(255)))
+flood("data-of-one-byte", lambda stream: frame(DATA, 0, stream, b"x"), options={"flags": 1, "total_timeout_ms": 1500},
+      code=(FLOOD, "CONNECTION_LOST", "TOTAL_TIMEOUT"), memory=60, cpu=2)
+flood("unknown-frames", lambda stream: frame(0xEE, 0, stream))
+flood("unknown-frames-large", lambda stream: frame(0xEE, 0, 0, bytes(16000)), cpu=1)
+flood("rst-of-closed", lambda stream: rst_stream(1, 8), before=True)
+flood("rst-of-own", lambda stream: rst_stream(stream, 8), code=(FLOOD, "CONNECTION_LOST", "PROTOCOL", "TRUNCATED"))
+flood("goaways", lambda stream: goaway(0x7FFFFFFF))
+flood("continuations-empty", lambda stream: frame(CONTINUATION, 0, stream),
+    first=lambda stream: frame(HEADERS, 0, stream, STATUS))
+flood("continuations", lambda stream: frame(CONTINUATION, 0, stream, literal("x", "y" * 900)),
+      first=lambda stream: frame(HEADERS, 0, stream, STATUS), code=("HEADER_LIMIT", FLOOD, "CONNECTION_LOST"))
+flood("headers-empty", lambda stream: frame(HEADERS, END_HEADERS, stream),
+    code=(FLOOD, "CONNECTION_LOST", "HEADER_LIMIT"))
+flood("headers-of-closed", lambda stream: frame(HEADERS, END_HEADERS, 1, STATUS), before=True)
+flood("altsvc", lambda stream: frame(0x0A, 0, stream, b"\0\0h2=\":1\""))
+flood("origin", lambda stream: frame(0x0C, 0, 0, b"\0\x0bhttps://a.b" * 100))
+flood("pings-and-data", lambda stream: frame(PING, 0, 0, bytes(8)) + frame(DATA, 0, stream))
+flood("window-updates-behind-answer", lambda stream: window_update(0, 1),
+    first=lambda stream: response_frames(stream, 200, [], PICTURE),
+      code="OK", width=3)
+flood("pings-behind-answer", lambda stream: frame(PING, 0, 0, bytes(8)),
+    first=lambda stream: response_frames(stream, 200, [], PICTURE),
+      code="OK", width=3)
+flood("empty-data-then-answer", lambda stream: frame(DATA, 0, stream), first=lambda stream: header_frames(stream,
+    STATUS) +
+      data_frames(stream, PICTURE, False))
+for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings(),
+    "window-updates": window_update(0, 1)}.items():
+    greeting(f"flood-greeting-{name}", lambda part=part: (settings() if not at else part * 60000 for at in range(
+        ENDLESS)),
+             (FLOOD, "CONNECTION_LOST"), is_flood=True, cpu=1)

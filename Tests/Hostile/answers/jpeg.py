@@ -1,0 +1,143 @@
+"""JPEG: segments that lie, tables that are none, and scans over scans."""
+import struct
+
+from answer import reply
+from pictures import DQT, EOI, JFIF, SOI, dht, jpeg, progressive, segment, sof, sos, zero_bits
+
+TABLES = DQT + dht((0x00, 0), (0x10, 0))
+SCAN = sos() + zero_bits(2)
+FAILS = ("BAD_IMAGE_DATA", "TRUNCATED")
+ANY = ("OK", *FAILS)
+
+
+def row(name, code, body, **bounds):
+    reply(f"jpeg-{name}", code, fields=[("Content-Type", "image/jpeg")], body=body, **bounds)
+
+
+def made(*parts):
+    return SOI + JFIF + b"".join(parts) + EOI
+
+
+row("plain", "OK", jpeg(), width=8)
+row("three-components", "OK", jpeg(16, 16, 3), width=16)
+row("progressive", "OK", progressive(16, 16, 2), width=16)
+
+# ---- Markers and segments
+row("start-alone", FAILS, SOI)
+row("start-and-end", FAILS, SOI + EOI)
+row("start-10000-times", FAILS, SOI * 10000)
+row("fill-bytes-100000", ANY, SOI + b"\xff" * 100000 + jpeg()[2:])
+row("garbage-between", ANY, SOI + b"garbage" * 5000 + jpeg()[2:])
+row("segment-length-0", ANY, made(segment(0xE1, b"", 0), TABLES, sof(8, 8), SCAN))
+row("segment-length-1", ANY, made(segment(0xE1, b"", 1), TABLES, sof(8, 8), SCAN))
+row("segment-length-beyond", FAILS, SOI + segment(0xE1, bytes(10), 65535))
+row("segments-empty-20000", ANY, made(segment(0xEB, b"") * 20000, TABLES, sof(8, 8), SCAN))
+row("comments-20-of-64-kib", "OK", made(segment(0xFE, bytes(65533)) * 20, TABLES, sof(8, 8), SCAN), width=8, memory=30)
+row("frame-missing", FAILS, made(TABLES, SCAN))
+row("frame-twice", ANY, made(TABLES, sof(8, 8), sof(16, 16), SCAN))
+row("frame-behind-scan", ANY, made(TABLES, sof(8, 8), SCAN, sof(16, 16), SCAN))
+row("frame-short", FAILS, made(TABLES, segment(0xC0, b"\x08\0\x08"), SCAN))
+row("scan-missing", FAILS, made(TABLES, sof(8, 8)))
+row("scan-before-frame", FAILS, made(TABLES, SCAN, sof(8, 8)))
+row("scan-empty", ANY, made(TABLES, sof(8, 8), sos()))
+row("scan-cut", "TRUNCATED", made(TABLES, sof(800, 800), SCAN)[:-4])
+row("scan-component-unknown", FAILS, made(TABLES, sof(8, 8), sos((9,)), zero_bits(2)))
+row("scan-components-0", FAILS, made(TABLES, sof(8, 8), sos(())))
+row("scan-components-5", FAILS, made(TABLES, sof(8, 8), sos((1, 1, 1, 1, 1))))
+row("scan-component-twice", ANY, made(TABLES, sof(8, 8, 3), sos((1, 1, 1)), zero_bits(20)))
+row("tables-missing", ANY, made(sof(8, 8), SCAN))
+row("quantization-missing", FAILS, made(dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN))
+row("quantization-short", FAILS, made(segment(0xDB, b"\0" + bytes(5)), sof(8, 8), SCAN))
+row("quantization-number-15", FAILS, made(segment(0xDB, b"\x0f" + bytes(64)), TABLES, sof(8, 8), SCAN))
+row("quantization-zeros", ANY, made(segment(0xDB, b"\0" + bytes(64)), dht((0x00, 0), (0x10, 0)), sof(8, 8), SCAN))
+row("huffman-counts-beyond", FAILS, made(DQT, segment(0xC4, b"\0" + b"\xff" * 16 + bytes(255)), sof(8, 8), SCAN))
+row("huffman-codes-too-many", FAILS, made(DQT, segment(0xC4, b"\0" + b"\x03" + bytes(15) + bytes(3)), sof(8, 8), SCAN))
+row("huffman-number-15", FAILS, made(DQT, dht((0x0F, 0)), sof(8, 8), SCAN))
+row("huffman-dc-symbol-255", FAILS, made(DQT, dht((0x00, 255), (0x10, 0)), sof(8, 8), SCAN))
+row("huffman-defined-5000-times", ANY, made(DQT, dht((0x00, 0), (0x10, 0)) * 5000, sof(8, 8), SCAN))
+row("restart-interval-1", ANY, made(TABLES, segment(0xDD, b"\0\1"), sof(64, 64), SCAN))
+row("restart-markers-alone", ANY, made(TABLES, segment(0xDD, b"\0\1"), sof(640, 640),
+    sos() + b"\xff\xd0\xff\xd1" * 5000))
+row("restart-interval-short", FAILS, made(TABLES, segment(0xDD, b"\0"), sof(8, 8), SCAN))
+row("lines-said-later", ANY, made(TABLES, sof(8, 0), SCAN, segment(0xDC, b"\0\x08")))
+
+# ---- Sizes and kinds
+for width, height, code in ((0, 8, FAILS), (8, 0, FAILS), (65535, 65535, "PIXEL_LIMIT"), (65535, 1600, "PIXEL_LIMIT"),
+    (65501, 8, (*FAILS, "PIXEL_LIMIT", "SIZE_LIMIT"))):
+    row(f"size-{width}x{height}", code, made(TABLES, sof(width, height), SCAN))
+    row(f"size-{width}x{height}-progressive", code, made(TABLES, sof(width, height, kind=0xC2), sos(last=0),
+        zero_bits(1)))
+row("size-65500-no-limit", "MEMORY_LIMIT", made(TABLES, sof(65500, 65500), SCAN),
+    options={"max_pixels": 2 ** 64 - 1, "max_memory_bytes": 64 << 20})
+# Nearly all of its rows are missing: to make them up takes longer than the picture may.
+row("size-65500-no-limit-scaled", (*FAILS, "DECODE_TIMEOUT"), made(TABLES, sof(65500, 65500), SCAN),
+    options={"max_pixels": 2 ** 64 - 1, "max_decode_ms": 100, "target_width": 8, "target_height": 8}, cpu=0.5)
+for precision in (0, 1, 7, 9, 12, 16, 255):
+    row(f"precision-{precision}", FAILS, made(TABLES, sof(8, 8, precision=precision), SCAN))
+for components in (0, 2, 5, 10, 255):
+    row(f"components-{components}", ANY, made(TABLES, sof(8, 8, components), SCAN))
+for sampling in (0x00, 0x01, 0x10, 0x15, 0x51, 0x44, 0xFF):
+    row(f"sampling-{sampling:02x}", ANY, made(TABLES, sof(64, 64, 1, sampling=sampling), SCAN))
+for kind in (0xC1, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF):
+    row(f"kind-{kind:02x}", ANY, made(TABLES, sof(8, 8, kind=kind), SCAN))
+
+# ---- Progressive: bands that are none, and scans over the same
+for name, band in {"backwards": (5, 1, 0, 0), "beyond": (1, 64, 0, 0), "low-14": (0, 0, 0, 14),
+    "high-13": (0, 0, 13, 12), "skips": (1, 63, 5, 3),
+                   "zero-to-63": (0, 63, 0, 0), "refines-nothing": (0, 0, 1, 0)}.items():
+    row(f"band-{name}", ANY, made(TABLES, sof(8, 8, kind=0xC2), sos((1,), *band), zero_bits(4)))
+row("scans-499", ANY, progressive(64, 64, 490), cpu=0.4)
+row("scans-501", "SCAN_LIMIT", progressive(64, 64, 501))
+row("scans-5000", "SCAN_LIMIT", progressive(64, 64, 5000))
+row("scans-5000-baseline", "SCAN_LIMIT", made(TABLES, sof(8, 8, 3), *([sos((1,)) + zero_bits(2)] * 5000)))
+row("scans-large", ("DECODE_TIMEOUT", "OK"), progressive(4000, 4000, 60),
+    options={"max_decode_ms": 100, "target_width": 8, "target_height": 8},
+    cpu=0.6, memory=300, within=4)
+row("scans-large-full", ("DECODE_TIMEOUT", "OK"), progressive(3000, 3000, 100), options={"max_decode_ms": 100}, cpu=0.6,
+    memory=400, within=4)
+row("scans-inside-one", "DECODE_TIMEOUT", progressive(6000, 6000, 1), options={"max_decode_ms": 20}, cpu=0.5,
+    memory=400, within=4)
+row("memory-of-progressive", "MEMORY_LIMIT", progressive(9990, 9990, 1), options={"max_memory_bytes": 64 << 20})
+row("bomb-baseline-timeout", ("DECODE_TIMEOUT", "OK"), jpeg(9990, 9990),
+    options={"max_decode_ms": 30, "target_width": 8, "target_height": 8}, cpu=0.4,
+    memory=60, within=4)
+
+# ---- EXIF, profiles, thumbnails
+EXIF = b"Exif\0\0"
+
+
+def exif(data):
+    return made(segment(0xE1, EXIF + data), TABLES, sof(8, 8), SCAN)
+
+
+def directory(*entries, following=0):
+    return b"II*\0\x08\0\0\0" + struct.pack("<H", len(entries)) + b"".join(struct.pack("<HHII",
+        *entry) for entry in entries) + struct.pack("<I", following)
+
+
+row("exif-empty", "OK", exif(b""), width=8)
+row("exif-garbage", "OK", exif(b"\xff" * 5000), width=8)
+row("exif-offset-beyond", "OK", exif(b"II*\0\xff\xff\xff\xff"), width=8)
+row("exif-circle", "OK", exif(directory((0x112, 3, 1, 1), following=8)), width=8)
+row("exif-orientation-0", "OK", exif(directory((0x112, 3, 1, 0))), width=8)
+row("exif-orientation-9", "OK", exif(directory((0x112, 3, 1, 9))), width=8)
+row("exif-orientation-count-2-32", "OK", exif(directory((0x112, 3, 2 ** 32 - 1, 6))), width=8)
+row("exif-orientation-type-255", "OK", exif(directory((0x112, 255, 1, 6))), width=8)
+row("exif-thumbnail-beyond", "OK", exif(directory((0x201, 4, 1, 2 ** 32 - 1), (0x202, 4, 1, 2 ** 32 - 1))),
+    options={"decode_flags": 64}, width=8)
+row("exif-thumbnail-garbage", "OK", exif(directory((0x103, 3, 1, 6), (0x201, 4, 1, 8), (0x202, 4, 1, 40), following=8)),
+    options={"decode_flags": 64}, width=8)
+row("exif-500-segments", "OK", made(segment(0xE1, EXIF + bytes(1000)) * 500, TABLES, sof(8, 8), SCAN), width=8)
+row("exif-limit", "METADATA_LIMIT", made(segment(0xE1, EXIF + bytes(60000)), TABLES, sof(8, 8), SCAN),
+    options={"max_metadata_bytes": 1000})
+
+
+def profile(*parts):
+    return made(*(segment(0xE2, b"ICC_PROFILE\0" + part) for part in parts), TABLES, sof(8, 8), SCAN)
+
+
+for name, parts in {"empty": (b"",), "number-0": (b"\0\1x",), "count-0": (b"\1\0x",), "beyond": (b"\5\2x",),
+    "twice": (b"\1\2x", b"\1\2x"), "missing": (b"\2\3x",),
+                    "255-parts": tuple(bytes([at + 1, 255]) + bytes(60000) for at in range(255)),
+                    "garbage": (b"\1\1" + b"\xff" * 5000,)}.items():
+    row(f"profile-{name}", "OK", profile(*parts), width=8, options={"colour": 1}, memory=100, cpu=0.4)
