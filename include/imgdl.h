@@ -197,8 +197,7 @@ enum {
     IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
-    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request;     */
-                                           /* since 1.2                                                             */
+    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request      */
 
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
