@@ -1,4 +1,3 @@
-import CSystem
 import Glibc
 import ImgdlCore
 import XCTest
@@ -22,7 +21,8 @@ final class NameServer: @unchecked Sendable {
     private let answer: @Sendable (_ name: String) -> Answer
     private let udp: Int32
     private let tcp: Int32
-    private let wake = eventfd(0, Int32(EFD_CLOEXEC))
+    /// A pipe; its end for writing is closed by `stop`.
+    private var wake: [Int32] = [-1, -1]
     private var thread: ImgdlCore.Thread?
     private var asked: [String] = []
     private let isIPv6: Bool
@@ -39,15 +39,15 @@ final class NameServer: @unchecked Sendable {
         self.answer = answer
         self.isIPv6 = isIPv6
         (tcp, udp, port) = try Self.pair(isIPv6)
+        pipe(&wake)
         listen(tcp, 16)
         thread = try ImgdlCore.Thread.start(name: "name-server") { [self] in serve() }
     }
 
     func stop() {
-        var one: UInt64 = 1
-        _ = write(wake, &one, 8)
+        close(wake[1])
         thread?.join()
-        for descriptor in [udp, tcp, wake] { close(descriptor) }
+        for descriptor in [udp, tcp, wake[0]] { close(descriptor) }
     }
 
     private static let typeA: UInt16 = 1
@@ -99,7 +99,7 @@ final class NameServer: @unchecked Sendable {
 
     private func serve() {
         while true {
-            var polled = [udp, tcp, wake].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            var polled = [udp, tcp, wake[0]].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             poll(&polled, 3, -1)
             if polled[2].revents != 0 { return }
             if polled[0].revents != 0 { serveDatagram() }
