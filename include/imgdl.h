@@ -649,7 +649,10 @@ enum {
     IMGDL_REQUEST_FULL_URLS = 1u << 9,
     /* Tell me only if it has changed: what comes from the cache, or has the very bytes that were stored when the request
      * began, ends with IMGDL_ERROR_NOT_MODIFIED. Without effect where the cache is not used. */
-    IMGDL_REQUEST_IGNORE_CACHED = 1u << 10
+    IMGDL_REQUEST_IGNORE_CACHED = 1u << 10,
+    /* Answer a challenge for Basic over http too, where everybody on the way can read the password. Without it such a 401 is
+     * the answer; Digest is spoken over http all the same. */
+    IMGDL_REQUEST_BASIC_OVER_HTTP = 1u << 11
 };
 
 /* How a request uses the cache of its downloader (section 15). Where there is none, ONLY is IMGDL_ERROR_NOT_CACHED, and
@@ -835,7 +838,9 @@ enum {
     IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2,
     /* A transfer whose last request is cancelled goes on into the cache when its rest would take less time than the server
      * took to answer. */
-    IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3
+    IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3,
+    /* IMGDL_REQUEST_BASIC_OVER_HTTP for every request. */
+    IMGDL_CONFIG_BASIC_OVER_HTTP = 1u << 4
 };
 
 typedef struct imgdl_config {

@@ -95,7 +95,8 @@ final class RequestOptions {
         setProxy(request.url, on: handle)
         setMethod(request, on: handle)
         if let credential = request.credential, request.fields.first(named: "Authorization") == nil {
-            handle.set(CURLOPT_HTTPAUTH, CCURL_AUTH_PASSWORD)
+            let isReadable = !request.url.isSecure && !request.allowsBasicOverHTTP
+            handle.set(CURLOPT_HTTPAUTH, isReadable ? CCURL_AUTH_DIGEST : CCURL_AUTH_PASSWORD)
             handle.set(CURLOPT_USERNAME, credential.user)
             handle.set(CURLOPT_PASSWORD, credential.password)
         }

@@ -56,6 +56,7 @@ struct ConfigReader {
         let known =
             UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
             | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) | UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE)
+            | UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP)
         guard config.flags & ~known == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.flags has a bit that this version does not know")
         }
@@ -70,6 +71,7 @@ struct ConfigReader {
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {
         configuration.defaults.credential = try credential(config.user, config.password)
+        configuration.defaults.allowsBasicOverHTTP = config.flags & UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) != 0
         configuration.defaults.tls = try TLSOptions(
             certificate: try readableFile(config.client_certificate, "client_certificate"),
             key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,

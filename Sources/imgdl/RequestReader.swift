@@ -121,7 +121,7 @@ struct RequestReader {
     }
 
     private static func checkBits(_ request: imgdl_request) throws(Failure) {
-        guard request.flags < UInt32(IMGDL_REQUEST_IGNORE_CACHED) << 1 else {
+        guard request.flags < UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP) << 1 else {
             throw Failure(.unsupportedOption, "imgdl_request.flags has a bit that this version does not know")
         }
         guard request.event_mask & ~EventMask.all.rawValue == 0 else {
@@ -170,6 +170,7 @@ struct RequestReader {
             followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
             allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
             credential: try credential(request.user, request.password) ?? url.credential ?? defaults.credential,
+            allowsBasicOverHTTP: defaults.allowsBasicOverHTTP || has(request, IMGDL_REQUEST_BASIC_OVER_HTTP),
             usesCookies: has(request, IMGDL_REQUEST_COOKIES), tls: try tls(request, defaults.tls),
             cacheMode: try CacheMode(request.cache_mode, otherwise: defaults.cacheMode), hooks: hooks)
     }

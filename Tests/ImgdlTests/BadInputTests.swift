@@ -250,7 +250,7 @@ final class BadInputTests: DownloaderTestCase {
 
     func testSecretsStayOutOfErrors() {
         let url = "http://me:hunter2@127.0.0.1:\(origin.port)/auth/basic?user=me&password=topsecret"
-        let download = start(url)
+        let download = start(url) { $0.flags = UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP) }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         let message = download.record.message
         XCTAssertFalse(message.contains("hunter2") || message.contains("topsecret") || message.contains("me:"), message)

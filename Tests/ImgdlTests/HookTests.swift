@@ -250,7 +250,7 @@ final class HookTests: DownloaderTestCase {
                 try exchange.respond(401, headers: ["WWW-Authenticate": "Basic realm=\"pictures\""], text: "who?")
             }
         }
-        assertEnds(start(origin.url("/protected.png")) { $0.hooks = self.hooks.handle }, "IMGDL_OK")
+        assertEnds(start(origin.url("/protected.png")) { self.hookWithBasic(&$0) }, "IMGDL_OK")
         XCTAssertEqual(counted.read { $0 }, 1)
     }
 
@@ -269,7 +269,7 @@ final class HookTests: DownloaderTestCase {
         }
         other.route("/between") { [origin] in try $0.respond(302, headers: ["Location": origin!.url("/last")]) }
         origin.route("/last") { try $0.respond(401, headers: challenge, text: "who?") }
-        let download = start(origin.url("/first")) { $0.hooks = self.hooks.handle }
+        let download = start(origin.url("/first")) { self.hookWithBasic(&$0) }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         XCTAssertEqual(download.record.httpStatus, 401)
         XCTAssertEqual(
@@ -287,7 +287,7 @@ final class HookTests: DownloaderTestCase {
         origin.route("/protected.png") { exchange in
             try exchange.respond(401, headers: ["WWW-Authenticate": "Basic realm=\"pictures\""], text: "who?")
         }
-        let download = start(origin.url("/protected.png")) { $0.hooks = self.hooks.handle }
+        let download = start(origin.url("/protected.png")) { self.hookWithBasic(&$0) }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         XCTAssertEqual(download.record.httpStatus, 401)
         XCTAssertEqual(counted.read { $0 }, 1)
@@ -313,6 +313,11 @@ final class HookTests: DownloaderTestCase {
     private func hook(_ request: inout imgdl_request) {
         request.hooks = hooks.handle
         request.flags = UInt32(IMGDL_REQUEST_BODY)
+    }
+
+    private func hookWithBasic(_ request: inout imgdl_request) {
+        request.hooks = hooks.handle
+        request.flags = UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP)
     }
 
     private func echoed(_ download: Download) throws -> String {

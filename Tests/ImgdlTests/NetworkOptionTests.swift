@@ -22,6 +22,7 @@ final class NetworkOptionTests: DownloaderTestCase {
     }
 
     func testT08_PasswordsBasicAndDigest() {
+        replaceDownloader { $0.flags = UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) }
         for scheme in ["basic", "digest", "any"] {
             let url = origin.url("/auth/\(scheme)?user=me&password=x&picture=rgba.png")
             assertEnds(
@@ -45,6 +46,26 @@ final class NetworkOptionTests: DownloaderTestCase {
         assertEnds(start(origin.url("/auth/digest?user=me&password=x&picture=rgba.png")), "IMGDL_OK")
     }
 
+    /// Basic over http needs a flag of the request or of the downloader.
+    func testBasicOverHTTP() {
+        let url = origin.url("/auth/basic?user=me&password=x&picture=rgba.png")
+        for flag in [0, UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP)] {
+            let download = start(url) {
+                $0.user = self.text("me")
+                $0.password = self.text("x")
+                $0.flags = flag
+            }
+            assertEnds(download, flag == 0 ? "IMGDL_ERROR_INVALID_STATUS" : "IMGDL_OK")
+        }
+        assertEnds(
+            start(origin.url("/auth/any?user=me&password=x&picture=rgba.png")) {
+                $0.user = self.text("me")
+                $0.password = self.text("x")
+            }, "IMGDL_OK")
+        let sent = origin.log.requests.map { $0.headers["Authorization"].map { $0.prefix { $0 != " " } } }
+        XCTAssertEqual(sent, [nil, nil, "Basic", nil, "Digest"])
+    }
+
     func testAPasswordStaysWithItsOrigin() throws {
         let other = try Origin()
         defer { other.stop() }
@@ -53,6 +74,7 @@ final class NetworkOptionTests: DownloaderTestCase {
         let download = start(origin.url("/redirect?to=\(target)")) {
             $0.user = self.text("me")
             $0.password = self.text("x")
+            $0.flags = UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP)
         }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         XCTAssertEqual(download.record.httpStatus, 401)
@@ -86,6 +108,7 @@ final class NetworkOptionTests: DownloaderTestCase {
         let download = start(origin.url("/first")) {
             $0.user = self.text("me")
             $0.password = self.text("x")
+            $0.flags = UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP)
         }
         assertEnds(download, "IMGDL_ERROR_INVALID_STATUS")
         XCTAssertEqual(download.record.httpStatus, 401)

@@ -36,6 +36,37 @@ final class CredentialTests: TransportTestCase {
         XCTAssertEqual(authorizations(), ["-"], "a handle that is used again remembers nobody")
     }
 
+    /// Over http Basic would show the password to everybody on the way; over https it is what the server asks.
+    func testBasicOverHTTPIsNotAnsweredUnlessAllowed() throws {
+        let table = [
+            ("basic", ["-"], 401), ("digest", ["-", "Digest"], 200), ("any", ["-", "Digest"], 200),
+        ]
+        for method in ["GET", "POST"] {
+            for (scheme, sent, status) in table {
+                origin.resetLog()
+                let id = try start(
+                    origin.url(path(scheme)), method: method, body: method == "POST" ? [1, 2, 3] : nil,
+                    credential: right, allowsBasicOverHTTP: false)
+                let record = record(of: id)
+                XCTAssertTrue(record.isFinished, record.failure?.message ?? "")
+                XCTAssertEqual(record.head?.status, Int32(status), "\(method) \(scheme)")
+                XCTAssertEqual(authorizations(), sent, "\(method) \(scheme)")
+                XCTAssertFalse(record.body.isEmpty)
+                let bodies = origin.log.requests.map { $0.body.count }
+                XCTAssertEqual(Set(bodies), [method == "POST" ? 3 : 0], "no request without its body")
+            }
+        }
+        let url = origin.url(path("basic")).replacing("http://", with: "http://me:p%3A%20%C3%B6%22w@")
+        XCTAssertEqual(record(of: try start(url, allowsBasicOverHTTP: false)).head?.status, 401)
+        XCTAssertFalse(authorizations().contains("Basic"))
+        let secure = try Origin(tls: TLS())
+        defer { secure.stop() }
+        var tls = TLSOptions()
+        tls.certificateAuthorities = try XCTUnwrap(secure.authority).file
+        let id = try start(secure.url(path("basic")), credential: right, allowsBasicOverHTTP: false, tls: tls)
+        XCTAssertEqual(record(of: id).head?.status, 200)
+    }
+
     func testOfTheURL() throws {
         let url = origin.url(path("basic")).replacing("http://", with: "http://me:p%3A%20%C3%B6%22w@")
         XCTAssertEqual(try fetchSucceeding(url).head?.status, 200)

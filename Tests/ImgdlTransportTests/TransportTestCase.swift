@@ -51,8 +51,8 @@ class TransportTestCase: XCTestCase {
     @discardableResult
     func start(
         _ url: String, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
-        maximumHeaderBytes: Int = 64 * 1024, credential: Credential? = nil, usesCookies: Bool = false,
-        tls: TLSOptions = TLSOptions(), priority: Priority = .normal
+        maximumHeaderBytes: Int = 64 * 1024, credential: Credential? = nil, allowsBasicOverHTTP: Bool = true,
+        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), priority: Priority = .normal
     ) throws -> TransferID {
         lastID += 1
         let id = TransferID(rawValue: lastID)
@@ -61,7 +61,8 @@ class TransportTestCase: XCTestCase {
             id,
             TransportRequest(
                 url: url, method: method, fields: fields, body: body, maximumHeaderBytes: maximumHeaderBytes,
-                credential: credential ?? url.credential, usesCookies: usesCookies, tls: tls, priority: priority))
+                credential: credential ?? url.credential, allowsBasicOverHTTP: allowsBasicOverHTTP,
+                usesCookies: usesCookies, tls: tls, priority: priority))
         return id
     }
 

@@ -156,7 +156,7 @@ TEST("arguments of the cache's functions, of requests and of configs")
     config.reserved2 = 1;
     CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_UNSUPPORTED_OPTION);
     imgdl_config_init(&config, sizeof config);
-    config.flags = IMGDL_CONFIG_FINISH_NEARLY_DONE << 1;
+    config.flags = IMGDL_CONFIG_BASIC_OVER_HTTP << 1;
     CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_UNSUPPORTED_OPTION);
     downloader = new_caching_downloader(caches[1]);
     imgdl_request request;
@@ -170,7 +170,7 @@ TEST("arguments of the cache's functions, of requests and of configs")
     request.reserved2 = 1;
     CHECK_CODE(imgdl_download(downloader, &request, NULL), IMGDL_ERROR_UNSUPPORTED_OPTION);
     request.reserved2 = 0;
-    request.flags = IMGDL_REQUEST_IGNORE_CACHED << 1;
+    request.flags = IMGDL_REQUEST_BASIC_OVER_HTTP << 1;
     CHECK_CODE(imgdl_download(downloader, &request, NULL), IMGDL_ERROR_UNSUPPORTED_OPTION);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     imgdl_cache_release(caches[0]);

@@ -362,6 +362,7 @@ TEST("redirects and challenges can be answered")
     CHECK(redirected.head()->redirect_count == 1);
     CHECK(origin::ask("/_log").find("baseline.jpg?_seen=1") != std::string::npos);
     request.url = origin::url("/auth/basic?user=user&password=secret&picture=baseline.jpg");
+    request.flags = IMGDL_REQUEST_BASIC_OVER_HTTP;
     CHECK(downloader.get(request).image());
 }
 

@@ -104,7 +104,7 @@ extension Engine {
             store?.use(found.entry.id)
             store?.count(storeOutcome(outcome, found, transfer))
             play(id, number, head, found.body, now, length: found.entry.response.bodyLength)
-            if revalidated != nil { revalidate(transfer, now) }
+            if revalidated != nil { revalidate(id, transfer, now) }
             return
         case (.answerPart(_, let head, let outcome, let range), let found?):
             store?.use(found.entry.id)
@@ -261,14 +261,17 @@ extension Engine {
     }
 
     /// RFC 5861 section 3: what was stale is validated while nobody waits for it.
-    private func revalidate(_ transfer: ActiveTransfer, _ now: Instant) {
+    ///
+    /// As whom the exchange asks: what was dropped on the way to another origin is not sent there now.
+    private func revalidate(_ id: TransferID, _ transfer: ActiveTransfer, _ now: Instant) {
         guard let exchange = transfer.exchange else { return }
         let request = TransferRequest(
             url: transfer.url, method: exchange.request.method, fields: exchange.request.fields,
-            followsRedirects: false, credential: transfer.request.credential, usesCookies: transfer.request.usesCookies,
-            tls: transfer.request.tls, cacheMode: .refresh)
-        guard let id = downloads.revalidate(request, now) else { return }
-        beginMeasurement(id)
+            followsRedirects: false, credential: exchange.request.credential,
+            allowsBasicOverHTTP: transfer.request.allowsBasicOverHTTP, usesCookies: transfer.request.usesCookies,
+            tls: transportRequest(id, transfer).tls, cacheMode: .refresh)
+        guard let revalidation = downloads.revalidate(request, now) else { return }
+        beginMeasurement(revalidation)
     }
 }
 

@@ -14,11 +14,13 @@ package struct TransferRequest: Hashable, Sendable {
 
         package init(
             method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
-            allowsDowngrade: Bool = false, credential: Credential? = nil, usesCookies: Bool = false,
-            tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
+            allowsDowngrade: Bool = false, credential: Credential? = nil, allowsBasicOverHTTP: Bool = false,
+            usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
+            hooks: (any Hooks)? = nil
         ) {
             manner = RequestManner(
-                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls)
+                method: method, fields: fields, body: body, credential: credential,
+                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls)
             self.followsRedirects = followsRedirects
             self.allowsDowngrade = allowsDowngrade
             self.cacheMode = cacheMode
@@ -41,15 +43,16 @@ package struct TransferRequest: Hashable, Sendable {
     package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
-        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
+        allowsBasicOverHTTP: Bool = false, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
+        cacheMode: CacheMode = .off,
         hooks: (any Hooks)? = nil
     ) {
         self.init(
             url: url,
             Profile(
                 method: method, fields: fields, body: body, followsRedirects: followsRedirects,
-                allowsDowngrade: allowsDowngrade, credential: credential, usesCookies: usesCookies, tls: tls,
-                cacheMode: cacheMode, hooks: hooks))
+                allowsDowngrade: allowsDowngrade, credential: credential, allowsBasicOverHTTP: allowsBasicOverHTTP,
+                usesCookies: usesCookies, tls: tls, cacheMode: cacheMode, hooks: hooks))
     }
 
     /// What of it the transport needs to know.
@@ -63,6 +66,7 @@ package struct TransferRequest: Hashable, Sendable {
     package var allowsDowngrade: Bool { profile.allowsDowngrade }
     /// For the first origin alone.
     package var credential: Credential? { profile.manner.credential }
+    package var allowsBasicOverHTTP: Bool { profile.manner.allowsBasicOverHTTP }
     package var usesCookies: Bool { profile.manner.usesCookies }
     package var tls: TLSOptions { profile.manner.tls }
     package var cacheMode: CacheMode { profile.cacheMode }

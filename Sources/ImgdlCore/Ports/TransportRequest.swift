@@ -16,13 +16,14 @@ package struct TransportRequest: Sendable {
 
     package init(
         url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int,
-        credential: Credential? = nil, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
-        priority: Priority = .normal
+        credential: Credential? = nil, allowsBasicOverHTTP: Bool = false, usesCookies: Bool = false,
+        tls: TLSOptions = TLSOptions(), priority: Priority = .normal
     ) {
         self.init(
             url: url,
             RequestManner(
-                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls),
+                method: method, fields: fields, body: body, credential: credential,
+                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls),
             maximumHeaderBytes: maximumHeaderBytes, priority: priority)
     }
 
@@ -41,11 +42,12 @@ package struct TransportRequest: Sendable {
         get { manner.body }
         set { manner = manner.with { $0.body = newValue } }
     }
-    /// Sent as the server asks, Basic or Digest; the 401 before is not reported then, a second one is.
+    /// Sent as the server asks, Basic or Digest, over http Digest alone unless `allowsBasicOverHTTP`; the 401 before is not reported then, a second one is.
     package var credential: Credential? {
         get { manner.credential }
         set { manner = manner.with { $0.credential = newValue } }
     }
+    package var allowsBasicOverHTTP: Bool { manner.allowsBasicOverHTTP }
     package var usesCookies: Bool { manner.usesCookies }
     package var tls: TLSOptions {
         get { manner.tls }
@@ -61,6 +63,7 @@ package final class RequestManner: Equatable, Sendable {
         package var fields: [HeaderField]
         package var body: [UInt8]?
         package var credential: Credential?
+        package var allowsBasicOverHTTP: Bool
         package var usesCookies: Bool
         package var tls: TLSOptions
     }
@@ -68,12 +71,13 @@ package final class RequestManner: Equatable, Sendable {
     private let values: Values
 
     package convenience init(
-        method: String, fields: [HeaderField], body: [UInt8]?, credential: Credential?, usesCookies: Bool,
-        tls: TLSOptions
+        method: String, fields: [HeaderField], body: [UInt8]?, credential: Credential?, allowsBasicOverHTTP: Bool,
+        usesCookies: Bool, tls: TLSOptions
     ) {
         self.init(
             Values(
-                method: method, fields: fields, body: body, credential: credential, usesCookies: usesCookies, tls: tls))
+                method: method, fields: fields, body: body, credential: credential,
+                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls))
     }
 
     private init(_ values: Values) { self.values = values }
@@ -83,6 +87,8 @@ package final class RequestManner: Equatable, Sendable {
     package var body: [UInt8]? { values.body }
     package var hasBody: Bool { values.body != nil }
     package var credential: Credential? { values.credential }
+    /// A password may be readable to everybody on the way.
+    package var allowsBasicOverHTTP: Bool { values.allowsBasicOverHTTP }
     package var usesCookies: Bool { values.usesCookies }
     package var tls: TLSOptions { values.tls }
 

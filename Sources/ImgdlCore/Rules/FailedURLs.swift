@@ -12,6 +12,7 @@ package struct FailedURLs {
         /// Who asks otherwise may get other bytes.
         let fields: [HeaderField]
         let credential: Credential?
+        let allowsBasicOverHTTP: Bool
         let usesCookies: Bool
         let tls: TLSOptions
         let followsRedirects: Bool
@@ -22,6 +23,7 @@ package struct FailedURLs {
             method = request.method
             fields = request.fields
             credential = request.credential
+            allowsBasicOverHTTP = request.allowsBasicOverHTTP
             usesCookies = request.usesCookies
             tls = request.tls
             followsRedirects = request.followsRedirects

@@ -17,7 +17,7 @@ class DownloaderTestCase: XCTestCase {
     }
 
     override func tearDown() async throws {
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         origin.stop()
     }
 
@@ -32,7 +32,7 @@ class DownloaderTestCase: XCTestCase {
 
     /// Another one for the rest of this test.
     func replaceDownloader(_ configure: (inout imgdl_config) -> Void) {
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         downloader = makeDownloader(configure)
     }
 

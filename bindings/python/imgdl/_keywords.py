@@ -72,6 +72,7 @@ class Config(TypedDict, total=False):
     cache_mode: Union[None, str, int]
     finish_nearly_done: bool
     dns_servers: Optional[str]
+    basic_over_http: bool
 
 
 class Options(DecodeKeywords, total=False):
@@ -107,6 +108,7 @@ class Options(DecodeKeywords, total=False):
     scale_factor: Optional[float]
     cache: Union[None, str, int]
     ignore_cached: bool
+    basic_over_http: bool
     on_started: Optional[Callable[[Token[Any]], object]]
     on_response: Optional[Callable[[Token[Any], Response], object]]
     on_header: Optional[Callable[[Token[Any], ImageInfo], object]]

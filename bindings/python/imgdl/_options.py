@@ -323,6 +323,7 @@ def config(
     cache_mode: Union[None, str, int] = None,
     finish_nearly_done: bool = False,
     dns_servers: Optional[str] = None,
+    basic_over_http: bool = False,
 ) -> Any:
     config = _native.imgdl_config()
     _native.imgdl_config_init(config, ctypes.sizeof(config))
@@ -342,6 +343,8 @@ def config(
         flags |= _native.IMGDL_CONFIG_ALLOW_DATA_URLS
     if finish_nearly_done:
         flags |= _native.IMGDL_CONFIG_FINISH_NEARLY_DONE
+    if basic_over_http:
+        flags |= _native.IMGDL_CONFIG_BASIC_OVER_HTTP
     config.flags = flags
     config.max_per_host = unsigned(max_per_host, "max_per_host")
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
@@ -445,6 +448,7 @@ def _template(
     scale_factor: Optional[float] = None,
     cache: Union[None, str, int] = None,
     ignore_cached: bool = False,
+    basic_over_http: bool = False,
     **decoding: Any,
 ) -> Any:
     """The struct without its URL. `decoding`: for decode_options."""
@@ -480,6 +484,8 @@ def _template(
         flags |= _native.IMGDL_REQUEST_FULL_URLS
     if ignore_cached:
         flags |= _native.IMGDL_REQUEST_IGNORE_CACHED
+    if basic_over_http:
+        flags |= _native.IMGDL_REQUEST_BASIC_OVER_HTTP
     request.flags = flags
     request.event_mask = _native.IMGDL_EVENT_TERMINAL
     if body or any_status:

@@ -72,6 +72,7 @@ class Downloader:
     finish_nearly_done
                      a transfer whose last request is cancelled goes on into the cache when its rest would take less time
                      than the server took to answer
+    basic_over_http  answer challenges for Basic over http too, where everybody on the way can read the password
     hooks            `Hooks` of requests that name none. They live until the downloader has ended: close one whose hooks
                      know it
 
@@ -163,7 +164,7 @@ class Downloader:
         continue_in_background
                           goes on after `enter_background`
         retry_failed      ask again, whatever failed a moment ago (failure_ttl)
-        full_urls         responses show URLs with the values of their queries
+        full_urls         responses and errors show URLs with the values of their queries
         cache             how it uses the downloader's cache:
                           "off"      neither reads nor writes it
                           "use"      what is fresh answers without the network, what is stale is validated
@@ -173,6 +174,7 @@ class Downloader:
                           Where an answer came from, `Response.cache_outcome` tells
         ignore_cached     what comes from the cache, or has the bytes that were stored when the request began, is
                           NOT_MODIFIED
+        basic_over_http   answer a challenge for Basic over http too, where everybody on the way can read the password
 
         on_started(token)                        the transfer leaves the queue
         on_response(token, response)             the server answered

@@ -193,8 +193,11 @@ class DownloadTests(OriginTests):
     def test_t08_user_and_password(self):
         url = self.origin.url("/auth/basic?user=user&password=secret").replace("://", "://user:secret@")
         with self.downloader() as downloader:
+            self.assertCode(Code.INVALID_STATUS, downloader.download(url, body=True).result, PATIENCE)
+            downloader.download(url, body=True, basic_over_http=True).result(PATIENCE)
+        with self.downloader(basic_over_http=True) as downloader:
             downloader.download(url, body=True).result(PATIENCE)
-        (_, request) = self.origin.log["requests"]
+        (_, _, request, _, _) = self.origin.log["requests"]
         self.assertEqual(fields(request)["authorization"], "Basic dXNlcjpzZWNyZXQ=")
 
     def test_t09_progressive(self):

@@ -8,6 +8,8 @@
 
 /* What a password is good for: macros with casts in them. */
 static const long CCURL_AUTH_PASSWORD = CURLAUTH_BASIC | CURLAUTH_DIGEST;
+/* Digest alone, after a challenge, as with the other: without ONLY curl would send a request without its body first. */
+static const long CCURL_AUTH_DIGEST = (long)(CURLAUTH_DIGEST | CURLAUTH_ONLY);
 
 /* curl_global_init, at the first call only. */
 CURLcode ccurl_global_init(void);

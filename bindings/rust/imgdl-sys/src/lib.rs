@@ -200,6 +200,7 @@ pub const IMGDL_REQUEST_CONTINUE_IN_BACKGROUND: imgdl_request_flags = 1 << 7;
 pub const IMGDL_REQUEST_RETRY_FAILED: imgdl_request_flags = 1 << 8;
 pub const IMGDL_REQUEST_FULL_URLS: imgdl_request_flags = 1 << 9;
 pub const IMGDL_REQUEST_IGNORE_CACHED: imgdl_request_flags = 1 << 10;
+pub const IMGDL_REQUEST_BASIC_OVER_HTTP: imgdl_request_flags = 1 << 11;
 
 pub const IMGDL_CACHE_DEFAULT: imgdl_cache_mode = 0;
 pub const IMGDL_CACHE_OFF: imgdl_cache_mode = 1;
@@ -215,6 +216,7 @@ pub const IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES: imgdl_config_flags = 1 << 0;
 pub const IMGDL_CONFIG_ALLOW_FILE_URLS: imgdl_config_flags = 1 << 1;
 pub const IMGDL_CONFIG_ALLOW_DATA_URLS: imgdl_config_flags = 1 << 2;
 pub const IMGDL_CONFIG_FINISH_NEARLY_DONE: imgdl_config_flags = 1 << 3;
+pub const IMGDL_CONFIG_BASIC_OVER_HTTP: imgdl_config_flags = 1 << 4;
 
 pub const IMGDL_SHUTDOWN_FINISH: imgdl_shutdown_mode = 0;
 pub const IMGDL_SHUTDOWN_CANCEL: imgdl_shutdown_mode = 1;

@@ -173,6 +173,11 @@ impl Builder {
         self.with(sys::IMGDL_CONFIG_FINISH_NEARLY_DONE)
     }
 
+    /// [`Request::basic_over_http`](crate::Request::basic_over_http) for every request.
+    pub fn basic_over_http(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_BASIC_OVER_HTTP)
+    }
+
     /// Where callbacks run of requests that name no executor; by default on a thread of the downloader.
     pub fn executor(self, executor: impl Into<Executor>) -> Builder {
         Builder { executor: executor.into(), ..self }

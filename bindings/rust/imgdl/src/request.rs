@@ -170,7 +170,7 @@ impl Request {
         self.with(sys::IMGDL_REQUEST_RETRY_FAILED)
     }
 
-    /// Response, hops and redirects show URLs with the values of their queries: may be secrets of signed URLs.
+    /// Response, hops and errors show URLs with the values of their queries: may be secrets of signed URLs.
     pub fn full_urls(self) -> Request {
         self.with(sys::IMGDL_REQUEST_FULL_URLS)
     }
@@ -191,6 +191,11 @@ impl Request {
     /// ends with [`Code::NOT_MODIFIED`].
     pub fn ignore_cached(self) -> Request {
         self.with(sys::IMGDL_REQUEST_IGNORE_CACHED)
+    }
+
+    /// Answers a challenge for Basic over http too, where everybody on the way can read the password.
+    pub fn basic_over_http(self) -> Request {
+        self.with(sys::IMGDL_REQUEST_BASIC_OVER_HTTP)
     }
 
     /// Any HTTP status is a success.

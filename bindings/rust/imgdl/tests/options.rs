@@ -57,8 +57,11 @@ fn statuses_and_types_are_validated() {
 #[test]
 fn credentials_are_for_one_origin() {
     let origin = Origin::start();
-    let downloader = Downloader::builder().credentials("me", "x").build().unwrap();
+    let careful = Downloader::builder().credentials("me", "x").build().unwrap();
+    let downloader = Downloader::builder().credentials("me", "x").basic_over_http().build().unwrap();
     let url = |scheme: &str| origin.url(&format!("/auth/{scheme}?user=me&password=x&picture=opaque.png"));
+    assert_eq!(fails(&careful, Request::new(url("basic"))).http_status(), 401);
+    assert!(get(&careful, Request::new(url("basic")).basic_over_http()).is_ok());
     for scheme in ["basic", "digest", "any"] {
         assert!(get(&downloader, Request::new(url(scheme))).is_ok(), "{scheme}");
         let error = fails(&downloader, Request::new(url(scheme)).credentials("me", "hidden"));
