@@ -78,7 +78,7 @@ final class AresResolverTests: TransportTestCase {
             var type: Int32 = 0
             var size = socklen_t(MemoryLayout<Int32>.size)
             return getsockopt(Int32(descriptor), SOL_SOCKET, SO_TYPE, &type, &size) == 0
-                && type == Int32(SOCK_DGRAM.rawValue)
+                && type == SocketType.datagram
         }
     }
 

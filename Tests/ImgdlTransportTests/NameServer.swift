@@ -57,9 +57,9 @@ final class NameServer: @unchecked Sendable {
     private static func pair(_ isIPv6: Bool) throws -> (tcp: Int32, udp: Int32, port: UInt16) {
         for attempt in 1... {
             var port: UInt16 = 0
-            let tcp = try bound(SOCK_STREAM, isIPv6, &port)
+            let tcp = try bound(SocketType.stream, isIPv6, &port)
             do {
-                return (tcp, try bound(SOCK_DGRAM, isIPv6, &port), port)
+                return (tcp, try bound(SocketType.datagram, isIPv6, &port), port)
             } catch {
                 close(tcp)
                 if attempt == 100 { throw error }
@@ -68,8 +68,8 @@ final class NameServer: @unchecked Sendable {
         fatalError("unreachable")
     }
 
-    private static func bound(_ type: __socket_type, _ isIPv6: Bool, _ port: inout UInt16) throws -> Int32 {
-        let descriptor = socket(isIPv6 ? AF_INET6 : AF_INET, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    private static func bound(_ type: Int32, _ isIPv6: Bool, _ port: inout UInt16) throws -> Int32 {
+        let descriptor = socket(isIPv6 ? AF_INET6 : AF_INET, type | SocketType.closesOnExec, 0)
         var address = sockaddr_storage()
         var size = socklen_t(isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
         try withUnsafeMutableBytes(of: &address) { bytes in

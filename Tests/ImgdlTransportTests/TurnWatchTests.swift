@@ -9,13 +9,13 @@ import XCTest
 final class TurnWatchTests: XCTestCase {
     /// A connection over TCP to itself; what one end writes, the other reads.
     private func connection() throws -> (reader: Int32, writer: Int32) {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = socket(AF_INET, SocketType.stream, 0)
         defer { close(listener) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let writer = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let writer = socket(AF_INET, SocketType.stream, 0)
         let status = withUnsafeMutableBytes(of: &address) { bytes -> Int32 in
             let name = bytes.baseAddress!.assumingMemoryBound(to: sockaddr.self)
             guard bind(listener, name, size) == 0, listen(listener, 1) == 0, getsockname(listener, name, &size) == 0
