@@ -61,13 +61,22 @@ void codec_convert_inks(uint8_t *pixels, size_t count, int inverted, int bgra)
     }
 }
 
+/* Whether to stop, after so many pixels. Where they are written down a column each may be the first on its page, which the
+ * system clears before. */
+static int is_due(const codec_placement *placement, size_t pixels)
+{
+    enum { PIXEL_OF_ITS_OWN_PAGE = 16 };
+    int is_column = placement->step_x > 8 || placement->step_x < -8;
+    return codec_stop_is_due(placement->stop, is_column ? pixels * PIXEL_OF_ITS_OWN_PAGE : pixels);
+}
+
 /* One row of whatever kind: some pixels at a time are converted beside the canvas. */
 static void place_row_of(
     const uint8_t *from, size_t width, uint8_t *to, const codec_placement *placement, int premultiply)
 {
     enum { SOME = 256 };
     uint8_t beside[4 * SOME];
-    for (size_t x = 0; x < width && !codec_stop_is_due(placement->stop, SOME); x += SOME, from += 4 * SOME) {
+    for (size_t x = 0; x < width && !is_due(placement, SOME); x += SOME, from += 4 * SOME) {
         size_t count = width - x < SOME ? width - x : SOME;
         const uint8_t *pixel = from;
         if (placement->colour || premultiply) {
@@ -104,7 +113,7 @@ void codec_place_words(const uint8_t *pixels, size_t width, size_t first, size_t
             memcpy(placement.origin + (ptrdiff_t)row * placement.step_y, pixels, 8 * width);
             continue;
         }
-        for (size_t x = 0; x < width && !codec_stop_is_due(placement.stop, SOME); x += SOME) {
+        for (size_t x = 0; x < width && !is_due(&placement, SOME); x += SOME) {
             size_t some = width - x < SOME ? width - x : SOME;
             memcpy(stored, pixels + 8 * x, 8 * some);
             if (placement.colour)
@@ -138,7 +147,7 @@ void codec_place_rows(
     const uint8_t *pixels, size_t width, size_t first, size_t count, codec_placement placement, int premultiply)
 {
     /* Rows that become columns are written some at a time, a cache line each, instead of one pixel a line. */
-    enum { BLOCK = 16 };
+    enum { BLOCK = 16, SOME = 256 };
     if (placement.pixel != CODEC_PIXEL_FOUR_BYTES || placement.colour) {
         for (size_t row = 0; row < count; row++)
             place_row_of(
@@ -158,6 +167,8 @@ void codec_place_rows(
             continue;
         }
         for (size_t x = 0; x < width; x++) {
+            if (x % SOME == 0 && is_due(&placement, SOME))
+                return;
             uint8_t *column = to + (ptrdiff_t)x * placement.step_x;
             for (size_t row = 0; row < rows; row++, column += placement.step_y) {
                 uint32_t pixel = load(from + 4 * (row * width + x));
