@@ -17,7 +17,6 @@ def flood(name, part, first=lambda stream: header_frames(stream, STATUS),
     """`part`: what comes again and again. nghttp2 stops some by itself, which is a lost connection, and what costs little
     is silence, of which the idle timeout is 2 s."""
     bounds.setdefault("cpu", 1)
-    bounds.setdefault("neighbour", 0.5)
 
     def make(stream):
         yield first(stream)
@@ -63,10 +62,10 @@ flood("origin", lambda stream: frame(0x0C, 0, 0, b"\0\x0bhttps://a.b" * 100))
 flood("pings-and-data", lambda stream: frame(PING, 0, 0, bytes(8)) + frame(DATA, 0, stream))
 flood("window-updates-behind-answer", lambda stream: window_update(0, 1),
     first=lambda stream: response_frames(stream, 200, [], PICTURE),
-      code="OK", width=3)
+      code=("OK", FLOOD))
 flood("pings-behind-answer", lambda stream: frame(PING, 0, 0, bytes(8)),
     first=lambda stream: response_frames(stream, 200, [], PICTURE),
-      code="OK", width=3)
+      code=("OK", FLOOD))
 flood("empty-data-then-answer", lambda stream: frame(DATA, 0, stream), first=lambda stream: header_frames(stream,
     STATUS) +
       data_frames(stream, PICTURE, False))
@@ -74,4 +73,4 @@ for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings(),
     "window-updates": window_update(0, 1)}.items():
     greeting(f"flood-greeting-{name}", lambda part=part: (settings() if not at else part * 60000 for at in range(
         ENDLESS)),
-             (FLOOD, "CONNECTION_LOST"), is_flood=True, cpu=1)
+             (FLOOD, "CONNECTION_LOST", "IDLE_TIMEOUT"), is_flood=True, cpu=1)
