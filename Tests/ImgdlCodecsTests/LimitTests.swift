@@ -40,6 +40,7 @@ final class LimitTests: XCTestCase {
                 for wanted in [PixelFormat.rgba8, .rgb8, .rgba16] {
                     var options = DecodeOptions()
                     options.maximumPixels = .max
+                    options.maximumSide = most
                     options.pixelFormat = wanted
                     check(file.ended(), options, .outOfMemory, "2147483647 × 2147483647")
                     options.maximumMemoryBytes = .max
