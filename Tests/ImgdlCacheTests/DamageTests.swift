@@ -100,6 +100,51 @@ final class DamageTests: StoreTestCase {
         }
     }
 
+    /// Versions that no library writes: the index is moved aside and begun anew.
+    func testAForgedVersion() throws {
+        for version in [-1, Int(Int32.min)] {
+            try makeStored(["k"])
+            let before = log.kinds.count
+            do {
+                let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+                try database.execute("PRAGMA user_version = \(version)")
+            }
+            let cache = try open()
+            XCTAssertNil(cache.wait("k"))
+            cache.put("new", bytes(10))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
+            XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
+            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains("version \(version)"))
+            cache.close()
+            removeFolder(path)
+        }
+    }
+
+    /// Columns of other types than the library's: what is no response is passed over.
+    func testForgedTypes() throws {
+        for column in [
+            "response = NULL", "response = 5", "response = 1e300", "response = 'text'", "response = zeroblob(100000)",
+            "length = 'text'", "length = NULL", "length = 1e300", "length = x'00'", "checksum = 'text'", "id = -1",
+            "id = -9223372036854775808", "stored = 'text'", "used = x'00'", "kind = 99",
+        ] {
+            try makeStored(["k", "other"])
+            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            // The library's own table allows no NULL.
+            try? database.execute("UPDATE entries SET \(column) WHERE key = 'k'")
+            let cache = try open()
+            if let found = cache.wait("k") { XCTAssertEqual(found.bytes, bytes(10_000), column) }
+            XCTAssertEqual(cache.wait("other")?.bytes, bytes(10_000), column)
+            try cache.flush()
+            try cache.finishBackgroundWork()
+            cache.put("k", bytes(10))
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(10), column)
+            try cache.flush()
+            cache.close()
+            removeFolder(path)
+        }
+    }
+
     func testForgedTotalsEndNobody() throws {
         for bytes in ["9223372036854775807", "-9223372036854775808", "1e300", "'much'", "x'00'"] {
             for (column, other) in [("bytes", "entries"), ("entries", "bytes")] {

@@ -60,6 +60,9 @@ extension Index {
         if application != IndexSchema.applicationID {
             return .unusable("\(database.path): the database of another program", isNewer: false)
         }
+        if found < 0 {
+            return .unusable("\(database.path): an index of version \(found), which no library writes", isNewer: false)
+        }
         if found > version {
             return .unusable(
                 "\(database.path): an index of version \(found), and this library knows \(version)", isNewer: true)
@@ -90,7 +93,8 @@ extension Index {
         guard try database.integer("PRAGMA user_version") < steps.count else { return }
         try database.transaction { () throws(DatabaseError) in
             // Another process may have been quicker.
-            let version = Int(try database.integer("PRAGMA user_version"))
+            let found = CheckedNumber(try database.integer("PRAGMA user_version"))
+            let version = Int(found.clamped(to: 0...Int64(steps.count)))
             if version == 0 { try database.execute("PRAGMA application_id = \(IndexSchema.applicationID)") }
             for step in steps.dropFirst(version) { try database.execute(step) }
             if version < steps.count { try database.execute("PRAGMA user_version = \(steps.count)") }

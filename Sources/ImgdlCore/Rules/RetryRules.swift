@@ -40,8 +40,8 @@ package enum RetryRules {
         }
         let wallTime = wallTime()
         guard let date = HTTPDate.seconds(value, wallTime: wallTime) else { return nil }
-        let wait = (CheckedNumber(date) - CheckedNumber(wallTime)) * 1_000
-        return wait?.clamped(to: 0...Int64.max)
+        guard wallTime < date else { return 0 }
+        return ((CheckedNumber(date) - CheckedNumber(wallTime)) * 1_000)?.length
     }
 }
 

@@ -41,6 +41,17 @@ final class HTTPDateTests: XCTestCase {
             "near the end of a century the next one is meant")
     }
 
+    /// A clock that was never set, and times that somebody made up: two digits are a year of 1970 and after.
+    func testYearsByAnyClock() {
+        for (clock, expected) in [
+            (Int64.min, 784_111_777), (-1, 784_111_777), (0, 784_111_777), (1 << 40, 253239727777),
+            (Int64.max, 253239727777),
+        ] as [(Int64, Int64)] {
+            let date = HTTPDate.seconds("Sunday, 06-Nov-94 08:49:37 GMT", wallTime: clock)
+            XCTAssertEqual(date, expected, "\(clock)")
+        }
+    }
+
     func testWhatIsNoDate() {
         for text in [
             "", " ", "0", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",

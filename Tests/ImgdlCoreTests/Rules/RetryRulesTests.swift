@@ -54,6 +54,10 @@ final class RetryRulesTests: XCTestCase {
         XCTAssertEqual(after("Sun, 06 Nov 1994 08:49:37 GMT", wallTime: 1_795_219_200), 0, "it is over")
         XCTAssertEqual(after("99999999999999999999"), .max)
         XCTAssertEqual(after("9223372036854775807"), .max)
+        XCTAssertEqual(after("9223372036854775"), 9_223_372_036_854_775_000)
+        XCTAssertEqual(after("9223372036854776"), .max, "milliseconds that have no room")
+        XCTAssertEqual(after("Sun, 06 Nov 1994 08:49:37 GMT", wallTime: .max), 0)
+        XCTAssertNil(after("Sun, 06 Nov 1994 08:49:37 GMT", wallTime: .min), "no clock")
         for value in ["", "-1", "+1", "1.5", "1 s", "soon", "٣"] { XCTAssertNil(after(value), value) }
     }
 
