@@ -318,7 +318,8 @@ int main(int count, char **values)
         look_up(downloader, url);
     double close = now_ms();
     imgdl_cache_release(cache);
-    imgdl_downloader_destroy(downloader);
+    if (imgdl_downloader_destroy(downloader) != IMGDL_OK)
+        return 1;
     printf("\"close_ms\": %.1f}\n", now_ms() - close);
     return 0;
 }
