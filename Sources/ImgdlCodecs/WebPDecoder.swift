@@ -153,12 +153,13 @@ final class WebPDecoder: FormatDecoder {
     /// What the pixels that are about to come need; the profile stands ahead of them.
     private func prepare() throws(Failure) {
         guard let features, let layout, !isPrepared, container.bitstreamStart != nil else { return }
-        isPrepared = true
         try readProfile()
         let (width, height) = (Int(features.width), Int(features.height))
         let length = container.length ?? 0
         let pixels = container.isLossless || !(layout.orientation == .upright && isFinal) ? 4 * width * height : 0
         try options.checkMemory(canvas: layout, codec: CheckedNumber(length + pixels))
+        // Not before: what is over a limit is not decoded to be salvaged either.
+        isPrepared = true
         if layout.isScaled(width: width, height: height), !libwebpScales(features) {
             // The rows that come are premultiplied already where that was asked for.
             let alpha = stillFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT

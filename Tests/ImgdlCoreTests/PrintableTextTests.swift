@@ -3,6 +3,20 @@ import XCTest
 @testable import ImgdlCore
 
 final class PrintableTextTests: XCTestCase {
+    func testWhatIsTooLongIsCutOff() {
+        for (text, bytes, expected) in [
+            ("abc", 3, "abc"), ("abcd", 3, "abc…"), ("aéb", 2, "a…"), ("aéb", 3, "aé…"), ("", 0, ""), ("é", 1, "…"),
+            ("🙂", 3, "…"),
+        ] {
+            XCTAssertEqual(PrintableText.shortened(text, to: bytes), expected)
+        }
+        let long = testURL("https://a.example/" + String(repeating: "x", count: 70_000))
+        let message = Failure(.internal, String(repeating: "y", count: 70_000)).message(about: long)
+        XCTAssertLessThan(message.utf8.count, 4_096)
+        XCTAssertTrue(message.hasPrefix("https://a.example/xxx"))
+        XCTAssertTrue(message.hasSuffix("yyy…"))
+    }
+
     func testControlCharactersAreEscaped() {
         let table: [(String, String)] = [
             ("", ""), ("the server answered 404", "the server answered 404"), ("ünï “…” 例え", "ünï “…” 例え"),

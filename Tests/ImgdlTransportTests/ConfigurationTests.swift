@@ -47,7 +47,7 @@ final class ConfigurationTests: XCTestCase {
         let table: [(CURLcode, ErrorCode)] = [
             (CURLE_COULDNT_RESOLVE_HOST, .resolveFailed), (CURLE_COULDNT_RESOLVE_PROXY, .proxyFailed),
             (CURLE_COULDNT_CONNECT, .connectFailed), (CURLE_GOT_NOTHING, .connectionLost),
-            (CURLE_SEND_ERROR, .connectionLost), (CURLE_RECV_ERROR, .connectionLost), (CURLE_PARTIAL_FILE, .truncated),
+            (CURLE_SEND_ERROR, .connectionLost), (CURLE_RECV_ERROR, .connectionLost),
             (CURLE_HTTP2, .protocolError), (CURLE_HTTP2_STREAM, .connectionLost),
             (CURLE_WEIRD_SERVER_REPLY, .protocolError),
             (CURLE_BAD_CONTENT_ENCODING, .protocolError), (CURLE_PEER_FAILED_VERIFICATION, .tlsCertificate),
@@ -98,6 +98,8 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_OUT_OF_MEMORY, { $0.isConnected = true }, .headerLimit),
             (CURLE_OUT_OF_MEMORY, { ($0.isConnected, $0.hasHead) = (true, true) }, .outOfMemory),
             (CURLE_OPERATION_TIMEDOUT, { $0.isConnected = true }, .idleTimeout),
+            (CURLE_PARTIAL_FILE, { $0.isConnected = true }, .connectionLost),
+            (CURLE_PARTIAL_FILE, { ($0.isConnected, $0.hasHead) = (true, true) }, .truncated),
         ]
         for (index, (code, set, expected)) in table.enumerated() {
             var outcome = CurlOutcome(

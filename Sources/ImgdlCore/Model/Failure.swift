@@ -14,9 +14,17 @@ package struct Failure: Error, Equatable, Sendable {
         self.status = status
     }
 
-    /// For people, with the values of the URL's query or with dots for them. What a server said in it is escaped.
+    /// Of the URL, and of what is said about it, in what is shown to people.
+    static let maximumShownBytes = 1_900
+
+    /// For people, with the values of the URL's query or with dots for them. What a server said in it is escaped, and what
+    /// is too long is cut off.
     package func message(about url: ParsedURL, showsWholeURL: Bool = false) -> String {
-        var message = PrintableText.escaped(message)
+        var message = PrintableText.shortened(PrintableText.escaped(message), to: Self.maximumShownBytes)
+        let shown = showsWholeURL ? url.canonical : url.redacted
+        guard shown.utf8.count <= Self.maximumShownBytes else {
+            return "\(PrintableText.shortened(shown, to: Self.maximumShownBytes)): \(message)"
+        }
         return message.withUTF8 { message in
             showsWholeURL
                 ? url.withUTF8 { Self.joined($0, message) } : url.withRedactedUTF8 { Self.joined($0, message) }

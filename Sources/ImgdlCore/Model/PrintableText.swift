@@ -18,6 +18,15 @@ package enum PrintableText {
         return result
     }
 
+    /// Its beginning, where it has more than so many bytes of UTF-8: a server may name a host of 70 KB.
+    package static func shortened(_ text: String, to bytes: Int) -> String {
+        guard text.utf8.count > bytes else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: bytes)
+        // Not within a character.
+        while end > text.startIndex, text.utf8[end] & 0xC0 == 0x80 { text.utf8.formIndex(before: &end) }
+        return text[..<end] + "…"
+    }
+
     /// Most text is ASCII without any, which is seen many bytes at a time.
     private static func needsEscapes(_ text: String) -> Bool {
         var text = text

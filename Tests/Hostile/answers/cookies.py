@@ -57,7 +57,7 @@ cookie("long-4-kib", ["a=" + "x" * 4000 + "; Path=/"], lambda request: kept(requ
 cookie("long-5-kib", ["a=" + "x" * 5000 + "; Path=/"], lambda request: not kept(request))
 cookie("long-60-kib", ["a=" + "x" * 60000 + "; Path=/"], lambda request: not kept(request))
 cookie("long-name-60-kib", ["x" * 60000 + "=b; Path=/"], lambda request: not kept(request))
-cookie("long-path", ["a=b; Path=/" + "x" * 50000], lambda request: not kept(request))
+cookie("long-path", ["a=b; Path=/" + "x" * 50000], lambda request: kept(request) == ["a"])
 cookie("long-domain", ["a=b; Path=/; Domain=" + "x" * 50000], lambda request: not kept(request))
 cookie("many-900", [f"a{at}=b; Path=/" for at in range(900)], lambda request: 1 <= len(kept(request)) <= 180)
 cookie("many-same-name", ["a=b; Path=/"] * 900, lambda request: kept(request) == ["a"])

@@ -27,28 +27,8 @@ PENDING = {
         "trailer-endless-line", "trailer-long",
     ), "Nothing grows: trailers; one line of more than 100 KiB is PROTOCOL, over HTTP/2 nothing"),
     **dict.fromkeys((
-        "png-size-2147483647x2147483647-adam7-no-limit", "png-size-2147483647x2147483647-adam7-no-limit-scaled",
-    ), "No trap: Adam7 without a limit"),
-    **dict.fromkeys((
-        "range-far-longer-than-body", "range-far-most", "range-far-most-from-zero", "range-first-longer-than-body",
-        "range-first-most", "range-first-most-from-zero", "range-last-longer-than-body", "range-last-most",
-        "range-last-most-from-zero",
-    ), "No trap: Content-Range"),
-    **dict.fromkeys((
-        "redirect-itself-with-cookie", "redirect-keeps-authorization-away-and-back",
-        "redirect-keeps-cookie-away-and-back", "redirect-keeps-proxy-authorization-away-and-back",
-    ), "HTTP hygiene: redirects"),
-    **dict.fromkeys((
-        "redirect-to-backslash-authority/http1", "redirect-to-host-missing-path/http1", "redirect-to-one-slash/http1",
-        "redirect-to-user-backslash/http1",
-    ), "HTTP hygiene: authorities"),
-    **dict.fromkeys((
         "redirect-to-host-long",
     ), "none: a message has 70 KB where the host of a redirect has"),
-    **dict.fromkeys((
-        "says-coding-bidi", "says-coding-c1", "says-coding-controls", "says-coding-line-separator",
-        "says-transfer-coding-bidi", "says-transfer-coding-controls", "transfer-control",
-    ), "HTTP hygiene: control characters"),
     **dict.fromkeys((
         "status-lower-case",
     ), "none: an answer that is not HTTP is PROTOCOL, not CONNECTION_LOST, which is tried again"),
