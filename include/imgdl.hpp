@@ -523,7 +523,7 @@ class Event {
     Bytes preview() const noexcept { return {raw_.preview, raw_.preview_length}; }
     const imgdl_metrics *metrics() const noexcept { return raw_.metrics; }
     /// Cancels the download that this is about; its TERMINAL follows.
-    void cancel() const noexcept { imgdl_token_cancel(raw_.token); }
+    void cancel() const noexcept { detail::ignore(imgdl_token_cancel(raw_.token)); }
 
   private:
     const imgdl_event &raw_;
@@ -860,7 +860,7 @@ class Token {
     std::uint64_t id() const noexcept { return imgdl_token_id(raw_); }
 
     /// The download ends with IMGDL_ERROR_CANCELLED, unless it has ended. Any number of times.
-    void cancel() noexcept { imgdl_token_cancel(raw_); }
+    void cancel() noexcept { detail::ignore(imgdl_token_cancel(raw_)); }
     /// The download goes on without this object, which is empty then.
     void detach() noexcept { imgdl_token_release(std::exchange(raw_, nullptr)); }
     void set_priority(imgdl_priority priority) { detail::check(imgdl_token_set_priority(raw_, priority)); }
@@ -955,7 +955,7 @@ class Batch {
 
     imgdl_batch *raw() const noexcept { return raw_; }
     explicit operator bool() const noexcept { return raw_ != nullptr; }
-    void cancel() noexcept { imgdl_batch_cancel(raw_); }
+    void cancel() noexcept { detail::ignore(imgdl_batch_cancel(raw_)); }
     void detach() noexcept { imgdl_batch_release(std::exchange(raw_, nullptr)); }
     void set_paused(bool paused) { detail::check(imgdl_batch_set_paused(raw_, paused)); }
     void set_priority(imgdl_priority priority) { detail::check(imgdl_batch_set_priority(raw_, priority)); }
