@@ -830,7 +830,8 @@ enum { IMGDL_ORDER_FIFO = 0, IMGDL_ORDER_LIFO = 1 };
 typedef uint32_t imgdl_config_flags;
 enum {
     /* Refuse to connect to loopback, link-local, private, shared, unique-local, multicast and unspecified addresses, in
-     * whatever form, on every hop (IMGDL_ERROR_ADDRESS_REFUSED). Not together with a proxy (INVALID_OPERATION). */
+     * whatever form, on every hop (IMGDL_ERROR_ADDRESS_REFUSED), and this machine's own and those of the networks that it
+     * is on. Not together with a proxy (INVALID_OPERATION). */
     IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES = 1u << 0,
     /* file: URLs, and data: URLs; never as the target of a redirect. A file that is not there answers 404; one that may not
      * be read, a folder, a pipe and a device answer 403. */
@@ -840,7 +841,9 @@ enum {
      * took to answer. */
     IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3,
     /* IMGDL_REQUEST_BASIC_OVER_HTTP for every request. */
-    IMGDL_CONFIG_BASIC_OVER_HTTP = 1u << 4
+    IMGDL_CONFIG_BASIC_OVER_HTTP = 1u << 4,
+    /* TLS 1.3 at least, with servers and HTTPS proxies; without it TLS 1.2. */
+    IMGDL_CONFIG_REQUIRE_TLS_1_3 = 1u << 5
 };
 
 typedef struct imgdl_config {
@@ -886,6 +889,10 @@ typedef struct imgdl_config {
     uint32_t reserved2;
     const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is */
                                   /* not 53, such as "192.0.2.1,[2001:db8::1]:5353"; 8 at most; NULL: as the system has it */
+    const char *crl_file;         /* PEM: revocation lists of all authorities that servers have; a certificate that is in */
+                                  /* one, or whose authority has none, is not trusted. NULL: revocation is not looked at */
+    const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as            */
+                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                             */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -893,8 +900,8 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache),
- *  FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file cannot be read, private addresses denied behind
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache),
+ *  FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file or crl_file cannot be read, private addresses denied behind
  *  a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 

@@ -1005,7 +1005,7 @@ struct Config {
     double progress_interval = 0;
     Cache cache = {};
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
-    std::optional<std::string> dns_servers = {};
+    std::optional<std::string> dns_servers = {}, crl_file = {}, nat64_prefixes = {};
 
   private:
     friend class Downloader;
@@ -1053,6 +1053,8 @@ struct Config {
             raw.cache = config.cache.raw();
             raw.cache_mode = config.cache_mode;
             raw.dns_servers = c_string(config.dns_servers, "dns_servers");
+            raw.crl_file = c_string(config.crl_file, "crl_file");
+            raw.nat64_prefixes = c_string(config.nat64_prefixes, "nat64_prefixes");
         }
         Lowered(const Lowered &) = delete;
         Lowered &operator=(const Lowered &) = delete;

@@ -4,11 +4,49 @@ import ImgdlCore
 
 /// Keeps private addresses out (IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES). Asked before a name is looked up, with what was
 /// found, for each socket that curl opens, and before each request on whatever connection curl has chosen: a name that
-/// changes its address in between gains nothing.
-enum AddressGuard {
+/// changes its address in between gains nothing. On the engine's thread.
+final class AddressGuard {
+    /// Nanoseconds: addresses of interfaces change seldom, and to read them takes some microseconds.
+    static let renewalInterval: Int64 = 5_000_000_000
+
+    private let translators: [LocalNetworks.Prefix]
+    private let readInterfaces: () -> LocalNetworks?
+    private let now: () -> Int64
+    private var networks = LocalNetworks()
+    private var readAt: Int64?
+
+    /// `translators`: prefixes of NAT64, besides the well-known one.
+    init(
+        translators: [LocalNetworks.Prefix] = [],
+        readInterfaces: @escaping () -> LocalNetworks? = NetworkInterfaces.read,
+        now: @escaping () -> Int64 = AddressGuard.monotonicTime
+    ) {
+        self.translators = translators
+        self.readInterfaces = readInterfaces
+        self.now = now
+        networks.translators = translators
+    }
+
+    private static func monotonicTime() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// What is known stays known where the kernel does not answer; it is asked again the next time.
+    private func currentNetworks() -> LocalNetworks {
+        let now = now()
+        if let readAt, now - readAt < Self.renewalInterval { return networks }
+        guard var read = readInterfaces() else { return networks }
+        read.translators = translators
+        networks = read
+        readAt = now
+        return networks
+    }
+
     /// Before anything is looked up: literals, and the names that mean this machine. nil: go on.
-    static func refusal(ofHost host: String) -> Failure? {
-        if let bytes = bytes(host) { return refusal(of: bytes, host: host) }
+    func refusal(ofHost host: String) -> Failure? {
+        if let bytes = Self.bytes(host) { return refusal(of: bytes, host: host) }
         var name = Substring(host)
         while name.last == "." { name = name.dropLast() }
         guard name == "localhost" || name.hasSuffix(".localhost") else { return nil }
@@ -16,7 +54,7 @@ enum AddressGuard {
     }
 
     /// The public ones of what was found; throws when there is none.
-    static func publicAddresses(_ addresses: [String], host: String) throws(Failure) -> [String] {
+    func publicAddresses(_ addresses: [String], host: String) throws(Failure) -> [String] {
         var refusal: Failure?
         let allowed = addresses.filter { address in
             guard let found = self.refusal(ofAddress: address, host: host) else { return true }
@@ -28,16 +66,16 @@ enum AddressGuard {
     }
 
     /// An address as text; what is none is refused.
-    static func refusal(ofAddress address: String, host: String) -> Failure? {
-        guard let bytes = bytes(address) else { return failure(host, "unknown") }
+    func refusal(ofAddress address: String, host: String) -> Failure? {
+        guard let bytes = Self.bytes(address) else { return failure(host, "unknown") }
         return refusal(of: bytes, host: host)
     }
 
-    static func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
-        AddressRules.kindOfPrivate(bytes).map { failure(host, $0) }
+    func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
+        currentNetworks().kindOfPrivate(bytes).map { failure(host, $0) }
     }
 
-    private static func failure(_ host: String, _ kind: String) -> Failure {
+    private func failure(_ host: String, _ kind: String) -> Failure {
         Failure(.addressRefused, "the host “\(host)” is at a private address (\(kind)), which is not allowed")
     }
 

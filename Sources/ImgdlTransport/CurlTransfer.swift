@@ -39,7 +39,8 @@ final class CurlTransfer {
     /// Whether it was stopped before its end, by a callback or by `cancel`.
     private(set) var isAbandoned = false
 
-    private let deniesPrivateAddresses: Bool
+    /// nil: private addresses are not denied.
+    private let addressGuard: AddressGuard?
     private let sendsBody: Bool
     /// It outlives what runs on it, and a transfer that has ended does not look at it.
     private let transport: Unmanaged<CurlTransport>
@@ -78,11 +79,11 @@ final class CurlTransfer {
     private var refusedAddress: Failure?
 
     init(
-        _ id: TransferID, _ request: __owned TransportRequest, deniesPrivateAddresses: Bool, transport: CurlTransport
+        _ id: TransferID, _ request: __owned TransportRequest, addressGuard: AddressGuard?, transport: CurlTransport
     ) {
         self.id = id
         priority = request.priority
-        self.deniesPrivateAddresses = deniesPrivateAddresses
+        self.addressGuard = addressGuard
         sendsBody = request.manner.hasBody
         self.transport = .passUnretained(transport)
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
@@ -112,7 +113,7 @@ final class CurlTransfer {
                     return transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
                 }
             })
-        if deniesPrivateAddresses {
+        if addressGuard != nil {
             handle.setOpenSocket { context, purpose, address in
                 CurlTransfer.with(context) { $0.openSocket(purpose, address!) }
             }
@@ -262,9 +263,9 @@ final class CurlTransfer {
     /// Also asked for a connection that is used again.
     private func connected(to address: UnsafePointer<CChar>?) -> Bool {
         guard !isEnded else { return false }
-        if deniesPrivateAddresses {
+        if let addressGuard {
             let text = address.map { String(cString: $0) } ?? ""
-            if let refusal = AddressGuard.refusal(ofAddress: text, host: request.url.host) {
+            if let refusal = addressGuard.refusal(ofAddress: text, host: request.url.host) {
                 ownFailure = refusal
                 return false
             }
@@ -467,7 +468,8 @@ final class CurlTransfer {
     private func allows(_ address: UnsafePointer<curl_sockaddr>) -> Bool {
         var bytes: UnsafePointer<UInt8>?
         let count = ccurl_address_bytes(address, &bytes)
-        let refusal = AddressGuard.refusal(of: UnsafeBufferPointer(start: bytes, count: count), host: request.url.host)
+        let refusal = addressGuard?.refusal(
+            of: UnsafeBufferPointer(start: bytes, count: count), host: request.url.host)
         refusedAddress = refusal ?? refusedAddress
         return refusal == nil
     }

@@ -63,7 +63,8 @@ package final class CurlTransport: Transport {
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
             proxies: proxies, cookies: CookieJar(file: configuration.cookieFile),
-            deniesPrivateAddresses: configuration.deniesPrivateAddresses)
+            addressGuard: configuration.deniesPrivateAddresses
+                ? AddressGuard(translators: configuration.translators) : nil, configuration)
         lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)
     }
 
@@ -82,7 +83,7 @@ package final class CurlTransport: Transport {
         let refusal = refusal(of: request)
         let needsAddresses = options.needsAddresses(request.url)
         transfers.insert(
-            CurlTransfer(id, request, deniesPrivateAddresses: options.deniesPrivateAddresses, transport: self), id)
+            CurlTransfer(id, request, addressGuard: options.addressGuard, transport: self), id)
         transfers.look(id) { transfer in
             if let refusal {
                 failLater(transfer, refusal)
@@ -100,7 +101,7 @@ package final class CurlTransport: Transport {
         } catch {
             return error
         }
-        return options.deniesPrivateAddresses ? AddressGuard.refusal(ofHost: request.url.host) : nil
+        return options.addressGuard?.refusal(ofHost: request.url.host)
     }
 
     private func lookUp(_ transfer: CurlTransfer) {
@@ -132,8 +133,7 @@ package final class CurlTransport: Transport {
     private func found(_ addresses: [String], for transfer: CurlTransfer) {
         do throws(Failure) {
             let allowed =
-                options.deniesPrivateAddresses
-                ? try AddressGuard.publicAddresses(addresses, host: transfer.request.url.host) : addresses
+                try options.addressGuard?.publicAddresses(addresses, host: transfer.request.url.host) ?? addresses
             begin(transfer, addresses: allowed)
         } catch {
             failLater(transfer, error)

@@ -6,7 +6,10 @@ final class RequestOptions {
     let trust: TrustAnchors
     let proxies: ProxyRules
     let cookies: CookieJar
-    let deniesPrivateAddresses: Bool
+    /// nil: private addresses are not denied.
+    let addressGuard: AddressGuard?
+    private let revocationLists: String?
+    private let leastTLSVersion: Int
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
@@ -15,11 +18,16 @@ final class RequestOptions {
     private var lastOrigin: ParsedURL.Origin?
     private var lastNeedsAddresses = false
 
-    init(trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, deniesPrivateAddresses: Bool) {
+    init(
+        trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, addressGuard: AddressGuard?,
+        _ configuration: TransportConfiguration
+    ) {
         self.trust = trust
         self.proxies = proxies
         self.cookies = cookies
-        self.deniesPrivateAddresses = deniesPrivateAddresses
+        self.addressGuard = addressGuard
+        revocationLists = configuration.revocationLists
+        leastTLSVersion = Int(configuration.requiresTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2)
     }
 
     /// Throws before anything is sent if the request could be read in two ways.
@@ -69,7 +77,7 @@ final class RequestOptions {
     func setup(for request: TransportRequest, _ priority: Priority, addresses: [String]) -> HandleSetup? {
         if priority == .normal, let last = lastSetup, last.isFor(request, addresses) { return last }
         guard request.method == "GET", request.body == nil, request.credential == nil, !request.usesCookies,
-            priority == .normal, !deniesPrivateAddresses
+            priority == .normal, addressGuard == nil
         else { return nil }
         let setup = HandleSetup(request.url, request.manner, addresses: addresses)
         lastSetup = setup
@@ -107,6 +115,9 @@ final class RequestOptions {
     }
 
     private func setTrust(_ tls: TLSOptions, on handle: EasyHandle) {
+        // Said each time: the system's configuration of OpenSSL may allow less.
+        handle.set(CURLOPT_SSLVERSION, leastTLSVersion)
+        if let revocationLists { handle.set(CURLOPT_CRLFILE, revocationLists) }
         handle.set(CURLOPT_SSL_VERIFYPEER, tls.allowsInvalidCertificates ? 0 : 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, tls.allowsInvalidCertificates ? 0 : 2)
         if let key = tls.pinnedPublicKey { handle.set(CURLOPT_PINNEDPUBLICKEY, key) }
@@ -131,6 +142,7 @@ final class RequestOptions {
         handle.set(CURLOPT_PROXY, proxies.proxy(for: url.scheme))
         handle.set(CURLOPT_NOPROXY, proxies.exceptions)
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
+        handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // The proxy's name, and those that need none, are looked up on a thread of curl's: the engine's does not wait for
         // it when a transfer is taken off.

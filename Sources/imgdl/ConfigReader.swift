@@ -2,6 +2,7 @@ import CImgdl
 import Glibc
 import ImgdlCache
 import ImgdlCore
+import ImgdlTransport
 
 let configSize1 = 56
 
@@ -56,7 +57,7 @@ struct ConfigReader {
         let known =
             UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) | UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS)
             | UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) | UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE)
-            | UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP)
+            | UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) | UInt32(IMGDL_CONFIG_REQUIRE_TLS_1_3)
         guard config.flags & ~known == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.flags has a bit that this version does not know")
         }
@@ -67,6 +68,11 @@ struct ConfigReader {
         configuration.transport.proxy = try text(config.proxy, "proxy")
         configuration.transport.cookieFile = try text(config.cookie_file, "cookie_file")
         configuration.transport.nameServers = try text(config.dns_servers, "dns_servers")
+        configuration.transport.revocationLists = try readableFile(config.crl_file, "crl_file")
+        configuration.transport.requiresTLS13 = config.flags & UInt32(IMGDL_CONFIG_REQUIRE_TLS_1_3) != 0
+        if let prefixes = try text(config.nat64_prefixes, "nat64_prefixes") {
+            configuration.transport.translators = try TranslationPrefixes.parse(prefixes)
+        }
     }
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {

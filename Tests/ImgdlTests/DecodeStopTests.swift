@@ -23,7 +23,7 @@ final class DecodeStopTests: DownloaderTestCase {
 
     private func assertDownloaderEndsAtOnce(line: UInt = #line) {
         let start = work()
-        imgdl_downloader_destroy(downloader)
+        _ = imgdl_downloader_destroy(downloader)
         downloader = nil
         XCTAssertLessThan(work() - start, 1, line: line)
     }

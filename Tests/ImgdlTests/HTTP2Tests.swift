@@ -130,7 +130,7 @@ final class HTTP2Tests: XCTestCase {
     /// Servers take it for an attack when a client opens streams and resets them all.
     func testAStormOfCancelsIsPaced() throws {
         try begin()
-        imgdl_downloader_set_max_concurrent(downloader, 91)
+        _ = imgdl_downloader_set_max_concurrent(downloader, 91)
         routeHeld("/sibling.jpg")
         let sibling = start("/sibling.jpg")
         sibling.waitFor(IMGDL_EVENT_PROGRESS)

@@ -7,7 +7,7 @@ import XCTest
 final class OptionTests: DownloaderTestCase {
     func testRequestOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_request) -> Void)] = [
-            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 11 }),
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 12 }),
             ("reserved", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.reserved = 1 }),
             ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = -1 }),
             ("scale_factor", IMGDL_ERROR_INVALID_ARGUMENT, { $0.scale_factor = .nan }),
@@ -59,13 +59,26 @@ final class OptionTests: DownloaderTestCase {
 
     func testConfigOptionsOutOfRange() {
         let cases: [(String, Int, (inout imgdl_config) -> Void)] = [
-            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 4 }),
+            ("flags", IMGDL_ERROR_UNSUPPORTED_OPTION, { $0.flags = 1 << 6 }),
             ("max_per_host", IMGDL_ERROR_INVALID_ARGUMENT, { $0.max_per_host = 10_001 }),
             ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = 1.5 }),
             ("progress_interval", IMGDL_ERROR_INVALID_ARGUMENT, { $0.progress_interval = .nan }),
             ("hooks", IMGDL_ERROR_INVALID_HANDLE, { $0.hooks = OpaquePointer(bitPattern: 0x10) }),
         ]
         for (name, code, configure) in cases { assertConfigRefused(name, code) { configure(&$0) } }
+        "/nowhere/lists.pem".withCString { path in
+            assertConfigRefused("crl_file", IMGDL_ERROR_INVALID_OPERATION) { $0.crl_file = path }
+        }
+        for text in [
+            "", "2001:db8::", "2001:db8::/95", "2001:db8::/096", "192.0.2.0/32", "2001:db8::/64,", "fe80::1%lo/64",
+        ] {
+            text.withCString { prefixes in
+                assertConfigRefused("nat64_prefixes", IMGDL_ERROR_INVALID_ARGUMENT) { $0.nat64_prefixes = prefixes }
+            }
+        }
+        String(repeating: "2001:db8::/64,", count: 8).appending("2001:db8::/64").withCString { prefixes in
+            assertConfigRefused("nat64_prefixes", IMGDL_ERROR_INVALID_ARGUMENT) { $0.nat64_prefixes = prefixes }
+        }
         "/nowhere/certificate.pem".withCString { path in
             assertConfigRefused("client_certificate", IMGDL_ERROR_INVALID_OPERATION) { $0.client_certificate = path }
         }

@@ -18,6 +18,12 @@ final class PrivateAddressTests: TransportTestCase {
         func close() {}
     }
 
+    private final class Lent<Value> {
+        var value: Value
+
+        init(_ value: Value) { self.value = value }
+    }
+
     private let resolver = ChangingResolver()
     private var configuration = TransportConfiguration(proxy: "")
 
@@ -64,7 +70,7 @@ final class PrivateAddressTests: TransportTestCase {
     /// The public ones of several addresses are used, the others are not tried.
     func testPublicAddressesAreLeft() throws {
         XCTAssertEqual(
-            try AddressGuard.publicAddresses(["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1"], host: "h"),
+            try AddressGuard().publicAddresses(["127.0.0.1", "8.8.8.8", "::1", "2606:4700::1"], host: "h"),
             ["8.8.8.8", "2606:4700::1"])
     }
 
@@ -76,7 +82,7 @@ final class PrivateAddressTests: TransportTestCase {
             let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
             let id = TransferID(rawValue: 1000)
             recorder.records[id] = nil
-            let transfer = CurlTransfer(id, request, deniesPrivateAddresses: true, transport: transport)
+            let transfer = CurlTransfer(id, request, addressGuard: AddressGuard(), transport: transport)
             transport.begin(transfer, addresses: host == "127.0.0.1" ? [] : ["127.0.0.1"])
             run(until: recorder[id].hasEnded)
             XCTAssertEqual(recorder[id].failure?.code, .addressRefused, recorder[id].failure?.message ?? "")
@@ -91,12 +97,59 @@ final class PrivateAddressTests: TransportTestCase {
         let url = try transport.parse(origin.url("/a"))
         let request = TransportRequest(url: url, method: "GET", fields: [], body: nil, maximumHeaderBytes: 10_000)
         let id = TransferID(rawValue: 1000)
-        let transfer = CurlTransfer(id, request, deniesPrivateAddresses: true, transport: transport)
+        let transfer = CurlTransfer(id, request, addressGuard: AddressGuard(), transport: transport)
         transport.begin(transfer, addresses: [])
         run(until: recorder[id].hasEnded)
         XCTAssertEqual(recorder[id].failure?.code, .addressRefused)
         XCTAssertEqual(origin.log.requests.count, 1)
         XCTAssertEqual(origin.log.connections.count, 1)
+    }
+
+    func testOwnAddressesAreReadAnewNowAndThen() throws {
+        let answers = Lent<[LocalNetworks?]>([nil])
+        let time = Lent<Int64>(0)
+        let questions = Lent(0)
+        let address = [UInt8](arrayLiteral: 8, 8, 4, 1)
+        let guarding = AddressGuard(
+            readInterfaces: {
+                questions.value += 1
+                return answers.value[0]
+            }, now: { time.value })
+        XCTAssertNil(guarding.refusal(of: address, host: "h"), "the kernel says nothing")
+        var networks = LocalNetworks()
+        networks.own = [address]
+        answers.value = [networks]
+        let failure = guarding.refusal(of: address, host: "h")
+        XCTAssertEqual(failure?.code, .addressRefused)
+        XCTAssertTrue(failure?.message.contains("(this machine's own)") ?? false, failure?.message ?? "")
+        XCTAssertEqual(questions.value, 2)
+        answers.value = [LocalNetworks()]
+        time.value = AddressGuard.renewalInterval - 1
+        XCTAssertNotNil(guarding.refusal(of: address, host: "h"))
+        XCTAssertEqual(questions.value, 2)
+        time.value += 1
+        XCTAssertNil(guarding.refusal(of: address, host: "h"))
+        answers.value = [nil]
+        time.value += AddressGuard.renewalInterval
+        XCTAssertNil(guarding.refusal(of: address, host: "h"), "what was known last")
+        XCTAssertEqual(questions.value, 4)
+    }
+
+    /// This machine has the loopback at least.
+    func testInterfacesOfThisMachine() throws {
+        let networks = try XCTUnwrap(NetworkInterfaces.read())
+        XCTAssertTrue(networks.own.contains([127, 0, 0, 1]))
+        XCTAssertTrue(networks.onLink.contains { $0.length == 8 && $0.contains([127, 1, 2, 3]) })
+        for own in networks.own { XCTAssertNotNil(networks.kindOfPrivate(own), "\(own)") }
+    }
+
+    func testTranslatorsOfTheConfiguration() throws {
+        let bytes = [0x2A, 0, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 12)
+        configuration.translators = [try XCTUnwrap(LocalNetworks.Prefix(bytes, length: 96))]
+        try makeTransport(configuration, resolver: resolver)
+        try assertRefused("http://[2a00:db8::7f00:1]:\(origin.port)/?k=secret", "loopback")
+        resolver.answers = [["2a00:db8::10.0.0.1"]]
+        try assertRefused("http://inside.example/?k=secret", "private")
     }
 
     func testNotTogetherWithAProxy() throws {

@@ -24,6 +24,48 @@ final class TLSOptionsTests: TransportTestCase {
 
     private func fetch(_ tls: TLSOptions) throws -> TransferRecord { record(of: try start(secure.url("/a"), tls: tls)) }
 
+    /// TLS 1.2 is the least that is spoken, and 1.3 where that is asked for.
+    func testLeastVersions() throws {
+        for isAtMost12 in [false, true] {
+            for requiresTLS13 in [false, true] {
+                try serve(TLS(isAtMost12: isAtMost12))
+                var configuration = TransportConfiguration(
+                    certificateAuthorities: try XCTUnwrap(secure.authority).file, proxy: "")
+                configuration.requiresTLS13 = requiresTLS13
+                try makeTransport(configuration)
+                let record = try fetch(TLSOptions())
+                let expected = isAtMost12 && requiresTLS13 ? ErrorCode.tlsFailed : nil
+                XCTAssertEqual(record.failure?.code, expected, record.failure?.message ?? "")
+            }
+        }
+    }
+
+    /// With a list the server's certificate must not be in it, and must be of an authority that has one.
+    func testRevocationLists() throws {
+        try serve()
+        let authority = try XCTUnwrap(secure.authority)
+        let other = try Authority(.valid)
+        let noList = authority.file
+        let table: [(() throws -> String, ErrorCode?)] = [
+            ({ try authority.revocationList(revokesServer: false) }, nil),
+            ({ try authority.revocationList(revokesServer: true) }, .tlsCertificate),
+            ({ try authority.revocationList(revokesServer: false, issuer: "somebody else") }, .tlsCertificate),
+            // In its name, and signed by another.
+            ({ try other.revocationList(revokesServer: false) }, .tlsFailed), ({ noList }, .tlsFailed),
+        ]
+        for (index, (list, code)) in table.enumerated() {
+            var configuration = TransportConfiguration(certificateAuthorities: authority.file, proxy: "")
+            configuration.revocationLists = try list()
+            try makeTransport(configuration)
+            let record = try fetch(TLSOptions())
+            XCTAssertEqual(record.failure?.code, code, "\(index): \(record.failure?.message ?? "")")
+            // Also with an authority of the request's own.
+            var own = TLSOptions()
+            own.certificateAuthorities = authority.file
+            XCTAssertEqual(try fetch(own).failure?.code, code, "\(index)")
+        }
+    }
+
     /// Two requests with the options and two without, twice over: each kind has its own connection and keeps it.
     private func assertApart(
         _ tls: TLSOptions, plainFails: ErrorCode? = nil, file: StaticString = #filePath, line: UInt = #line

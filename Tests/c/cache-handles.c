@@ -156,7 +156,7 @@ TEST("arguments of the cache's functions, of requests and of configs")
     config.reserved2 = 1;
     CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_UNSUPPORTED_OPTION);
     imgdl_config_init(&config, sizeof config);
-    config.flags = IMGDL_CONFIG_BASIC_OVER_HTTP << 1;
+    config.flags = IMGDL_CONFIG_REQUIRE_TLS_1_3 << 1;
     CHECK_CODE(imgdl_downloader_create(&config, &downloader), IMGDL_ERROR_UNSUPPORTED_OPTION);
     downloader = new_caching_downloader(caches[1]);
     imgdl_request request;

@@ -32,6 +32,37 @@ package enum AddressRules {
         }
     }
 
+    /// IPv4 addresses that an IPv6 one carries, whatever they are.
+    package static func carried(by bytes: [UInt8]) -> [[UInt8]] {
+        guard bytes.count == 16 else { return [] }
+        func part(_ start: Int) -> [UInt8] { Array(bytes[start..<start + 4]) }
+        let zeros = bytes.prefix { $0 == 0 }.count
+        let isMapped = zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF
+        let isTranslated = zeros == 8 && bytes[8..<12] == [0xFF, 0xFF, 0, 0]
+        if zeros >= 12 || isMapped || isTranslated || isISATAP(bytes) { return [part(12)] }
+        if bytes.starts(with: [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]) { return [part(12)] }
+        if bytes.starts(with: [0x20, 0x02]) { return [part(2)] }
+        if bytes.starts(with: [0x20, 0x01, 0, 0]) { return [part(4), part(12).map { ~$0 }] }
+        return []
+    }
+
+    private static func isISATAP(_ bytes: [UInt8]) -> Bool {
+        (bytes[8] == 0 || bytes[8] == 2) && bytes[9..<12] == [0, 0x5E, 0xFE]
+    }
+
+    /// What IANA's registry calls globally reachable within 2001::/23: three anycast addresses, AMT, AS112, ORCHIDv2 and
+    /// the identifiers of drones.
+    private static func isAssignedProtocol(_ bytes: [UInt8]) -> Bool {
+        guard bytes[2] == 0 else { return false }
+        switch bytes[3] {
+        case 0x01: return bytes[4..<15].allSatisfy { $0 == 0 } && (1...3).contains(bytes[15])
+        case 0x03: return true
+        case 0x04: return bytes[4] == 0x01 && bytes[5] == 0x12
+        case 0x20...0x3F: return true
+        default: return false
+        }
+    }
+
     private static func kindOfPrivateIPv6(_ bytes: [UInt8]) -> String? {
         func begins(_ prefix: UInt8...) -> Bool { bytes.starts(with: prefix) }
         func embedded(_ start: Int, inverted: Bool = false) -> String? {
@@ -52,6 +83,10 @@ package enum AddressRules {
         if begins(0x20, 0x01, 0, 0) { return embedded(4) ?? embedded(12, inverted: true) }
         if begins(0x01, 0, 0, 0, 0, 0, 0, 0) { return "discard" }
         if begins(0x20, 0x01, 0, 0x02, 0, 0) { return "benchmark" }
+        // IETF's protocol assignments (2001::/23): what has not been assigned is nobody's, and some of it no address at all.
+        if begins(0x20, 0x01), bytes[2] < 0x02, !isAssignedProtocol(bytes) { return "protocol" }
+        // ISATAP (RFC 5214 section 6.1).
+        if isISATAP(bytes), let kind = embedded(12) { return kind }
         if begins(0x20, 0x01, 0x0D, 0xB8) || (begins(0x3F, 0xFF) && bytes[2] < 0x10) { return "documentation" }
         switch (bytes[0], bytes[1]) {
         case (0xFC...0xFD, _): return "unique-local"

@@ -47,7 +47,12 @@ final class AddressRulesTests: XCTestCase {
             ("ff02::1", "multicast"), ("2001:db8::1", "documentation"), ("3fff:fff::1", "documentation"),
             ("2001:2::1", "benchmark"), ("100::1", "discard"), ("64:ff9b:1::808:808", "local translation"),
             ("64:ff9b:1:ffff::1", "local translation"), ("4000::1", "reserved"), ("5f00::1", "reserved"),
-            ("::2", "unspecified"),
+            ("::2", "unspecified"), ("2001:1::", "protocol"), ("2001:1::4", "protocol"), ("2001:1:0:1::1", "protocol"),
+            ("2001:4::1", "protocol"), ("2001:4:113::1", "protocol"), ("2001:5::1", "protocol"),
+            ("2001:10::1", "protocol"), ("2001:1f::1", "protocol"), ("2001:40::1", "protocol"),
+            ("2001:ff::1", "protocol"), ("2001:100::1", "protocol"), ("2001:1ff:ffff::1", "protocol"),
+            ("2606:4700::5efe:a00:1", "private"), ("2606:4700::200:5efe:7f00:1", "loopback"),
+            ("2a00:1450::5efe:169.254.169.254", "link-local"),
         ]
         for (address, kind) in table { XCTAssertEqual(AddressRules.kindOfPrivate(bytes(address)), kind, address) }
     }
@@ -58,8 +63,68 @@ final class AddressRulesTests: XCTestCase {
             "128.0.0.0", "169.253.255.255", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255",
             "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450::1",
             "::ffff:8.8.8.8", "64:ff9b::8.8.8.8", "2002:808:808::1", "2001:4860::8888", "3ffe::1", "3fff:1000::1",
+            "2001:1::1", "2001:1::2", "2001:1::3", "2001:3::1", "2001:4:112::1", "2001:20::1", "2001:3f:ffff::1",
+            "2001:200::1", "2606:4700::5efe:808:808", "2606:4700::100:5efe:a00:1", "2606:4700::5efe:0:0:1",
         ]
         for address in addresses { XCTAssertNil(AddressRules.kindOfPrivate(bytes(address)), address) }
+    }
+
+    private func prefix(_ text: String, _ length: Int) -> LocalNetworks.Prefix {
+        LocalNetworks.Prefix(bytes(text), length: length)!
+    }
+
+    /// Public by every registry, and this machine's or its neighbours' all the same, in each form.
+    func testOwnAddressesAndNetworks() {
+        var networks = LocalNetworks()
+        networks.own = [bytes("8.8.4.1"), bytes("2a00:1450::1")]
+        networks.onLink = [
+            prefix("9.9.128.0", 17), prefix("2606:4700:0:1::", 64), prefix("0.0.0.0", 0), prefix("::", 0),
+        ]
+        let own = "this machine's own"
+        let near = "on a network of this machine"
+        let table: [(String, String?)] = [
+            ("8.8.4.1", own), ("::ffff:8.8.4.1", own), ("64:ff9b::8.8.4.1", own), ("2002:808:401::1", own),
+            ("2001:0:808:808::f7f7:fbfe", own), ("2a00:1451::5efe:8.8.4.1", own), ("2a00:1450::1", own),
+            ("9.9.128.1", near), ("9.9.255.255", near), ("::ffff:9.9.200.7", near), ("2606:4700:0:1:2::3", near),
+            ("8.8.4.2", nil), ("9.9.127.255", nil), ("9.10.128.1", nil), ("2a00:1450::2", nil),
+            ("2606:4700:0:2::1", nil), ("::ffff:8.8.4.2", nil), ("10.0.0.1", "private"),
+        ]
+        for (address, kind) in table { XCTAssertEqual(networks.kindOfPrivate(bytes(address)), kind, address) }
+    }
+
+    /// The examples of RFC 6052 section 2.4, with an address that is none of the public internet, and one that is.
+    func testTranslatorsOfTheNetwork() {
+        let table = [
+            ("2a00:db8::", 32, "2a00:db8:a00:221::", "2a00:db8:808:808::"),
+            ("2a00:db8:100::", 40, "2a00:db8:10a:2:21::", "2a00:db8:108:808:8::"),
+            ("2a00:db8:122::", 48, "2a00:db8:122:a00:2:2100::", "2a00:db8:122:808:8:800::"),
+            ("2a00:db8:122:300::", 56, "2a00:db8:122:30a:0:221::", "2a00:db8:122:308:8:808::"),
+            ("2a00:db8:122:344::", 64, "2a00:db8:122:344:a:2:2100::", "2a00:db8:122:344:8:808:800::"),
+            ("2a00:db8:122:344::", 96, "2a00:db8:122:344::a00:221", "2a00:db8:122:344::808:808"),
+        ]
+        for (text, length, inside, outside) in table {
+            var networks = LocalNetworks()
+            XCTAssertNil(networks.kindOfPrivate(bytes(inside)))
+            networks.translators = [prefix(text, length)]
+            XCTAssertEqual(networks.kindOfPrivate(bytes(inside)), "private", "\(text)/\(length)")
+            XCTAssertNil(networks.kindOfPrivate(bytes(outside)), "\(text)/\(length)")
+        }
+    }
+
+    func testPrefixes() {
+        for (count, length) in [(0, 0), (3, 8), (4, 33), (16, 129), (4, -1)] {
+            XCTAssertNil(LocalNetworks.Prefix([UInt8](repeating: 0, count: count), length: length))
+        }
+        for length in 0...32 {
+            let prefix = prefix("255.255.255.255", length)
+            XCTAssertTrue(prefix.contains([255, 255, 255, 255]))
+            for bit in 0..<32 {
+                var other: [UInt8] = [255, 255, 255, 255]
+                other[bit / 8] ^= 0x80 >> UInt8(bit % 8)
+                XCTAssertEqual(prefix.contains(other), bit >= length, "\(length) \(bit)")
+            }
+            XCTAssertFalse(prefix.contains([UInt8](repeating: 255, count: 16)))
+        }
     }
 
     func testWhatIsNoAddress() {

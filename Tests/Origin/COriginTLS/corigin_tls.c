@@ -12,6 +12,8 @@
 
 struct corigin_tls {
     SSL_CTX *context;
+    X509 *authority;
+    EVP_PKEY *authority_key;
     X509 *client_authority;
     EVP_PKEY *client_authority_key;
     unsigned char protocols[32];
@@ -101,9 +103,14 @@ corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kin
 end:
     if (file != NULL && fclose(file) != 0) done = 0;
     X509_free(certificate);
-    X509_free(authority);
     EVP_PKEY_free(key);
-    EVP_PKEY_free(authority_key);
+    if (tls != NULL) {
+        tls->authority = authority;
+        tls->authority_key = authority_key;
+    } else {
+        X509_free(authority);
+        EVP_PKEY_free(authority_key);
+    }
     if (!done) {
         corigin_tls_free(tls);
         return NULL;
@@ -114,6 +121,8 @@ end:
 void corigin_tls_free(corigin_tls *tls) {
     if (tls == NULL) return;
     SSL_CTX_free(tls->context);
+    X509_free(tls->authority);
+    EVP_PKEY_free(tls->authority_key);
     X509_free(tls->client_authority);
     EVP_PKEY_free(tls->client_authority_key);
     free(tls);
@@ -130,6 +139,33 @@ void corigin_tls_configure(
     SSL_CTX_set_verify(
         tls->context,
         SSL_VERIFY_PEER | (client == CORIGIN_CLIENT_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
+}
+
+int corigin_tls_write_revocations(const corigin_tls *tls, const char *path, int revokes_server, const char *issuer) {
+    X509_CRL *list = X509_CRL_new();
+    X509_NAME *name = X509_NAME_dup(X509_get_subject_name(tls->authority));
+    ASN1_TIME *now = X509_gmtime_adj(NULL, -60), *later = X509_gmtime_adj(NULL, 24 * 3600);
+    if (issuer != NULL)
+        X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC, (const unsigned char *)issuer, -1, -1, 0);
+    int done = list != NULL && name != NULL && now != NULL && later != NULL && X509_CRL_set_version(list, 1) &&
+               X509_CRL_set_issuer_name(list, name) &&
+               X509_CRL_set1_lastUpdate(list, now) && X509_CRL_set1_nextUpdate(list, later);
+    if (done && revokes_server) {
+        X509_REVOKED *revoked = X509_REVOKED_new();
+        done = revoked != NULL &&
+               X509_REVOKED_set_serialNumber(revoked, X509_get_serialNumber(SSL_CTX_get0_certificate(tls->context))) &&
+               X509_REVOKED_set_revocationDate(revoked, now) && X509_CRL_add0_revoked(list, revoked);
+        if (!done) X509_REVOKED_free(revoked);
+    }
+    done = done && X509_CRL_sort(list) && X509_CRL_sign(list, tls->authority_key, EVP_sha256());
+    FILE *file = done ? fopen(path, "w") : NULL;
+    done = file != NULL && PEM_write_X509_CRL(file, list);
+    if (file != NULL && fclose(file) != 0) done = 0;
+    X509_NAME_free(name);
+    ASN1_TIME_free(now);
+    ASN1_TIME_free(later);
+    X509_CRL_free(list);
+    return done;
 }
 
 int corigin_tls_pin(const corigin_tls *tls, unsigned char *digest) {

@@ -107,7 +107,19 @@ package final class Authority: @unchecked Sendable {
         }
     }
 
+    /// A file with the authority's list of revoked certificates; the server's is one of them, or none is. `issuer`: another
+    /// authority's, which has signed nothing here.
+    package func revocationList(revokesServer: Bool, issuer: String? = nil) throws -> String {
+        guard corigin_tls_write_revocations(tls, revocations, revokesServer ? 1 : 0, issuer) == 1 else {
+            throw SystemError(call: "revocation list", code: EIO)
+        }
+        return revocations
+    }
+
+    private var revocations: String { directory + "/revoked.pem" }
+
     package func removeFiles() {
+        unlink(revocations)
         for identity in [client, stranger] {
             for path in [identity.certificate, identity.key, identity.encryptedKey] { unlink(path) }
         }

@@ -72,6 +72,9 @@ class Config(TypedDict, total=False):
     cache_mode: Union[None, str, int]
     finish_nearly_done: bool
     dns_servers: Optional[str]
+    crl_file: Optional[str]
+    nat64_prefixes: Optional[str]
+    require_tls_1_3: bool
     basic_over_http: bool
 
 

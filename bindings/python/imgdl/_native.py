@@ -423,6 +423,7 @@ IMGDL_CONFIG_ALLOW_FILE_URLS = 1 << 1
 IMGDL_CONFIG_ALLOW_DATA_URLS = 1 << 2
 IMGDL_CONFIG_FINISH_NEARLY_DONE = 1 << 3
 IMGDL_CONFIG_BASIC_OVER_HTTP = 1 << 4
+IMGDL_CONFIG_REQUIRE_TLS_1_3 = 1 << 5
 
 
 class imgdl_config(Structure):
@@ -463,6 +464,8 @@ class imgdl_config(Structure):
         ("cache_mode", imgdl_cache_mode),
         ("reserved2", c_uint32),
         ("dns_servers", c_char_p),
+        ("crl_file", c_char_p),
+        ("nat64_prefixes", c_char_p),
     ]
 
 

@@ -323,6 +323,9 @@ def config(
     cache_mode: Union[None, str, int] = None,
     finish_nearly_done: bool = False,
     dns_servers: Optional[str] = None,
+    crl_file: Optional[str] = None,
+    nat64_prefixes: Optional[str] = None,
+    require_tls_1_3: bool = False,
     basic_over_http: bool = False,
 ) -> Any:
     config = _native.imgdl_config()
@@ -345,6 +348,8 @@ def config(
         flags |= _native.IMGDL_CONFIG_FINISH_NEARLY_DONE
     if basic_over_http:
         flags |= _native.IMGDL_CONFIG_BASIC_OVER_HTTP
+    if require_tls_1_3:
+        flags |= _native.IMGDL_CONFIG_REQUIRE_TLS_1_3
     config.flags = flags
     config.max_per_host = unsigned(max_per_host, "max_per_host")
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
@@ -354,6 +359,8 @@ def config(
     )
     config.cookie_file = optional_text(cookie_file, "cookie_file")
     config.dns_servers = optional_text(dns_servers, "dns_servers")
+    config.crl_file = optional_text(crl_file, "crl_file")
+    config.nat64_prefixes = optional_text(nat64_prefixes, "nat64_prefixes")
     _hook(config, hooks)
     _retry(config, retries, 0)
     config.failure_ttl_ms = milliseconds(failure_ttl, "failure_ttl")

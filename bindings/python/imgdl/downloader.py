@@ -65,6 +65,9 @@ class Downloader:
     cookie_file      where cookies are kept, in Netscape's format; in memory by default
     deny_private_addresses
                      refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
+    nat64_prefixes   for that: prefixes of the network's NAT64, such as "2001:db8:64::/96", with commas between them
+    crl_file         revocation lists in PEM, of all authorities that servers have; by default revocation is not looked at
+    require_tls_1_3  TLS 1.3 at least, in place of 1.2
     allow_file_urls, allow_data_urls
                      file: and data: URLs
     cache            a `Cache`; none by default

@@ -573,6 +573,7 @@ class ArgumentTests(OriginTests):
             ("pinned_public_key", {"pinned_public_key": "md5//"}),
             ("proxy", {"proxy": "nonsense://x y"}),
             ("dns_servers", {"dns_servers": "dns.example"}),
+            ("nat64_prefixes", {"nat64_prefixes": "2001:db8::/95"}),
         ):
             with self.subTest(options):
                 with self.assertRaises(imgdl.InvalidArgument) as caught:

@@ -27,6 +27,9 @@ corigin_tls *corigin_tls_new(const char *authority_path, corigin_certificate kin
 void corigin_tls_free(corigin_tls *tls);
 /* The server's certificate and key as PEM files, for a server that is another program. 0 on failure. */
 int corigin_tls_write_files(const corigin_tls *tls, const char *certificate_path, const char *key_path);
+/* The authority's list of revoked certificates, in PEM, with the server's in it or not; with another issuer's name where one
+ * is given. 0 on failure. */
+int corigin_tls_write_revocations(const corigin_tls *tls, const char *path, int revokes_server, const char *issuer);
 /* SHA-256 of the server key's SubjectPublicKeyInfo: 32 bytes. 0 on failure. */
 int corigin_tls_pin(const corigin_tls *tls, unsigned char *digest);
 /* Before the first session: protocols as ALPN has them on the wire, the best first; whether clients show certificates,

@@ -217,6 +217,7 @@ pub const IMGDL_CONFIG_ALLOW_FILE_URLS: imgdl_config_flags = 1 << 1;
 pub const IMGDL_CONFIG_ALLOW_DATA_URLS: imgdl_config_flags = 1 << 2;
 pub const IMGDL_CONFIG_FINISH_NEARLY_DONE: imgdl_config_flags = 1 << 3;
 pub const IMGDL_CONFIG_BASIC_OVER_HTTP: imgdl_config_flags = 1 << 4;
+pub const IMGDL_CONFIG_REQUIRE_TLS_1_3: imgdl_config_flags = 1 << 5;
 
 pub const IMGDL_SHUTDOWN_FINISH: imgdl_shutdown_mode = 0;
 pub const IMGDL_SHUTDOWN_CANCEL: imgdl_shutdown_mode = 1;
@@ -464,6 +465,8 @@ pub struct imgdl_config {
     pub cache_mode: imgdl_cache_mode,
     pub reserved2: u32,
     pub dns_servers: *const c_char,
+    pub crl_file: *const c_char,
+    pub nat64_prefixes: *const c_char,
 }
 
 #[repr(C)]

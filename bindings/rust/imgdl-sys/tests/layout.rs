@@ -98,6 +98,7 @@ fn rust_facts() -> Facts {
             password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
             retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
             accepted_types accepted_type_count progress_interval cache cache_mode reserved2 dns_servers
+            crl_file nat64_prefixes
         }
         imgdl_result {
             struct_size code http_status reserved message image data response content_type preview
@@ -169,7 +170,7 @@ fn rust_facts() -> Facts {
         IMGDL_CACHE_OUTCOME_STALE IMGDL_CACHE_OUTCOME_RESUMED IMGDL_CACHE_DEFAULT IMGDL_CACHE_OFF IMGDL_CACHE_USE
         IMGDL_CACHE_RELOAD IMGDL_CACHE_ONLY IMGDL_CACHE_REFRESH IMGDL_CACHE_MOVED_ASIDE IMGDL_CACHE_UNWRITABLE
         IMGDL_CACHE_WRITABLE IMGDL_ORDER_FIFO IMGDL_ORDER_LIFO IMGDL_CONFIG_FINISH_NEARLY_DONE
-        IMGDL_CONFIG_BASIC_OVER_HTTP
+        IMGDL_CONFIG_BASIC_OVER_HTTP IMGDL_CONFIG_REQUIRE_TLS_1_3
         IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES IMGDL_CONFIG_ALLOW_FILE_URLS IMGDL_CONFIG_ALLOW_DATA_URLS
         IMGDL_SHUTDOWN_FINISH IMGDL_SHUTDOWN_CANCEL IMGDL_OBSERVED_STARTED IMGDL_OBSERVED_RESPONSE
         IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR

@@ -59,6 +59,8 @@ pub struct Builder {
     proxy: Option<String>,
     cookie_file: Option<PathBuf>,
     dns_servers: Option<String>,
+    crl_file: Option<PathBuf>,
+    nat64_prefixes: Option<String>,
     executor: Executor,
     cache: Option<Cache>,
     cache_mode: Option<CacheMode>,
@@ -157,6 +159,23 @@ impl Builder {
         Builder { dns_servers: Some(servers.into()), ..self }
     }
 
+    /// Revocation lists in PEM, of all authorities that servers have: a certificate that is in one, or whose authority has
+    /// none, is not trusted. By default revocation is not looked at.
+    pub fn crl_file(self, path: impl AsRef<Path>) -> Builder {
+        Builder { crl_file: Some(path.as_ref().to_path_buf()), ..self }
+    }
+
+    /// TLS 1.3 at least, in place of 1.2.
+    pub fn require_tls_1_3(self) -> Builder {
+        self.with(sys::IMGDL_CONFIG_REQUIRE_TLS_1_3)
+    }
+
+    /// Of the network's NAT64, for [`deny_private_addresses`](Builder::deny_private_addresses), besides 64:ff9b::/96: such
+    /// as "2001:db8:64::/96"; with commas between them, 8 at most.
+    pub fn nat64_prefixes(self, prefixes: impl Into<String>) -> Builder {
+        Builder { nat64_prefixes: Some(prefixes.into()), ..self }
+    }
+
     /// Keeps what downloads bring, and answers with it. Any number of downloaders may have the same.
     pub fn cache(self, cache: &Cache) -> Builder {
         Builder { cache: Some(cache.clone()), ..self }
@@ -198,6 +217,8 @@ impl Builder {
         let proxy = c_option(self.proxy.as_deref(), Code::INVALID_URL, "the proxy")?;
         let cookie_file = c_path(self.cookie_file.as_deref(), "cookie_file")?;
         let dns_servers = c_option(self.dns_servers.as_deref(), Code::INVALID_ARGUMENT, "dns_servers")?;
+        let crl_file = c_path(self.crl_file.as_deref(), "crl_file")?;
+        let nat64_prefixes = c_option(self.nat64_prefixes.as_deref(), Code::INVALID_ARGUMENT, "nat64_prefixes")?;
         let common = CCommon::new(self.common)?;
         let (executor, _keeps_executor) = self.executor.resolve()?;
         // SAFETY: its own function; all zeros is a valid value.
@@ -214,6 +235,8 @@ impl Builder {
         raw.proxy = pointer(&proxy);
         raw.cookie_file = pointer(&cookie_file);
         raw.dns_servers = pointer(&dns_servers);
+        raw.crl_file = pointer(&crl_file);
+        raw.nat64_prefixes = pointer(&nat64_prefixes);
         raw.failure_ttl_ms = milliseconds(self.failure_ttl);
         raw.progress_interval = self.progress_interval;
         if let Some(cache) = &self.cache {

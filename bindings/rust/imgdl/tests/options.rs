@@ -304,6 +304,8 @@ fn bad_options_are_refused() {
         (builder().proxy("http://a\0b"), Code::INVALID_URL),
         (builder().dns_servers("dns.example"), Code::INVALID_ARGUMENT),
         (builder().dns_servers("192.0.2.1\0"), Code::INVALID_ARGUMENT),
+        (builder().nat64_prefixes("192.0.2.0/24"), Code::INVALID_ARGUMENT),
+        (builder().crl_file("/no/such/file.pem"), Code::INVALID_OPERATION),
         (builder().progress_interval(1.5), Code::INVALID_ARGUMENT),
         (builder().progress_interval(f64::NAN), Code::INVALID_ARGUMENT),
         (builder().max_per_host(10_001), Code::INVALID_ARGUMENT),
