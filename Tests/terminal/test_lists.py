@@ -115,7 +115,7 @@ class StatusTests(ProgramTests):
 
     def test_full_urls_shows_the_values_of_a_query_and_no_password(self):
         for name in ("none.jpg", "alpha.png"):
-            url = self.origin.picture(name, token="hunter2")
+            url = self.origin.picture(name, _token="hunter2")
             (line,) = self.json_lines(
                 "--full-urls", "-o", "out/", url.replace("://", "://user:secret@") + "#part",
                 status=5 if name == "none.jpg" else 0)
@@ -123,7 +123,7 @@ class StatusTests(ProgramTests):
             if name == "none.jpg":
                 self.assertTrue(line["message"].startswith(f"{url}: "), line)
             _, errors = self.run_program("-v", "--full-urls", "-o", "out/", url, status=5 if name == "none.jpg" else 0)
-            self.assertIn("token=hunter2", errors)
+            self.assertIn("_token=hunter2", errors)
         _, errors = self.run_program("--full-urls", "http:/user:secret@host/a", status=1)
         self.assertNotIn("secret", errors)
 

@@ -123,7 +123,7 @@ class HookTests(OriginTests):
             challenges.append(challenge)
             return ("me", "secret") if "good" in challenge.url else None
 
-        with self.downloader(hooks=imgdl.Hooks(authenticate=authenticate)) as downloader:
+        with self.downloader(hooks=imgdl.Hooks(authenticate=authenticate), basic_over_http=True) as downloader:
             for kind in ("basic", "digest"):
                 query = {"user": "me", "password": "secret", "picture": "palette.png"}
                 token = downloader.download(self.origin.url(f"/auth/{kind}", _n="good", **query))

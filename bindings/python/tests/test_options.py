@@ -168,14 +168,16 @@ class CredentialTests(OriginTests):
         for kind in ("basic", "digest", "any"):
             with self.subTest(kind):
                 url = self.origin.url(f"/auth/{kind}", user="me", password="secret", picture="palette.png", _n=kind)
-                with self.downloader(user="me", password="secret") as downloader:
+                with self.downloader(
+                    user="me", password="secret", basic_over_http=True
+                ) as downloader:
                     self.assertEqual(downloader.download(url).result(PATIENCE).width, 1200)
                     wrong = downloader.download(url, user="me", password="wrong")
                     error = self.assertCode(Code.INVALID_STATUS, wrong.result, PATIENCE)
                     self.assertEqual(error.http_status, 401)
                     self.assertNotIn("wrong", str(error))
                 with self.downloader() as downloader:
-                    token = downloader.download(url, user="me", password="secret")
+                    token = downloader.download(url, user="me", password="secret", basic_over_http=True)
                     self.assertEqual(token.result(PATIENCE).width, 1200)
 
     def test_cookies(self):

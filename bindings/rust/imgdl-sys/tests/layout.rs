@@ -219,7 +219,7 @@ fn read_header(text: &str) -> Header {
     };
     for line in plain.lines().filter_map(|line| line.strip_prefix("#define IMGDL_")) {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
-        if !value.is_empty() && name != "API" {
+        if !value.is_empty() && name != "API" && name != "CHECKED" {
             header.defines.insert(format!("IMGDL_{name}"));
         }
     }

@@ -154,7 +154,7 @@ impl Builder {
     }
 
     /// Who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is not 53, such as
-    /// "192.0.2.1,[2001:db8::1]:5353", 8 at most. By default as the system has it.
+    /// `192.0.2.1,[2001:db8::1]:5353`, 8 at most. By default as the system has it.
     pub fn dns_servers(self, servers: impl Into<String>) -> Builder {
         Builder { dns_servers: Some(servers.into()), ..self }
     }
