@@ -41,6 +41,7 @@ final class LimitTests: XCTestCase {
                     var options = DecodeOptions()
                     options.maximumPixels = .max
                     options.maximumSide = most
+                    options.maximumMemoryBytes = nil
                     options.pixelFormat = wanted
                     check(file.ended(), options, .outOfMemory, "2147483647 × 2147483647")
                     options.maximumMemoryBytes = .max

@@ -38,8 +38,8 @@ _CACHE_MODES = {
 }
 _COLOURS = {"as_stored": _native.IMGDL_COLOUR_AS_STORED, "srgb": _native.IMGDL_COLOUR_SRGB}
 COLOUR_NAMES = {value: name for name, value in _COLOURS.items()}
-# For a limit that is to be none.
 NO_LIMIT: int = _native.IMGDL_NO_LIMIT
+"""For a limit that is to be none, such as `max_memory_bytes` or `max_decode_ms`."""
 _ORDERS = {"fifo": _native.IMGDL_ORDER_FIFO, "lifo": _native.IMGDL_ORDER_LIFO}
 
 

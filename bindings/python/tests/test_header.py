@@ -158,7 +158,7 @@ class HeaderTests(unittest.TestCase):
                 expected[name] = value.decode()
             else:
                 lines.append(f'printf("{name} %lld\\n", (long long)(intptr_t){name});')
-                expected[name] = str(value)
+                expected[name] = str(ctypes.c_int64(value).value)
         for name, fields in self.header.structs.items():
             struct = getattr(_native, name)
             lines.append(f'printf("{name} %zu\\n", sizeof({name}));')

@@ -361,6 +361,7 @@ fn c_program(header: &Header, source: &str) -> String {
     for name in header.enumerators.iter().chain(&header.defines) {
         let (format, value) = match name.as_str() {
             "IMGDL_VERSION_STRING" => ("%s", name.clone()),
+            "IMGDL_NO_LIMIT" => ("%llu", format!("(unsigned long long){name}")),
             "IMGDL_EXECUTOR_INLINE" => ("%zu", format!("(size_t){name}")),
             _ => ("%lld", format!("(long long){name}")),
         };
