@@ -32,11 +32,11 @@ FAILURES = {
     "missing": "https://example.org/nothing.jpg",
     "cut": "https://example.org/picture.jpg?short_by=1000",
 }
-# What an example that ends well says then, on one of its outputs. One of them is about another refusal.
+# What an example that ends well says then, on one of its outputs. One of them is about another refusal, one about limits.
 SAYS = {
     "refused": "two belong|INVALID_URL|INVALID_HEADER",
     "missing": "404|INVALID_STATUS|INVALID_HEADER",
-    "cut": "TRUNCATED|remaining to read|INVALID_HEADER",
+    "cut": "TRUNCATED|remaining to read|INVALID_HEADER|BODY_LIMIT",
 }
 
 # From 3.12 on Python warns of every fork beside threads, which an example is about.
