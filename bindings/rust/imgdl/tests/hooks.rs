@@ -200,7 +200,7 @@ fn redirects_go_elsewhere() {
 #[test]
 fn credentials_are_found() {
     let origin = Origin::start();
-    let downloader = Downloader::new().unwrap();
+    let downloader = Downloader::builder().basic_over_http().build().unwrap();
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = asked.clone();
     let hooks = Hooks::builder().authenticate(move |challenge, next| {
