@@ -96,6 +96,7 @@ final class CurlTransfer {
             body: { bytes, size, count, context in
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
+                    transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
                     if transfer.isLingering { return bytes.count }
                     if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
@@ -284,7 +285,8 @@ final class CurlTransfer {
     }
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        if isLingering { return true }
+        // Nobody reads it, and libcurl keeps it.
+        if isLingering { return parser.hasRoom(for: line) }
         guard !isEnded, ownFailure == nil else { return false }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil
@@ -403,7 +405,6 @@ final class CurlTransfer {
 
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
-        transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
         if let head = heldHead {
             heldHead = nil
             guard report(head) else { return false }

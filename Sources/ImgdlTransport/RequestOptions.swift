@@ -114,9 +114,14 @@ final class RequestOptions {
         }
     }
 
+    /// Of TLS 1.2. Without Diffie-Hellman over numbers that the server makes up: 10,000 bits of them take a second of the
+    /// engine's thread, and nothing can stop it. Servers that have it have elliptic curves, too.
+    private static let ciphers = "DEFAULT:!kDHE"
+
     private func setTrust(_ tls: TLSOptions, on handle: EasyHandle) {
         // Said each time: the system's configuration of OpenSSL may allow less.
         handle.set(CURLOPT_SSLVERSION, leastTLSVersion)
+        handle.set(CURLOPT_SSL_CIPHER_LIST, Self.ciphers)
         if let revocationLists { handle.set(CURLOPT_CRLFILE, revocationLists) }
         handle.set(CURLOPT_SSL_VERIFYPEER, tls.allowsInvalidCertificates ? 0 : 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, tls.allowsInvalidCertificates ? 0 : 2)
@@ -143,6 +148,7 @@ final class RequestOptions {
         handle.set(CURLOPT_NOPROXY, proxies.exceptions)
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
+        handle.set(CURLOPT_PROXY_SSL_CIPHER_LIST, Self.ciphers)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // The proxy's name, and those that need none, are looked up on a thread of curl's: the engine's does not wait for
         // it when a transfer is taken off.

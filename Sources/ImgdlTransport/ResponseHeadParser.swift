@@ -21,6 +21,16 @@ struct ResponseHeadParser {
     /// Of all lines that have come.
     var bytes: Int { budget.bytes }
 
+    /// Counts a line that nobody wants.
+    mutating func hasRoom(for line: UnsafeRawBufferPointer) -> Bool {
+        do throws(Failure) {
+            try budget.take(line)
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Another response follows, in the same exchange.
     mutating func restart() {
         status = 0

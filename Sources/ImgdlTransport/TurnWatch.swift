@@ -132,7 +132,13 @@ final class TurnWatch: @unchecked Sendable {
         case .nothing: break
         case .begins: readBefore = [:]
         case .goesOn: if readBefore.isEmpty { readBefore = read() }
-        case .isSpent: if let socket = TurnBudget.culprit(readBefore, read()) { stop(socket, in: sample.turn) }
+        case .isSpent:
+            // All its time may have gone between two samples: then the next one finds out who is read from.
+            if readBefore.isEmpty {
+                readBefore = read()
+            } else if let socket = TurnBudget.culprit(readBefore, read()) {
+                stop(socket, in: sample.turn)
+            }
         }
     }
 
