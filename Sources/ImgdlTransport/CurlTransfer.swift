@@ -97,7 +97,9 @@ final class CurlTransfer {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
-                    if transfer.isLingering { return bytes.count }
+                    if transfer.isLingering {
+                        return transfer.goesOn { $0.passOver(bytes) } ? bytes.count : bytes.count &+ 1
+                    }
                     if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
@@ -453,6 +455,12 @@ final class CurlTransfer {
         let isKnownToBeLong = announcedBytes > Int64(Self.discardLimit)
         let limit = isKnownToBeLong ? BodyDisposition.previewBytes - 1 : Self.discardLimit
         return !isEnded && discardedBytes <= limit
+    }
+
+    /// Of a stream that waits for its reset: one that costs more than a reset is reset ahead of its turn.
+    private func passOver(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        discardedBytes += bytes.count
+        return discardedBytes <= Self.discardLimit
     }
 
     private func sent(_ count: Int64) {
