@@ -19,6 +19,8 @@ struct CurlOutcome {
     var usesClientCertificate = false
     /// The proxy's answer to CONNECT; 0 without one.
     var proxyStatus = 0
+    /// The server is reached through a tunnel of a proxy's.
+    var isTunnelled = false
     /// What must not show in a message: the URL's query, the proxy's password.
     var secrets: [String] = []
 }
@@ -67,7 +69,11 @@ enum CurlErrors {
             return make(.tlsCertificate, outcome)
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return make(.tlsPin, outcome)
         case CURLE_SSL_CONNECT_ERROR:
-            return make(outcome.handshake == CCURL_HANDSHAKE_CUT_OFF ? .connectionLost : .tlsFailed, outcome)
+            switch outcome.handshake {
+            case CCURL_HANDSHAKE_CUT_OFF: return make(.connectionLost, outcome)
+            case CCURL_HANDSHAKE_UNTRUSTED: return make(.tlsCertificate, outcome)
+            default: return make(.tlsFailed, outcome)
+            }
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
             CURLE_SSL_CRL_BADFILE, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
@@ -79,6 +85,9 @@ enum CurlErrors {
         // What curl says of a header that begins with a folded line; our own arguments it has taken by then.
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
             return Failure(.protocolError, "the response's header cannot be read")
+        // What a proxy says that is not HTTP.
+        case _ where outcome.isTunnelled && !outcome.isConnected && outcome.handshake == CCURL_HANDSHAKE_UNKNOWN:
+            return make(.proxyFailed, outcome)
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
         // Garbage in place of a trailer.

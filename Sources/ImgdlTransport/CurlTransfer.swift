@@ -181,6 +181,7 @@ final class CurlTransfer {
                 hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
                 systemError: systemError, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
                 usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
+                isTunnelled: usesProxy && request.url.isSecure,
                 secrets: options.proxies.secrets + [String(query)]))
         if failure.code == .tlsFailed, !isConnected, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
@@ -238,9 +239,15 @@ final class CurlTransfer {
     }
 
     /// Its connection came to an end in HTTP/2 before a byte of its answer: most often a GOAWAY that does not count its stream.
-    private func isTurnedAway(_ code: CURLcode) -> Bool { code == CURLE_HTTP2 && parser.bytes == 0 && isRepeatable }
+    /// Or it had broken down before, without a word to curl, and was used again.
+    private func isTurnedAway(_ code: CURLcode) -> Bool {
+        guard parser.bytes == 0, isRepeatable else { return false }
+        return code == CURLE_HTTP2 || code == CURLE_GOT_NOTHING && handle?.newConnections == 0
+    }
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
+
+    var usesProxy: Bool { options.proxies.proxy(for: request.url) != nil }
 
     private var options: RequestOptions { transport._withUnsafeGuaranteedRef(\.options) }
 
@@ -334,13 +341,13 @@ final class CurlTransfer {
     private func mayBeAnswered(_ status: Int32) -> Bool {
         switch status {
         case 401: request.credential != nil && request.fields.first(named: "Authorization") == nil
-        case 407: !options.proxies.proxy(for: request.url.scheme).isEmpty
+        case 407: usesProxy
         default: false
         }
     }
 
     private func report(_ head: ResponseHead) -> Bool {
-        if head.status == 407, !options.proxies.proxy(for: request.url.scheme).isEmpty {
+        if head.status == 407, usesProxy {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }

@@ -81,14 +81,14 @@ package final class CurlTransport: Transport {
 
     package func start(_ id: TransferID, _ request: __owned TransportRequest) {
         let refusal = refusal(of: request)
-        let needsAddresses = options.needsAddresses(request.url)
+        let server = options.serverToLookUp(request.url)
         transfers.insert(
             CurlTransfer(id, request, addressGuard: options.addressGuard, transport: self), id)
         transfers.look(id) { transfer in
             if let refusal {
                 failLater(transfer, refusal)
-            } else if needsAddresses {
-                lookUp(transfer)
+            } else if let server {
+                lookUp(server.host, for: transfer)
             } else {
                 begin(transfer, addresses: [])
             }
@@ -104,11 +104,11 @@ package final class CurlTransport: Transport {
         return options.addressGuard?.refusal(ofHost: request.url.host)
     }
 
-    private func lookUp(_ transfer: CurlTransfer) {
+    private func lookUp(_ host: String, for transfer: CurlTransfer) {
         let road = WayBack(transport: self, loop: loop, transfer: transfer, isStarting: true)
         let starter = pthread_self()
         let began = loop.now
-        transfer.lookUp = resolver.resolve(transfer.request.url.host) { result in
+        transfer.lookUp = resolver.resolve(host) { result in
             // Known at once: no need to go round through the loop.
             if pthread_equal(pthread_self(), starter) != 0, road.isStarting, case .success(let addresses) = result {
                 road.transport?.found(addresses, for: transfer)
@@ -126,6 +126,7 @@ package final class CurlTransport: Transport {
         transfer.lookUpTime = loop.now.nanoseconds - began.nanoseconds
         switch result {
         case .success(let addresses): found(addresses, for: transfer)
+        case .failure(let failure) where transfer.usesProxy: fail(transfer, Failure(.proxyFailed, failure.message))
         case .failure(let failure): fail(transfer, failure)
         }
     }

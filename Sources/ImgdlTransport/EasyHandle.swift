@@ -149,9 +149,9 @@ final class EasyHandle {
     }
 
     /// Tells curl a name's addresses. The plus sign makes them as short-lived as any others.
-    func setAddresses(_ list: [String], host: String, port: UInt16) {
+    func setAddresses(_ list: [String], of server: NamedServer) {
         let joined = list.map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }.joined(separator: ",")
-        addresses = self.list(["+\(host):\(port):\(joined)"])
+        addresses = self.list(["+\(server.host):\(server.port):\(joined)"])
         note(ccurl_set_list(easy, CURLOPT_RESOLVE, addresses))
     }
 

@@ -1,39 +1,42 @@
 import Glibc
 import ImgdlCore
 
-/// Which proxy curl is told to use for a scheme. The environment is read once, when the transport is made, with the
-/// names and the order that curl documents: curl itself would read it again for each transfer, on a thread that cannot
-/// know whether the host program is changing it just then.
+/// Which proxy curl is told to use for a URL. The environment is read once, when the transport is made, with the names and
+/// the order that curl documents: curl itself would read it again for each transfer, on a thread that cannot know whether
+/// the host program is changing it just then.
 struct ProxyRules {
-    /// Empty for none.
-    private let http: String
-    private let https: String
-    /// Hosts that are reached directly, in curl's syntax; empty for no exceptions.
-    let exceptions: String
+    /// nil: none.
+    private let http: Proxy?
+    private let https: Proxy?
+    private let exceptions: ProxyExceptions
 
     /// Throws `invalidURL` for a configured proxy that is none.
     init(configured: String?, environment: (String) -> String? = ProxyRules.variable) throws(Failure) {
         if let configured {
             try Self.check(configured)
-            http = configured
-            https = configured
-            exceptions = ""
+            http = Proxy(configured)
+            https = http
+            exceptions = ProxyExceptions("")
             return
         }
-        let exceptions = environment("no_proxy") ?? environment("NO_PROXY") ?? ""
+        exceptions = ProxyExceptions(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
         let all = environment("all_proxy") ?? environment("ALL_PROXY") ?? ""
-        let direct = exceptions == "*"
         // HTTP_PROXY in capitals is what a CGI program gets from a request's "Proxy:" field.
-        http = direct ? "" : environment("http_proxy") ?? all
-        https = direct ? "" : environment("https_proxy") ?? environment("HTTPS_PROXY") ?? all
-        self.exceptions = exceptions
+        http = exceptions.hasAll ? nil : Proxy(environment("http_proxy") ?? all)
+        https = exceptions.hasAll ? nil : Proxy(environment("https_proxy") ?? environment("HTTPS_PROXY") ?? all)
     }
 
     /// Whether some transfer might go through a proxy.
-    var isUsed: Bool { !http.isEmpty || !https.isEmpty }
+    var isUsed: Bool { http != nil || https != nil }
 
     /// What must not show in a message: curl repeats a proxy that it does not understand, with its password.
-    var secrets: [String] { [http, https] }
+    var secrets: [String] { [http, https].compactMap { $0?.text } }
+
+    /// nil: the host is reached directly.
+    func proxy(for url: ParsedURL) -> Proxy? {
+        guard isUsed, let proxy = url.isSecure ? https : http, !exceptions.contains(url.host) else { return nil }
+        return proxy
+    }
 
     /// curl percent-decodes the user's name and password; with a line break in them it would write header fields of
     /// their author's.
@@ -44,11 +47,37 @@ struct ProxyRules {
         }
     }
 
-    func proxy(for scheme: String) -> String { scheme == "https" ? https : http }
-
     /// A variable that is set but empty counts as not set, as it does for curl.
     static func variable(_ name: String) -> String? {
         guard let value = getenv(name), value.pointee != 0 else { return nil }
         return String(cString: value)
+    }
+}
+
+/// A proxy, as curl is told of it.
+struct Proxy: Equatable {
+    let text: String
+    /// What curl would look up in order to reach it; nil: a SOCKS proxy that wants addresses from curl (socks4, socks5), or
+    /// what is no proxy, which curl refuses.
+    let server: NamedServer?
+
+    /// nil for an empty text.
+    init?(_ text: String) {
+        guard !text.isEmpty else { return nil }
+        self.text = text
+        server = CurlURL.serverOfProxy(text)
+    }
+}
+
+/// A host, bare, and its port.
+struct NamedServer: Equatable {
+    let host: String
+    let port: UInt16
+
+    /// Whether curl needs to be told its addresses. A literal is one; "localhost" curl knows by itself (RFC 6761 section
+    /// 6.3).
+    var needsAddresses: Bool {
+        if host == "localhost" || host.hasSuffix(".localhost") { return false }
+        return !host.utf8.contains(UInt8(ascii: ":")) && !URLText.isIPv4(host)
     }
 }

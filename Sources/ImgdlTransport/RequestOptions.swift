@@ -16,7 +16,7 @@ final class RequestOptions {
     private var lastLines: (manner: RequestManner, lines: [String])?
     /// Of the last URL that was looked at, and what was found.
     private var lastOrigin: ParsedURL.Origin?
-    private var lastNeedsAddresses = false
+    private var lastServer: NamedServer?
 
     init(
         trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, addressGuard: AddressGuard?,
@@ -53,24 +53,25 @@ final class RequestOptions {
         }
     }
 
-    /// Whether curl needs to be told the host's addresses. A literal is one; "localhost" curl knows by itself (RFC 6761
-    /// section 6.3); behind a proxy names are the proxy's business, and the proxy's own name is left to curl.
-    func needsAddresses(_ url: ParsedURL) -> Bool {
-        if url.hasOrigin(lastOrigin) { return lastNeedsAddresses }
+    /// Whose addresses curl is to be told: the server's or its proxy's, which knows the server's; nil where it needs none.
+    func serverToLookUp(_ url: ParsedURL) -> NamedServer? {
+        if url.hasOrigin(lastOrigin) { return lastServer }
         lastOrigin = url.origin
-        lastNeedsAddresses = isResolvedHere(url)
-        return lastNeedsAddresses
+        lastServer = serverLookedUpHere(url)
+        return lastServer
     }
 
-    private func isResolvedHere(_ url: ParsedURL) -> Bool {
-        if !proxies.proxy(for: url.scheme).isEmpty { return false }
-        if url.host == "localhost" || url.host.hasSuffix(".localhost") { return false }
-        return !url.host.utf8.contains(UInt8(ascii: ":")) && !URLText.isIPv4(url.host)
+    private func serverLookedUpHere(_ url: ParsedURL) -> NamedServer? {
+        let proxy = proxies.proxy(for: url)
+        guard let server = proxy == nil ? NamedServer(host: url.host, port: url.port) : proxy?.server else {
+            return nil
+        }
+        return server.needsAddresses ? server : nil
     }
 
     /// Not where curl makes more of the path than the request line: the whole URL for a proxy, and the signature of Digest.
     func keepsEscapes(_ request: TransportRequest) -> Bool {
-        request.credential == nil && (request.url.isSecure || proxies.proxy(for: request.url.scheme).isEmpty)
+        request.credential == nil && (request.url.isSecure || proxies.proxy(for: request.url) == nil)
     }
 
     /// nil for a request with something of its own, such as credentials: its options are set anew, and not kept.
@@ -109,9 +110,7 @@ final class RequestOptions {
             handle.set(CURLOPT_PASSWORD, credential.password)
         }
         setFields(request, on: handle)
-        if !addresses.isEmpty {
-            handle.setAddresses(addresses, host: request.url.host, port: request.url.port)
-        }
+        if !addresses.isEmpty, let server = serverToLookUp(request.url) { handle.setAddresses(addresses, of: server) }
     }
 
     /// Of TLS 1.2. Without Diffie-Hellman over numbers that the server makes up: 10,000 bits of them take a second of the
@@ -144,15 +143,16 @@ final class RequestOptions {
 
     private func setProxy(_ url: ParsedURL, on handle: EasyHandle) {
         // Set even when empty, which keeps curl from reading the environment.
-        handle.set(CURLOPT_PROXY, proxies.proxy(for: url.scheme))
-        handle.set(CURLOPT_NOPROXY, proxies.exceptions)
+        let proxy = proxies.proxy(for: url)
+        handle.set(CURLOPT_PROXY, proxy?.text ?? "")
+        handle.set(CURLOPT_NOPROXY, "")
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_PROXY_SSL_CIPHER_LIST, Self.ciphers)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // The proxy's name, and those that need none, are looked up on a thread of curl's: the engine's does not wait for
-        // it when a transfer is taken off.
-        if !proxies.proxy(for: url.scheme).isEmpty { handle.set(CURLOPT_QUICK_EXIT, 1) }
+        // Names that such a SOCKS proxy wants looked up are looked up on a thread of curl's: the engine's does not wait
+        // for it when a transfer is taken off.
+        if let proxy, proxy.server == nil { handle.set(CURLOPT_QUICK_EXIT, 1) }
     }
 
     private func setMethod(_ request: TransportRequest, on handle: EasyHandle) {

@@ -51,7 +51,9 @@ struct ResponseHeadParser {
         if Self.isStatusLine(content) {
             // Another response: what came before was interim, or a proxy's.
             section = HeaderSection()
-            parseStatusLine(content)
+            guard parseStatusLine(content) else { return .failed(Self.notHTTP(content)) }
+        } else if section == nil {
+            return .failed(Self.notHTTP(content))
         } else if Self.isSpace(content[0]) {
             // obs-fold (RFC 9112 section 5.2); behind the status line there is nothing to continue (section 2.2)
             guard section?.count != 0 else {
@@ -73,6 +75,7 @@ struct ResponseHeadParser {
         var head = ResponseHead(
             status: status, httpVersion: version, section: section, contentLength: contentLength, isEncoded: false)
         if hasTransferCoding { try checkTransferCodings(head.fields) }
+        if (300...399).contains(status) { try checkLocation(section) }
         if hasContentCoding {
             let codings = Self.contentCodings(head.fields)
             // One that is not known: the body is to come as it was sent (RFC 9110 section 8.4).
@@ -89,6 +92,15 @@ struct ResponseHeadParser {
             throw Failure(
                 .protocolError,
                 "the response has a Transfer-Encoding that was not asked for: “\(coding.prefix(40))”")
+        }
+    }
+
+    /// Whoever judged the answer by one of them would have judged another redirect; newer versions of curl and browsers
+    /// refuse it, too.
+    private func checkLocation(_ section: HeaderSection) throws(Failure) {
+        guard let first = section.first(named: "Location") else { return }
+        guard section.fields.allSatisfy({ !equalIgnoringCase($0.name, "Location") || $0.value == first }) else {
+            throw Failure(.protocolError, "the response has two Location fields that differ", status: status)
         }
     }
 
@@ -119,8 +131,16 @@ struct ResponseHeadParser {
             valueStart: valueStart)
     }
 
-    /// "HTTP/1.1 200 OK"
-    private mutating func parseStatusLine(_ line: UnsafeRawBufferPointer) {
+    /// Versions of curl differ in which lines they take for one, and what of a status they read.
+    private static func notHTTP(_ line: UnsafeRawBufferPointer) -> Failure {
+        Failure(
+            .protocolError,
+            "the answer does not begin with a status line of HTTP: “\(String(decoding: line.prefix(60), as: UTF8.self))”"
+        )
+    }
+
+    /// "HTTP/1.1 200 OK". False: it has no status of three digits (RFC 9112 section 4).
+    private mutating func parseStatusLine(_ line: UnsafeRawBufferPointer) -> Bool {
         var position = 5
         let name = Self.word(line, &position)
         switch (name.count, name.first, name.last) {
@@ -130,7 +150,9 @@ struct ResponseHeadParser {
         default: version = 20
         }
         let digits = Self.word(line, &position)
-        status = digits.count <= 9 ? HeaderSection.number(digits).map { Int32($0) } ?? 0 : 0
+        guard digits.count == 3, let number = HeaderSection.number(digits), number >= 100 else { return false }
+        status = Int32(number)
+        return true
     }
 
     /// Up to the next space, and without it.

@@ -11,15 +11,60 @@ final class ConfigurationTests: XCTestCase {
     }
 
     func testProxies() throws {
-        let both = try proxies(["http_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "x,y"])
-        XCTAssertEqual(both.proxy(for: "http"), "a")
-        XCTAssertEqual(both.proxy(for: "https"), "b")
-        XCTAssertEqual(both.exceptions, "x,y")
-        XCTAssertEqual(try proxies(["HTTP_PROXY": "a"]).proxy(for: "http"), "", "a request's field in a CGI program")
-        XCTAssertEqual(try proxies(["all_proxy": "c"]).proxy(for: "https"), "c")
-        XCTAssertEqual(try proxies(["all_proxy": "c", "no_proxy": "*"]).proxy(for: "https"), "")
-        XCTAssertEqual(try proxies(["http_proxy": "a"], configured: "d").proxy(for: "http"), "d")
-        XCTAssertEqual(try proxies(["http_proxy": "a"], configured: "").proxy(for: "http"), "")
+        func proxy(
+            _ environment: [String: String], _ url: String = "http://h/", configured: String? = nil
+        ) throws -> String? {
+            try proxies(environment, configured: configured).proxy(for: URLParser.parse(url))?.text
+        }
+        let both = ["http_proxy": "a", "HTTPS_PROXY": "b", "ALL_PROXY": "c", "NO_PROXY": "x,y"]
+        XCTAssertEqual(try proxy(both), "a")
+        XCTAssertEqual(try proxy(both, "https://h/"), "b")
+        XCTAssertNil(try proxy(both, "https://y/"))
+        XCTAssertNil(try proxy(["HTTP_PROXY": "a"]), "a request's field in a CGI program")
+        XCTAssertEqual(try proxy(["all_proxy": "c"], "https://h/"), "c")
+        XCTAssertNil(try proxy(["all_proxy": "c", "no_proxy": "*"], "https://h/"))
+        XCTAssertFalse(try proxies(["all_proxy": "c", "no_proxy": "*"]).isUsed)
+        XCTAssertEqual(try proxy(["http_proxy": "a", "no_proxy": "h"], configured: "http://d"), "http://d")
+        XCTAssertNil(try proxy(["http_proxy": "a"], configured: ""))
+    }
+
+    func testExceptionsOfProxies() {
+        let table: [(list: String, direct: [String], proxied: [String])] = [
+            ("", [], ["a", "127.0.0.1"]), ("*", ["a", "1.2.3.4", "::1"], []), ("x, *", ["a"], []),
+            ("example.com", ["example.com", "a.example.com", "a.b.example.com", "example.com."], ["badexample.com"]),
+            (".example.com", ["example.com", "a.example.com"], ["badexample.com", "com"]),
+            ("Example.COM. other", ["example.com", "other"], ["another"]), ("com", ["example.com"], ["com.example"]),
+            ("127.0.0.1,::1", ["127.0.0.1", "::1"], ["127.0.0.2", "::2"]), ("[::1]", ["::1"], ["::2"]),
+            ("10.0.0.0/8 192.168.1.128/25", ["10.200.0.1", "192.168.1.200"], ["11.0.0.1", "192.168.1.1", "a"]),
+            ("fd00::/8,2001:db8::/33", ["fd12::1", "2001:db8:7fff::"], ["fe80::1", "2001:db8:8000::", "10.0.0.1"]),
+            ("0.0.0.0/0", ["1.2.3.4"], ["::1", "a"]), ("1.2.3.4/32", ["1.2.3.4"], ["1.2.3.5"]),
+            // What names nothing excepts nothing.
+            ("10.0.0.0/33,10.0.0.0/-1,10.0.0.0/,/8,a/8,.,,\t.", [], ["10.0.0.1", "a", "", "."]),
+            ("0.1", [], ["10.0.0.1", "1.2.0.1"]),
+        ]
+        for (list, direct, proxied) in table {
+            let exceptions = ProxyExceptions(list)
+            for host in direct { XCTAssertTrue(exceptions.contains(host), "\(list): \(host)") }
+            for host in proxied { XCTAssertFalse(exceptions.contains(host), "\(list): \(host)") }
+        }
+    }
+
+    func testServersOfProxies() {
+        let table: [(String, NamedServer?)] = [
+            ("http://me:secret@Proxy.test:3128", NamedServer(host: "proxy.test", port: 3128)),
+            ("proxy.test", NamedServer(host: "proxy.test", port: 1080)),
+            ("https://proxy.test", NamedServer(host: "proxy.test", port: 443)),
+            ("socks5h://proxy.test:9", NamedServer(host: "proxy.test", port: 9)),
+            ("socks4a://[::1]", NamedServer(host: "::1", port: 1080)),
+            ("socks5://proxy.test", nil), ("socks4://proxy.test", nil), ("ftp://proxy.test", nil), ("http://", nil),
+        ]
+        for (text, server) in table {
+            XCTAssertEqual(Proxy(text)?.server, server, text)
+        }
+        let needing = ["a": true, "localhost": false, "a.localhost": false, "127.0.0.1": false, "::1": false]
+        for (host, needs) in needing {
+            XCTAssertEqual(NamedServer(host: host, port: 1).needsAddresses, needs, host)
+        }
     }
 
     func testTrustAnchors() {
@@ -75,6 +120,9 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_CUT_OFF }, .connectionLost),
             (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
             (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_COMPLETE }, .tlsFailed),
+            (CURLE_SSL_CONNECT_ERROR, { $0.handshake = CCURL_HANDSHAKE_UNTRUSTED }, .tlsCertificate),
+            (CURLE_UNSUPPORTED_PROTOCOL, { $0.isTunnelled = true }, .protocolError),
+            (CURLE_BAD_FUNCTION_ARGUMENT, { $0.isTunnelled = true }, .proxyFailed),
             (CURLE_RECV_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
             (CURLE_SEND_ERROR, { $0.handshake = CCURL_HANDSHAKE_REFUSED }, .tlsFailed),
             (CURLE_SEND_ERROR, { $0.handshake = CCURL_HANDSHAKE_COMPLETE }, .connectionLost),

@@ -77,6 +77,25 @@ final class NameTests: TransportTestCase {
         XCTAssertEqual(try fetchSucceeding(named("both.example")).text, "a")
     }
 
+    /// The proxy's name is looked up as any other, so that one that is never answered holds up nobody; the server's is the
+    /// proxy's to look up.
+    func testTheProxysNameComesFromTheResolver() throws {
+        let proxy = try ProxyOrigin()
+        defer { proxy.stop() }
+        try makeTransport(TransportConfiguration(proxy: "http://proxy.example:\(proxy.port)"), resolver: resolver)
+        let id = try start(named("pictures.example"))
+        XCTAssertEqual(resolver.hosts, ["proxy.example"])
+        resolver.answerAll(.success(["127.0.0.1"]))
+        XCTAssertEqual(record(of: id).text, "a")
+        XCTAssertEqual(proxy.log.requests.count, 1)
+        resolver.immediate = .failure(Failure(.resolveFailed, "could not resolve “proxy.example”"))
+        for url in [named("other.example"), "https://other.example/"] {
+            let failure = try failure(of: url)
+            XCTAssertEqual(failure?.code, .proxyFailed)
+            XCTAssertTrue(failure?.message.contains("proxy.example") ?? false, failure?.message ?? "")
+        }
+    }
+
     func testLiteralsAndLocalhostAskNobody() throws {
         XCTAssertEqual(try fetchSucceeding(named("127.0.0.1")).text, "a")
         XCTAssertEqual(try fetchSucceeding(named("localhost")).text, "a")

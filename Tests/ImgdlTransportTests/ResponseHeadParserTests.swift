@@ -28,6 +28,32 @@ final class ResponseHeadParserTests: XCTestCase {
         }
     }
 
+    /// However curl reads them.
+    func testLinesThatAreNoStatusLine() {
+        for line in [
+            "HTTP/1.1 2000 OK", "HTTP/1.1 4294967496 OK", "HTTP/1.1 20 OK", "HTTP/1.1 099 OK", "HTTP/1.1 -20 OK",
+            "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1\t200\tOK", "HTTP/1.1 2x0", "http/1.1 200 OK", "ICY 200 OK", "A: b", " a",
+        ] {
+            let (step, _) = parse([line, ""])
+            guard case .failed(let failure) = step else { return XCTFail("\(line): \(step)") }
+            XCTAssertEqual(failure.code, .protocolError, line)
+            XCTAssertTrue(failure.message.contains("status line"), failure.message)
+        }
+    }
+
+    func testTwoLocations() throws {
+        let head = ["HTTP/1.1 302 x", "Location: /a", "X: y"]
+        XCTAssertEqual(try parse(head + ["location: /a", ""]).1.get().first(named: "Location"), "/a")
+        for other in ["location: /b", "Location:", "LOCATION: /A"] {
+            let (_, result) = parse(head + [other, ""])
+            guard case .failure(let failure) = result else { return XCTFail(other) }
+            XCTAssertEqual(failure.code, .protocolError)
+            XCTAssertTrue(failure.message.contains("Location"), failure.message)
+        }
+        // There it leads nowhere.
+        XCTAssertNoThrow(try parse(["HTTP/1.1 200 OK", "Location: /a", "Location: /b", ""]).1.get())
+    }
+
     func testFieldsAreKeptAsReceived() throws {
         let (_, head) = parse(["HTTP/1.1 200 OK", "A:1", "a: 2 ", "B:", "C: x", "\ty", "D: é", ""])
         XCTAssertEqual(

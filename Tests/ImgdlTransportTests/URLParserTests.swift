@@ -74,7 +74,8 @@ final class URLParserTests: XCTestCase {
         let table: [(String, ErrorCode)] = [
             ("", .invalidURL), (" http://h/", .invalidURL), ("http://h/ ", .invalidURL), ("h/x", .invalidURL),
             ("//h/x", .invalidURL), ("http:x", .invalidURL), ("http://", .invalidURL), ("http://h:99999/", .invalidURL),
-            ("http://h:0/", .invalidURL), ("http://h:80x/", .invalidURL), ("http://h\\x/", .invalidURL),
+            ("http://h:0/", .invalidURL), ("http://./", .invalidURL), ("http://../", .invalidURL),
+            ("http://h:80x/", .invalidURL), ("http://h\\x/", .invalidURL),
             ("http://h h/", .invalidURL), ("http://h/\u{1}", .invalidURL), ("http://h/\u{0}x", .invalidURL),
             ("http://h/\r\nx", .invalidURL), ("http://h/\t", .invalidURL), ("http://h/\u{7F}", .invalidURL),
             ("http://u%0d:p@h/", .invalidURL), ("http://u:p%00@h/", .invalidURL), ("http://u:%ff@h/", .invalidURL),

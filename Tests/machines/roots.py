@@ -89,6 +89,9 @@ class Root:
         # A mirror that stands still expires, for sid within days; where this machine takes that, its roots do.
         with open(f"{self.base}/etc/apt/apt.conf.d/90validity", "wb") as file:
             subprocess.run(["apt-config", "dump", "Acquire::Check-Valid-Until", "Acquire::Check-Date"], stdout=file, check=True)
+        # The installer and every container's host write it; debootstrap does not.
+        with open(f"{self.base}/etc/hosts", "w") as file:
+            file.write("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
         self.step("bring it up to date", "apt-get -q update && apt-get -q -y dist-upgrade && "
                   "apt-get -q -y install --no-install-recommends make", folder=self.base)
         self.copy()

@@ -16,6 +16,7 @@ struct ccurl_handshake {
     int references;
     bool is_complete;
     bool is_refused;
+    bool is_untrusted;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -57,6 +58,9 @@ static void handshake_says(const SSL *connection, int where, int value)
         unsigned long error = ERR_peek_last_error();
         if (error && ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
             handshake->is_refused = true;
+        /* Of a certificate, or a list of revoked ones, curl tells some causes as such, and others as a broken handshake. */
+        if (SSL_get_verify_mode(connection) != SSL_VERIFY_NONE && SSL_get_verify_result(connection) != X509_V_OK)
+            handshake->is_untrusted = true;
     }
 }
 
@@ -102,6 +106,8 @@ enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *hands
 {
     if (!handshake)
         return CCURL_HANDSHAKE_UNKNOWN;
+    if (handshake->is_untrusted)
+        return CCURL_HANDSHAKE_UNTRUSTED;
     if (handshake->is_refused)
         return CCURL_HANDSHAKE_REFUSED;
     return handshake->is_complete ? CCURL_HANDSHAKE_COMPLETE : CCURL_HANDSHAKE_CUT_OFF;

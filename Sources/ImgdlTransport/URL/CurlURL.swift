@@ -38,6 +38,17 @@ final class CurlURL {
         }
     }
 
+    /// Where a proxy is that looks up the names of servers itself; nil for others.
+    static func serverOfProxy(_ text: String) -> NamedServer? {
+        guard isProxy(text), let url = try? CurlURL(), url.setProxy(text),
+            let scheme = try? url.part(CURLUPART_SCHEME), !["socks4", "socks5"].contains(scheme),
+            let host = try? url.host().bare
+        else { return nil }
+        // As CURLOPT_PROXYPORT says of a proxy without a port.
+        let usual: UInt16 = scheme == "https" ? 443 : 1080
+        return NamedServer(host: host, port: (try? url.part(CURLUPART_PORT)).flatMap { UInt16($0) } ?? usual)
+    }
+
     private func setProxy(_ text: String) -> Bool {
         let flags = UInt32(CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME)
         return curl_url_set(handle, CURLUPART_URL, text, flags) == CURLUE_OK
@@ -76,6 +87,7 @@ final class CurlURL {
         if !host.utf8.allSatisfy({ $0 < 0x80 }) { host = try punycode() }
         host = URLText.lowercased(host)
         guard !host.isEmpty else { throw Self.invalid(CURLUE_NO_HOST) }
+        guard !host.utf8.allSatisfy({ $0 == UInt8(ascii: ".") }) else { throw Self.invalid(CURLUE_BAD_HOSTNAME) }
         guard host.hasPrefix("[") else {
             // What was encoded twice would be decoded once more on its way to the server; an encoded backslash is one.
             guard !host.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "\\") }) else {

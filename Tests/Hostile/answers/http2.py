@@ -206,5 +206,7 @@ for name, data in {
         "window-overflow": settings() + window_update(0, 0x7FFFFFFF), "frame-16-mib": frame(SETTINGS, 0, 0, b"",
         length=0xFFFFF6),
 }.items():
-    greeting(f"h2-greeting-{name}", data, (*BROKEN, "IDLE_TIMEOUT"))
-    greeting(f"h2-greeting-{name}-silence", data, (*BROKEN, "IDLE_TIMEOUT", "CONNECT_TIMEOUT"), end="hold", within=4)
+    # To the last attempt, which offers HTTP/1.1 alone, that of HTTP/1.1 is an answer, with an empty body.
+    greeted = (*BROKEN, "IDLE_TIMEOUT", *(("BAD_IMAGE_DATA",) if name == "http1" else ()))
+    greeting(f"h2-greeting-{name}", data, greeted)
+    greeting(f"h2-greeting-{name}-silence", data, (*greeted, "CONNECT_TIMEOUT"), end="hold", within=4)

@@ -33,9 +33,6 @@ PENDING = {
         "redirect-to-host-long",
     ), "none: a message has 70 KB where the host of a redirect has"),
     **dict.fromkeys((
-        "status-lower-case",
-    ), "none: an answer that is not HTTP is PROTOCOL, not CONNECTION_LOST, which is tried again"),
-    **dict.fromkeys((
         "tunnel-endless-fields", "tunnel-endless-line", "tunnel-field-101-kib", "tunnel-fields-1100",
         "tunnel-header-300-kib", "tunnel-interim-20000",
     ), "Nothing grows: the answer to CONNECT is no HEADER_LIMIT, at times"),

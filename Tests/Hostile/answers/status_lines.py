@@ -34,7 +34,7 @@ raw("status-hex", head(LENGTH, status="0xC8 OK") + PICTURE, "PROTOCOL")
 raw("status-no-reason", head(LENGTH, status="200") + PICTURE, "OK", width=3)
 raw("status-no-reason-space", head(LENGTH, status="200 ") + PICTURE, "OK", width=3)
 raw("status-tab-between", b"HTTP/1.1\t200\tOK\r\nContent-Length: %d\r\n\r\n" % len(PICTURE) + PICTURE,
-    ("PROTOCOL", "OK"))
+    "PROTOCOL")
 raw("status-two-spaces", b"HTTP/1.1  200 OK\r\nContent-Length: %d\r\n\r\n" % len(PICTURE) + PICTURE, ("PROTOCOL", "OK"))
 raw("status-space-before", b" HTTP/1.1 200 OK\r\n\r\n" + PICTURE, "PROTOCOL")
 raw("status-blank-line-before", b"\r\n" + head(LENGTH) + PICTURE, ("PROTOCOL", "OK"))

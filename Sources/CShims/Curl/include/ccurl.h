@@ -59,6 +59,8 @@ enum ccurl_handshake_end {
     CCURL_HANDSHAKE_CUT_OFF,
     /* The server refused it, or sent what is no TLS; also after its end, where TLS 1.3 judges the client's certificate. */
     CCURL_HANDSHAKE_REFUSED,
+    /* It failed where the server's certificate was verified. */
+    CCURL_HANDSHAKE_UNTRUSTED,
     CCURL_HANDSHAKE_COMPLETE,
 };
 /* Has *place point to the handshake that `easy` began last. *place must stay until the handle is reset or gone. */
