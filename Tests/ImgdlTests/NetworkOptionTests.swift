@@ -56,14 +56,20 @@ final class NetworkOptionTests: DownloaderTestCase {
                 $0.flags = flag
             }
             assertEnds(download, flag == 0 ? "IMGDL_ERROR_INVALID_STATUS" : "IMGDL_OK")
+            XCTAssertEqual(flag == 0, download.record.message.contains("Basic"), download.record.message)
+            XCTAssertEqual(flag == 0, download.record.message.contains("BASIC_OVER_HTTP"), download.record.message)
         }
+        // Whom nobody gave a password to does not hear of the flag.
+        let nobody = start(url)
+        assertEnds(nobody, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertFalse(nobody.record.message.contains("BASIC"), nobody.record.message)
         assertEnds(
             start(origin.url("/auth/any?user=me&password=x&picture=rgba.png")) {
                 $0.user = self.text("me")
                 $0.password = self.text("x")
             }, "IMGDL_OK")
         let sent = origin.log.requests.map { $0.headers["Authorization"].map { $0.prefix { $0 != " " } } }
-        XCTAssertEqual(sent, [nil, nil, "Basic", nil, "Digest"])
+        XCTAssertEqual(sent, [nil, nil, "Basic", nil, nil, "Digest"])
     }
 
     func testAPasswordStaysWithItsOrigin() throws {
