@@ -172,7 +172,8 @@ enum {
     IMGDL_ERROR_CONNECT_FAILED = 2201,
     IMGDL_ERROR_CONNECTION_LOST = 2202,    /* closed or reset before the answer was complete                        */
     IMGDL_ERROR_TLS_FAILED = 2203,         /* no TLS session could be made                                          */
-    IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, or another host's   */
+    IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, revoked (crl_file), */
+                                           /* or another host's                                                     */
     IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP                                       */
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
@@ -720,7 +721,8 @@ typedef struct imgdl_request {
     const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by      */
                                          /* default any. A response without Content-Type passes                      */
     size_t accepted_type_count;
-    const char *ca_file;                 /* PEM; in place of the downloader's                                        */
+    const char *ca_file;                 /* PEM; in place of the downloader's. One that cannot be used ends the      */
+                                         /* request with IMGDL_ERROR_TLS_FAILED                                      */
     const char *client_certificate;      /* a file in PEM                                                            */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
     const char *client_key_password;
@@ -856,7 +858,8 @@ typedef struct imgdl_config {
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
-    const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's           */
+    const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's. Read when */
+                                  /* the downloader is made, too: see imgdl_downloader_create                        */
     imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
     /* since 1.1 */
     imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */
@@ -887,12 +890,14 @@ typedef struct imgdl_config {
     imgdl_cache *cache;           /* NULL: none. Several downloaders may have the same                               */
     imgdl_cache_mode cache_mode;  /* of requests that say DEFAULT; 0 is IMGDL_CACHE_OFF                              */
     uint32_t reserved2;
-    const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is */
-                                  /* not 53, such as "192.0.2.1,[2001:db8::1]:5353"; 8 at most; NULL: as the system has it */
-    const char *crl_file;         /* PEM: revocation lists of all authorities that servers have; a certificate that is in */
-                                  /* one, or whose authority has none, is not trusted. NULL: revocation is not looked at */
-    const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as            */
-                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                             */
+    const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port   */
+                                  /* if it is not 53, such as "192.0.2.1,[2001:db8::1]:5353"; IPv6 in brackets where */
+                                  /* a port follows; 8 at most. NULL: as the system has it                           */
+    const char *crl_file;         /* PEM: revocation lists of all authorities that servers have; a certificate that  */
+                                  /* is in one, or whose authority has none, is IMGDL_ERROR_TLS_CERTIFICATE. NULL:   */
+                                  /* revocation is not looked at                                                     */
+    const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as       */
+                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                         */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -900,9 +905,10 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache),
- *  FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file or crl_file cannot be read, private addresses denied behind
- *  a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
+ *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate or
+ *  client_key cannot be read, the first two hold nothing of use, private addresses denied behind a proxy), INVALID_URL
+ *  (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:

@@ -185,6 +185,19 @@ final class NetworkOptionTests: DownloaderTestCase {
             $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
         }
         assertEnds(careless, "IMGDL_OK")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("own-\(getpid())").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, content) in [("missing", nil), ("empty", ""), ("garbage", "\u{1} no PEM")] {
+            let path = "\(folder)/\(name).pem"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            if let content { try content.write(toFile: path, atomically: true, encoding: .utf8) }
+            let download = start(url) {
+                whole(&$0)
+                $0.ca_file = self.text(path)
+            }
+            assertEnds(download, "IMGDL_ERROR_TLS_FAILED")
+            XCTAssertTrue(download.record.message.contains(path), download.record.message)
+        }
         assertEnds(start(url, whole), "IMGDL_OK")
     }
 
