@@ -72,7 +72,10 @@ final class AddressGuard {
     }
 
     func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
-        currentNetworks().kindOfPrivate(bytes).map { failure(host, $0) }
+        let networks = currentNetworks()
+        guard let kind = networks.kindOfPrivate(bytes) else { return nil }
+        return failure(
+            host, networks.carriesIPv4(Array(bytes)) ? "\(kind), as an IPv4 address within an IPv6 one" : kind)
     }
 
     private func failure(_ host: String, _ kind: String) -> Failure {

@@ -16,11 +16,17 @@ struct HeaderBudget {
 
     init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
+    /// What a line belongs to: a message names it.
+    enum Part: String {
+        case header, trailers
+        case interim = "interim responses"
+    }
+
     /// For one line, with its line end. Throws `headerLimit`.
-    mutating func take(_ line: UnsafeRawBufferPointer) throws(Failure) {
+    mutating func take(_ line: UnsafeRawBufferPointer, of part: Part = .header) throws(Failure) {
         bytes += line.count
         guard bytes <= maximumBytes else {
-            throw refusal("it is larger than \(maximumBytes) bytes, with interim responses and trailers")
+            throw refusal(part, "more than \(maximumBytes) bytes of header, interim responses and trailers together")
         }
         guard let first = line.first, first != 0x0D, first != 0x0A else { return }
         if first == 0x20 || first == 0x09 {
@@ -30,12 +36,14 @@ struct HeaderBudget {
             fields += 1
         }
         guard fieldBytes <= Self.maximumFieldBytes else {
-            throw refusal("one of its fields is longer than \(Self.maximumFieldBytes) bytes")
+            throw refusal(part, "a field of more than \(Self.maximumFieldBytes) bytes")
         }
-        guard fields <= Self.maximumFields else { throw refusal("it has more than \(Self.maximumFields) fields") }
+        guard fields <= Self.maximumFields else {
+            throw refusal(part, "more than \(Self.maximumFields) fields in all")
+        }
     }
 
-    private func refusal(_ cause: String) -> Failure {
-        Failure(.headerLimit, "the response's header is over a limit: \(cause)")
+    private func refusal(_ part: Part, _ cause: String) -> Failure {
+        Failure(.headerLimit, "the response's \(part.rawValue) went over a limit: \(cause)")
     }
 }

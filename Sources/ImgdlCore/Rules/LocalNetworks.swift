@@ -42,6 +42,12 @@ package struct LocalNetworks: Equatable, Sendable {
         return nil
     }
 
+    /// As ISATAP, NAT64, 6to4, Teredo and mapped addresses do.
+    package func carriesIPv4(_ bytes: [UInt8]) -> Bool {
+        // "::" and "::1" carry none.
+        bytes.dropLast().contains { $0 != 0 } && !(AddressRules.carried(by: bytes) + translated(bytes)).isEmpty
+    }
+
     private func kindOfLocal(_ address: [UInt8]) -> String? {
         if own.contains(address) { return "this machine's own" }
         return onLink.contains { $0.length > 0 && $0.contains(address) } ? "on a network of this machine" : nil
