@@ -33,7 +33,7 @@ final class AddressGuard {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// What is known stays known where the kernel does not answer; it is asked again the next time.
+    /// Known networks stay known where the kernel does not answer; it is asked again the next time.
     private func currentNetworks() -> LocalNetworks {
         let now = now()
         if let readAt, now - readAt < Self.renewalInterval { return networks }

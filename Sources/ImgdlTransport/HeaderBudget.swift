@@ -1,11 +1,11 @@
 import ImgdlCore
 
-/// What a server may send of header on one exchange: its final header, interim ones (1xx), challenges and trailers
+/// The header that a server may send on one exchange: its final header, interim ones (1xx), challenges and trailers
 /// together. libcurl keeps all of it for as long as the exchange runs.
 struct HeaderBudget {
     /// Far more than any server has reason to send; what is done with fields may take time for each pair of them.
     static let maximumFields = 1_000
-    /// What versions of libcurl have in common.
+    /// The most that all versions of libcurl take.
     static let maximumFieldBytes = 100 << 10
 
     private let maximumBytes: Int

@@ -1,5 +1,5 @@
-/// What no registry knows: the machine's own addresses, the networks that it is on, and the translators that stand in them.
-/// With IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES they are refused, though their addresses may be public ones: what listens there
+/// Local addresses that no registry knows: the machine's own, the networks that it is on, and the translators that stand in
+/// them. With IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES they are refused, though their addresses may be public ones: what listens there
 /// may take this machine for one of its own.
 package struct LocalNetworks: Equatable, Sendable {
     /// The first `length` bits of an address.
@@ -32,7 +32,7 @@ package struct LocalNetworks: Equatable, Sendable {
 
     package init() {}
 
-    /// What kind of address the bytes are that nobody may be led to, in network order; nil for any other.
+    /// The kind of address that nobody may be led to, of bytes in network order; nil for any other.
     package func kindOfPrivate(_ bytes: some Collection<UInt8>) -> String? {
         let bytes = Array(bytes)
         if let kind = AddressRules.kindOfPrivate(bytes) ?? kindOfLocal(bytes) { return kind }
