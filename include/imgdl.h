@@ -33,7 +33,7 @@
  *     if (status == IMGDL_OK)
  *         status = imgdl_token_result(token, &result);
  *     if (status != IMGDL_OK)
- *         puts(imgdl_last_error()); // refused: there is no download
+ *         puts(imgdl_last_error()); // refused: no download, or no wait for it
  *     else if (result.code != IMGDL_OK)
  *         puts(result.message);     // it failed
  *     else
@@ -53,10 +53,17 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define IMGDL_API __attribute__((visibility("default")))
-#define IMGDL_CHECKED __attribute__((warn_unused_result))
 #else
 #define IMGDL_API
+#endif
+
+/* A program that wants no warnings about statuses defines it as nothing before it includes this file. */
+#ifndef IMGDL_CHECKED
+#if defined(__GNUC__)
+#define IMGDL_CHECKED __attribute__((warn_unused_result))
+#else
 #define IMGDL_CHECKED
+#endif
 #endif
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -74,7 +81,8 @@ extern "C" {
  * Results    A function that can fail returns imgdl_status: IMGDL_OK (0) or an IMGDL_ERROR_ number. Out-parameters come
  *            last, may be NULL where the text says so, and are written only on success unless the text says otherwise.
  *            imgdl_last_error tells the details of a failed call, on the thread that made it. GCC and Clang warn where a
- *            status is not looked at (-Wunused-result): what was refused has given nothing, and calls nobody back.
+ *            status is not looked at (-Wunused-result), but for functions that fail for a wrong handle alone, such as
+ *            cancelling, and those that end or dispatch: what was refused has given nothing, and calls nobody back.
  *
  * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need.
  *            Zero means default in every field. Fields are only ever added at the end: a program compiled against an
@@ -172,7 +180,8 @@ enum {
     IMGDL_ERROR_CONNECT_FAILED = 2201,
     IMGDL_ERROR_CONNECTION_LOST = 2202,    /* closed or reset before the answer was complete                        */
     IMGDL_ERROR_TLS_FAILED = 2203,         /* no TLS session could be made                                          */
-    IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, or another host's   */
+    IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, revoked (crl_file), */
+                                           /* or another host's                                                     */
     IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP                                       */
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
@@ -188,7 +197,8 @@ enum {
 
     /* limits */
     IMGDL_ERROR_BODY_LIMIT = 2300,         /* max_body_bytes, announced or received                                 */
-    IMGDL_ERROR_HEADER_LIMIT = 2301,       /* more than 256 KiB of response header                                  */
+    IMGDL_ERROR_HEADER_LIMIT = 2301,       /* response header, with interim responses and trailers, of more than    */
+                                           /* 256 KiB or 1,000 fields, or a field of more than 100 KiB              */
     IMGDL_ERROR_PIXEL_LIMIT = 2302,        /* max_pixels, from the picture's header                                 */
     IMGDL_ERROR_FRAME_LIMIT = 2303,        /* max_frames                                                            */
     IMGDL_ERROR_SCAN_LIMIT = 2304,         /* max_scans                                                             */
@@ -197,7 +207,8 @@ enum {
     IMGDL_ERROR_METADATA_LIMIT = 2307,     /* max_metadata_bytes                                                    */
     IMGDL_ERROR_MEMORY_LIMIT = 2308,       /* max_memory_bytes                                                      */
     IMGDL_ERROR_DECODE_TIMEOUT = 2309,     /* max_decode_ms                                                         */
-    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request      */
+    IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request: all */
+                                           /* requests on that connection end so, and are not tried again           */
 
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
@@ -302,8 +313,8 @@ enum {
     IMGDL_COLOUR_NOTE_CHROMATICITIES = 1u << 3,  /* a PNG names its primaries                                            */
     IMGDL_COLOUR_NOTE_CONVERTED = 1u << 4,       /* the pixels are not as stored but sRGB, by the profile                */
     IMGDL_COLOUR_NOTE_UNUSABLE_PROFILE = 1u << 5, /* broken, incomplete, or not for pixels of this kind: as stored       */
-    /* Besides: it is whole, but to follow it might take any time. It has multiProcessElements (DToB, BToD, mpet), a grid of
-     * more than 2,097,152 numbers, or a curve of more than 128 KiB. */
+    /* With UNUSABLE_PROFILE: the profile is whole, but following it might take any time, since it has multiProcessElements
+     * (DToB, BToD, mpet), a grid of more than 2,097,152 numbers, or a curve of more than 128 KiB. */
     IMGDL_COLOUR_NOTE_COSTLY_PROFILE = 1u << 6
 };
 /** IMGDL_COLOUR_NOTE_ bits. Since 1.1. */
@@ -383,7 +394,8 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
  * coefficients, or four and the bytes of the picture as it is stored. */
 #define IMGDL_DEFAULT_MAX_MEMORY_BYTES 1073741824u
 #define IMGDL_DEFAULT_MAX_DECODE_MS 10000u
-/* For a limit that is to be none: of 64 bits, and of 32. */
+/* For a limit that is to be none: max_memory_bytes takes the first, max_decode_ms the second, and no other option needs
+ * either. IMGDL_NO_LIMIT_32 in an option of 64 bits is the number 4,294,967,295. */
 #define IMGDL_NO_LIMIT UINT64_MAX
 #define IMGDL_NO_LIMIT_32 UINT32_MAX
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
@@ -514,8 +526,7 @@ IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
  *  are left the descriptor stays readable. One thread at a time; inside a callback of the same executor it is
  *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
  *  WOULD_DEADLOCK. Since 1.0. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events,
-                                                             uint32_t *dispatched);
+IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events, uint32_t *dispatched);
 
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */
 IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
@@ -688,8 +699,9 @@ typedef struct imgdl_request {
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
-                                         /* What frames a request is INVALID_HEADER: Content-Length, Connection,     */
-                                         /* Expect, Keep-Alive, TE, Trailer, Transfer-Encoding, Upgrade …            */
+                                         /* What frames a request is INVALID_HEADER unless its value is NULL:        */
+                                         /* Content-Length, Transfer-Encoding, Trailer, Connection, Keep-Alive,      */
+                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; and a second Host */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
@@ -720,7 +732,8 @@ typedef struct imgdl_request {
     const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by      */
                                          /* default any. A response without Content-Type passes                      */
     size_t accepted_type_count;
-    const char *ca_file;                 /* PEM; in place of the downloader's                                        */
+    const char *ca_file;                 /* PEM; in place of the downloader's. One that cannot be used ends the      */
+                                         /* request with IMGDL_ERROR_TLS_FAILED                                      */
     const char *client_certificate;      /* a file in PEM                                                            */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
     const char *client_key_password;
@@ -856,7 +869,8 @@ typedef struct imgdl_config {
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
-    const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's           */
+    const char *ca_file;          /* PEM certificates to trust instead of the system's; NULL: the system's. Read when */
+                                  /* the downloader is made, too: see imgdl_downloader_create                        */
     imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
     /* since 1.1 */
     imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */
@@ -887,12 +901,14 @@ typedef struct imgdl_config {
     imgdl_cache *cache;           /* NULL: none. Several downloaders may have the same                               */
     imgdl_cache_mode cache_mode;  /* of requests that say DEFAULT; 0 is IMGDL_CACHE_OFF                              */
     uint32_t reserved2;
-    const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port if it is */
-                                  /* not 53, such as "192.0.2.1,[2001:db8::1]:5353"; 8 at most; NULL: as the system has it */
-    const char *crl_file;         /* PEM: revocation lists of all authorities that servers have; a certificate that is in */
-                                  /* one, or whose authority has none, is not trusted. NULL: revocation is not looked at */
-    const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as            */
-                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                             */
+    const char *dns_servers;      /* who is asked for names, after /etc/hosts: numeric addresses, each with a port   */
+                                  /* if it is not 53, such as "192.0.2.1,[2001:db8::1]:5353"; IPv6 in brackets where */
+                                  /* a port follows; 8 at most. NULL: as the system has it                           */
+    const char *crl_file;         /* PEM: revocation lists of all authorities that servers have; a certificate that  */
+                                  /* is in one, or whose authority has none, is IMGDL_ERROR_TLS_CERTIFICATE. NULL:   */
+                                  /* revocation is not looked at                                                     */
+    const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as       */
+                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                         */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -900,9 +916,10 @@ typedef struct imgdl_config {
 IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
- *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor, hooks, cache),
- *  FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file or crl_file cannot be read, private addresses denied behind
- *  a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
+ *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate or
+ *  client_key cannot be read, the first two hold nothing of use, private addresses denied behind a proxy), INVALID_URL
+ *  (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
@@ -947,14 +964,14 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_order(imgdl_downloader
 
 /** While suspended (not 0) nothing that waits is started; what runs runs on. No effect after a shutdown.
  *  Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
+IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
  *  their clocks with them. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
  *  grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
+IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
+IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
 
 /** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;
  *  0: what runs runs to its end, what waits ends with INVALID_OPERATION. Returns: IMGDL_OK, INVALID_OPERATION (the shared
@@ -968,7 +985,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_invalidate(imgdl_downloade
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_reconfigure(imgdl_downloader *downloader, const imgdl_config *config);
 
 /** Cancels every download accepted so far. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
+IMGDL_API imgdl_status imgdl_downloader_cancel_all(imgdl_downloader *downloader);
 
 /** Accepted downloads whose terminal callback has not begun; 0 for an invalid handle. Since 1.0. */
 IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
@@ -997,7 +1014,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shutdown(imgdl_downloader 
 /** Shutdown with cancel, waiting for its end, and release of one reference. Inside a callback, or where waiting would be
  *  a deadlock, it does not wait. Returns: IMGDL_OK, INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED
  *  (released all the same). Since 1.0. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
+IMGDL_API imgdl_status imgdl_downloader_destroy(imgdl_downloader *downloader);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * 11  Downloads and tokens
@@ -1018,7 +1035,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_download(imgdl_downloader *downloader
  *  number of times, at any time. Afterwards nothing is delivered but TERMINAL with IMGDL_ERROR_CANCELLED; only a callback
  *  that has begun, or is about to begin on another thread at this moment, stays what it is. Returns: IMGDL_OK (also when
  *  there is nothing left to cancel), INVALID_HANDLE, FORKED. Since 1.0. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_cancel(imgdl_token *token);
+IMGDL_API imgdl_status imgdl_token_cancel(imgdl_token *token);
 
 /** Changes the priority of this download; a transfer has the highest of those that share it. Returns: IMGDL_OK,
  *  INVALID_ARGUMENT, INVALID_HANDLE, FORKED. Since 1.0. */
@@ -1114,9 +1131,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_prefetch(imgdl_downloader 
 /** Cancels all that have not ended, those that wait to be asked for too: each has its TERMINAL; progress is told,
  *  is_finished included. Returns: IMGDL_OK, INVALID_HANDLE, FORKED.
  *  Since 1.1. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
+IMGDL_API imgdl_status imgdl_batch_cancel(imgdl_batch *batch);
 /** Not 0: no further request of the batch is begun until 0. Returns: as cancel. Since 1.1. */
-IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_set_paused(imgdl_batch *batch, int32_t paused);
+IMGDL_API imgdl_status imgdl_batch_set_paused(imgdl_batch *batch, int32_t paused);
 /** Another priority for the whole batch, waiting ones and running ones. Returns: as cancel, INVALID_ARGUMENT. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_batch_set_priority(imgdl_batch *batch, imgdl_priority priority);
 /** How far it is. Returns: IMGDL_OK, INVALID_HANDLE, INVALID_ARGUMENT, FORKED. Since 1.1. */
@@ -1412,8 +1429,8 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
 
 /* The functions below wait for the disk, never for the network. What an earlier download has stored they see, from its
  * terminal event on, the beginning of a cancelled one soon after. Inside the cache's own callback they answer
- * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment, user and password. All of them return IMGDL_OK,
- * INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
+ * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment,
+ * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
 /** The newest that is stored for url, whatever its Vary says. Gives: *entry (struct_size set by imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.

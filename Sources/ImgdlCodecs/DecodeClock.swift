@@ -1,7 +1,7 @@
 import CCodecs
 import ImgdlCore
 
-/// What ends one picture's decoding early: the CPU time that it has used, on whatever threads, and whoever asks for it.
+/// Ends one picture's decoding early: by the CPU time that it has used, on whatever threads, or because it is asked to.
 /// Loops look at it after so many pixels, in C too, where no Swift frame may be.
 final class DecodeClock {
     let session: OpaquePointer?

@@ -17,7 +17,7 @@ extension DecodeOptions {
     }
 
     /// libpng takes a row in one go, which cannot be stopped: a megapixel of 16-bit colours with alpha takes up to 30 ms.
-    /// Whoever says how long a side may be has more.
+    /// A limit of the caller's on a side allows more.
     func checkRow(width: Int, bytesPerPixel: Int) throws(Failure) {
         let most = Self.mostRowBytes / bytesPerPixel
         guard maximumSide == nil, width > most else { return }

@@ -9,9 +9,9 @@ struct ProfileTags {
     private static let entryLength = 12
     /// lcms2 refuses more.
     private static let most = 100
-    /// Of the numbers in a grid: 59 × 59 × 59 colours, or 28 × 28 × 28 × 28 inks.
+    /// The most numbers in a grid: 59 × 59 × 59 colours, or 28 × 28 × 28 × 28 inks.
     static let mostGridNumbers = 2 << 20
-    /// Of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
+    /// The most bytes of what is neither grid nor text: the longest curve that lcms2 takes has 32,767 numbers.
     static let mostTagBytes = 128 << 10
 
     private struct Tag {

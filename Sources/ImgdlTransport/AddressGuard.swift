@@ -33,7 +33,7 @@ final class AddressGuard {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// What is known stays known where the kernel does not answer; it is asked again the next time.
+    /// Known networks stay known where the kernel does not answer; it is asked again the next time.
     private func currentNetworks() -> LocalNetworks {
         let now = now()
         if let readAt, now - readAt < Self.renewalInterval { return networks }
@@ -72,7 +72,10 @@ final class AddressGuard {
     }
 
     func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
-        currentNetworks().kindOfPrivate(bytes).map { failure(host, $0) }
+        let networks = currentNetworks()
+        guard let kind = networks.kindOfPrivate(bytes) else { return nil }
+        return failure(
+            host, networks.carriesIPv4(Array(bytes)) ? "\(kind), as an IPv4 address within an IPv6 one" : kind)
     }
 
     private func failure(_ host: String, _ kind: String) -> Failure {

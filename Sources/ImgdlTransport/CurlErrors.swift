@@ -25,7 +25,7 @@ struct CurlOutcome {
     var secrets: [String] = []
 }
 
-/// From curl's codes to ours, with curl's own words. What they say is looked at in one place alone, `isUnseenRequest`: it
+/// From curl's codes to ours, with curl's own words. Codes depend on what they say in one place alone, `isUnseenRequest`: it
 /// differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
@@ -72,8 +72,14 @@ enum CurlErrors {
             switch outcome.handshake {
             case CCURL_HANDSHAKE_CUT_OFF: return make(.connectionLost, outcome)
             case CCURL_HANDSHAKE_UNTRUSTED: return make(.tlsCertificate, outcome)
-            default: return make(.tlsFailed, outcome)
+            default: break
             }
+            var failure = make(.tlsFailed, outcome)
+            // OpenSSL's words, where the two sides have no version in common: without them a sentence is missing, no more.
+            if ["protocol version", "unsupported protocol"].contains(where: failure.message.contains) {
+                failure.message += " (spoken are TLS 1.2 and 1.3, with REQUIRE_TLS_1_3 the latter alone)"
+            }
+            return failure
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT,
             CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_ENGINE_SETFAILED, CURLE_SSL_ENGINE_INITFAILED,
             CURLE_SSL_CRL_BADFILE, CURLE_SSL_SHUTDOWN_FAILED, CURLE_USE_SSL_FAILED:
@@ -84,7 +90,8 @@ enum CurlErrors {
             return make(.outOfMemory, outcome)
         // What curl says of a header that begins with a folded line; our own arguments it has taken by then.
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
-            return Failure(.protocolError, "the response's header cannot be read")
+            return Failure(
+                .protocolError, "the response's header cannot be read: its first field may begin with a space")
         // What a proxy says that is not HTTP.
         case _ where outcome.isTunnelled && !outcome.isConnected && outcome.handshake == CCURL_HANDSHAKE_UNKNOWN:
             return make(.proxyFailed, outcome)

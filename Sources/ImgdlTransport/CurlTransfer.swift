@@ -165,7 +165,8 @@ final class CurlTransfer {
         guard !isFlooded || code == CURLE_OK else {
             return Failure(
                 .flood,
-                "the server kept this program busy with what belongs to no request, for 50 ms at a time: it was disconnected",
+                "the server kept this program busy with what belongs to no request, for 50 ms at a time: the connection was "
+                    + "closed, all requests on it end, and none is tried again",
                 status: status)
         }
         guard code != CURLE_OK else {

@@ -1,11 +1,11 @@
 import ImgdlCore
 
-/// What a server may send of header on one exchange: its final header, interim ones (1xx), challenges and trailers
+/// The header that a server may send on one exchange: its final header, interim ones (1xx), challenges and trailers
 /// together. libcurl keeps all of it for as long as the exchange runs.
 struct HeaderBudget {
     /// Far more than any server has reason to send; what is done with fields may take time for each pair of them.
     static let maximumFields = 1_000
-    /// What versions of libcurl have in common.
+    /// The most that all versions of libcurl take.
     static let maximumFieldBytes = 100 << 10
 
     private let maximumBytes: Int
@@ -16,11 +16,17 @@ struct HeaderBudget {
 
     init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
+    /// What a line belongs to: a message names it.
+    enum Part: String {
+        case header, trailers
+        case interim = "interim responses"
+    }
+
     /// For one line, with its line end. Throws `headerLimit`.
-    mutating func take(_ line: UnsafeRawBufferPointer) throws(Failure) {
+    mutating func take(_ line: UnsafeRawBufferPointer, of part: Part = .header) throws(Failure) {
         bytes += line.count
         guard bytes <= maximumBytes else {
-            throw refusal("it is larger than \(maximumBytes) bytes, with interim responses and trailers")
+            throw refusal(part, "more than \(maximumBytes) bytes of header, interim responses and trailers together")
         }
         guard let first = line.first, first != 0x0D, first != 0x0A else { return }
         if first == 0x20 || first == 0x09 {
@@ -30,12 +36,14 @@ struct HeaderBudget {
             fields += 1
         }
         guard fieldBytes <= Self.maximumFieldBytes else {
-            throw refusal("one of its fields is longer than \(Self.maximumFieldBytes) bytes")
+            throw refusal(part, "a field of more than \(Self.maximumFieldBytes) bytes")
         }
-        guard fields <= Self.maximumFields else { throw refusal("it has more than \(Self.maximumFields) fields") }
+        guard fields <= Self.maximumFields else {
+            throw refusal(part, "more than \(Self.maximumFields) fields in all")
+        }
     }
 
-    private func refusal(_ cause: String) -> Failure {
-        Failure(.headerLimit, "the response's header is over a limit: \(cause)")
+    private func refusal(_ part: Part, _ cause: String) -> Failure {
+        Failure(.headerLimit, "the response's \(part.rawValue) went over a limit: \(cause)")
     }
 }

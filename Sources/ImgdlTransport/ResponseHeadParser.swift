@@ -41,7 +41,7 @@ struct ResponseHeadParser {
     /// One line, with its line end; an empty one ends the head.
     mutating func receive(_ line: UnsafeRawBufferPointer) -> Step {
         do throws(Failure) {
-            try budget.take(line)
+            try budget.take(line, of: part)
         } catch {
             return .failed(error)
         }
@@ -57,13 +57,21 @@ struct ResponseHeadParser {
         } else if Self.isSpace(content[0]) {
             // obs-fold (RFC 9112 section 5.2); behind the status line there is nothing to continue (section 2.2)
             guard section?.count != 0 else {
-                return .failed(Failure(.protocolError, "the response's header begins with a folded line"))
+                return .failed(
+                    Failure(
+                        .protocolError,
+                        "the first field of the response's header begins with a space, which continues a field where there is none"
+                    ))
             }
             section?.continueValue(Self.trimmed(content))
         } else if let colon = memchr(start, Int32(UInt8(ascii: ":")), content.count) {
             appendField(content, colon: UnsafeRawPointer(colon) - start)
         }
         return .more
+    }
+
+    private var part: HeaderBudget.Part {
+        isComplete ? .trailers : (100...199).contains(status) ? .interim : .header
     }
 
     /// Once, when it is complete.

@@ -8,6 +8,9 @@ package enum TranslationPrefixes {
 
     /// Throws `invalidArgument` for what is no list of them. The bad text itself is not repeated.
     package static func parse(_ text: String) throws(Failure) -> [LocalNetworks.Prefix] {
+        guard !text.isEmpty else {
+            throw Failure(.invalidArgument, "nat64_prefixes is empty; NULL, not \"\", stands for none")
+        }
         let entries = text.split(separator: ",", omittingEmptySubsequences: false)
         guard entries.count <= maximumCount else {
             throw Failure(.invalidArgument, "nat64_prefixes has more than \(maximumCount) prefixes")

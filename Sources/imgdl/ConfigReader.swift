@@ -64,11 +64,17 @@ struct ConfigReader {
         configuration.transport.deniesPrivateAddresses = config.flags & UInt32(IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES) != 0
         configuration.transport.allowsFileURLs = config.flags & UInt32(IMGDL_CONFIG_ALLOW_FILE_URLS) != 0
         configuration.transport.allowsDataURLs = config.flags & UInt32(IMGDL_CONFIG_ALLOW_DATA_URLS) != 0
-        configuration.transport.certificateAuthorities = try readableFile(config.ca_file, "ca_file")
+        configuration.transport.certificateAuthorities = try text(config.ca_file, "ca_file")
+        if let file = configuration.transport.certificateAuthorities {
+            try TrustFile.checkCertificates(file, option: "ca_file")
+        }
         configuration.transport.proxy = try text(config.proxy, "proxy")
         configuration.transport.cookieFile = try text(config.cookie_file, "cookie_file")
         configuration.transport.nameServers = try text(config.dns_servers, "dns_servers")
-        configuration.transport.revocationLists = try readableFile(config.crl_file, "crl_file")
+        configuration.transport.revocationLists = try text(config.crl_file, "crl_file")
+        if let file = configuration.transport.revocationLists {
+            try TrustFile.checkRevocationLists(file, option: "crl_file")
+        }
         configuration.transport.requiresTLS13 = config.flags & UInt32(IMGDL_CONFIG_REQUIRE_TLS_1_3) != 0
         if let prefixes = try text(config.nat64_prefixes, "nat64_prefixes") {
             configuration.transport.translators = try TranslationPrefixes.parse(prefixes)
@@ -118,11 +124,9 @@ struct ConfigReader {
     }
 }
 
-/// Threads and files that cannot be read are found out here and not at the first download.
+/// One that cannot be read is found out here and not at the first download.
 private func readableFile(_ path: UnsafePointer<CChar>?, _ name: String) throws(Failure) -> String? {
     guard let text = try text(path, name) else { return nil }
-    guard access(text, R_OK) == 0 else {
-        throw Failure(.invalidOperation, "\(name) \(text) cannot be read: \(String(cString: strerror(errno)))")
-    }
+    try TrustFile.checkReadable(text, option: name)
     return text
 }

@@ -15,7 +15,11 @@ public func imgdl_downloader_set_header(
         guard let name = string(name), value == nil || string(value) != nil else {
             throw Failure(.invalidHeader, "the header is not UTF-8")
         }
-        try HeaderRules.checkRequest(HeaderField(name, string(value) ?? ""))
+        if let value = string(value) {
+            try HeaderRules.checkRequest(HeaderField(name, value))
+        } else {
+            try HeaderRules.check(HeaderField(name, ""))
+        }
         downloader.setField(name, string(value))
     }
 }

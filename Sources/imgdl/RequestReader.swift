@@ -194,12 +194,14 @@ struct RequestReader {
     }
 }
 
-/// Of a request. A field that is not to be sent is checked by its name alone. Throws as `headerFields`.
+/// Of a request. A field that is not to be sent does no harm, whatever its name. Throws as `headerFields`.
 func requestFields(
     _ headers: UnsafePointer<imgdl_header>?, _ count: Int
 ) throws(Failure) -> [(name: String, value: String?)] {
     let fields = try headerFields(headers, count)
-    if !fields.isEmpty { try HeaderRules.checkRequest(fields.map { HeaderField($0.name, $0.value ?? "") }) }
+    if !fields.isEmpty {
+        try HeaderRules.checkRequest(fields.compactMap { field in field.value.map { HeaderField(field.name, $0) } })
+    }
     return fields
 }
 

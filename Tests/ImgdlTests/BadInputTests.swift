@@ -176,11 +176,23 @@ final class BadInputTests: DownloaderTestCase {
             XCTAssertTrue(message.contains("“\(name)”"), message)
             download.wait()
             XCTAssertEqual(imgdl_downloader_set_header(downloader, name, "1"), Int32(IMGDL_ERROR_INVALID_HEADER), name)
+            // To leave it out is no harm.
+            XCTAssertEqual(imgdl_downloader_set_header(downloader, name, nil), 0, name)
+            name.withCString { text in
+                var field = imgdl_header(name: text, value: nil)
+                withUnsafePointer(to: &field) { pointer in
+                    let download = start(picture("rgba.png")) {
+                        $0.headers = pointer
+                        $0.header_count = 1
+                    }
+                    assertEnds(download, "IMGDL_OK")
+                }
+            }
         }
         let twice = start(picture("rgba.png"), headers: [("Host", "a.test"), ("host", "b.test")])
         XCTAssertEqual(twice.status, Int32(IMGDL_ERROR_INVALID_HEADER))
         twice.wait()
-        XCTAssertEqual(origin.log.requests.count, 0)
+        XCTAssertEqual(origin.log.requests.count, names.count, "those that left one out, alone")
     }
 
     func testFullURLsAreFullInErrorsToo() {

@@ -56,14 +56,20 @@ final class NetworkOptionTests: DownloaderTestCase {
                 $0.flags = flag
             }
             assertEnds(download, flag == 0 ? "IMGDL_ERROR_INVALID_STATUS" : "IMGDL_OK")
+            XCTAssertEqual(flag == 0, download.record.message.contains("Basic"), download.record.message)
+            XCTAssertEqual(flag == 0, download.record.message.contains("BASIC_OVER_HTTP"), download.record.message)
         }
+        // Whom nobody gave a password to does not hear of the flag.
+        let nobody = start(url)
+        assertEnds(nobody, "IMGDL_ERROR_INVALID_STATUS")
+        XCTAssertFalse(nobody.record.message.contains("BASIC"), nobody.record.message)
         assertEnds(
             start(origin.url("/auth/any?user=me&password=x&picture=rgba.png")) {
                 $0.user = self.text("me")
                 $0.password = self.text("x")
             }, "IMGDL_OK")
         let sent = origin.log.requests.map { $0.headers["Authorization"].map { $0.prefix { $0 != " " } } }
-        XCTAssertEqual(sent, [nil, nil, "Basic", nil, "Digest"])
+        XCTAssertEqual(sent, [nil, nil, "Basic", nil, nil, "Digest"])
     }
 
     func testAPasswordStaysWithItsOrigin() throws {
@@ -179,6 +185,19 @@ final class NetworkOptionTests: DownloaderTestCase {
             $0.flags = UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
         }
         assertEnds(careless, "IMGDL_OK")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("own-\(getpid())").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        for (name, content) in [("missing", nil), ("empty", ""), ("garbage", "\u{1} no PEM")] {
+            let path = "\(folder)/\(name).pem"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            if let content { try content.write(toFile: path, atomically: true, encoding: .utf8) }
+            let download = start(url) {
+                whole(&$0)
+                $0.ca_file = self.text(path)
+            }
+            assertEnds(download, "IMGDL_ERROR_TLS_FAILED")
+            XCTAssertTrue(download.record.message.contains(path), download.record.message)
+        }
         assertEnds(start(url, whole), "IMGDL_OK")
     }
 

@@ -1,5 +1,6 @@
 import CImgdl
 import Foundation
+import Origin
 import XCTest
 
 /// Every option out of range is refused before anything is asked, with a code of its own, and nothing is lost: the
@@ -66,9 +67,6 @@ final class OptionTests: DownloaderTestCase {
             ("hooks", IMGDL_ERROR_INVALID_HANDLE, { $0.hooks = OpaquePointer(bitPattern: 0x10) }),
         ]
         for (name, code, configure) in cases { assertConfigRefused(name, code) { configure(&$0) } }
-        "/nowhere/lists.pem".withCString { path in
-            assertConfigRefused("crl_file", IMGDL_ERROR_INVALID_OPERATION) { $0.crl_file = path }
-        }
         for text in [
             "", "2001:db8::", "2001:db8::/95", "2001:db8::/096", "192.0.2.0/32", "2001:db8::/64,", "fe80::1%lo/64",
         ] {
@@ -90,6 +88,44 @@ final class OptionTests: DownloaderTestCase {
         "http://proxy\r\nX: y".withCString { proxy in
             assertConfigRefused("proxy", IMGDL_ERROR_INVALID_HEADER) { $0.proxy = proxy }
         }
+    }
+
+    /// Found out when the downloader is made, and named with the cause.
+    func testTrustFilesThatAreNone() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("trust-\(getpid())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let block = "-----BEGIN %@-----\nbm8gREVSIGF0IGFsbA==\n-----END %@-----\n"
+        let contents = [
+            "empty": ("", "in PEM"), "garbage": ("\u{1}\u{2} no PEM\n", "in PEM"),
+            "key": (block.replacingOccurrences(of: "%@", with: "PUBLIC KEY"), "in PEM"),
+            "certificate": (block.replacingOccurrences(of: "%@", with: "CERTIFICATE"), "broken"),
+            "list": (block.replacingOccurrences(of: "%@", with: "X509 CRL"), "broken"),
+        ]
+        for (name, (text, cause)) in contents {
+            let path = folder.appendingPathComponent("\(name).pem").path
+            try text.write(toFile: path, atomically: true, encoding: .utf8)
+            let names = name == "list" ? ["crl_file"] : name == "certificate" ? ["ca_file"] : ["ca_file", "crl_file"]
+            for option in names { assertTrustFile(option, path, cause) }
+        }
+        for option in ["ca_file", "crl_file"] {
+            assertTrustFile(option, folder.appendingPathComponent("nothing.pem").path, "No such file")
+            assertTrustFile(option, folder.path, "not a file")
+            assertTrustFile(option, "/dev/null", "not a file")
+        }
+        let authority = try Authority(.valid)
+        assertTrustFile("crl_file", authority.file, "no revocation list")
+        assertTrustFile("ca_file", try authority.revocationList(revokesServer: false), "no certificate")
+    }
+
+    private func assertTrustFile(_ option: String, _ path: String, _ cause: String, line: UInt = #line) {
+        path.withCString { file in
+            assertConfigRefused("\(option) \(path)", IMGDL_ERROR_INVALID_OPERATION) {
+                if option == "ca_file" { $0.ca_file = file } else { $0.crl_file = file }
+            }
+        }
+        let message = String(cString: imgdl_last_error())
+        for part in [option, path, cause] { XCTAssertTrue(message.contains(part), "\(message): \(part)", line: line) }
     }
 
     /// A program compiled against the header of 1.0 brings the smaller structs.

@@ -16,7 +16,8 @@ final class NameServersTests: XCTestCase {
 
     func testWhatIsNoAddressIsRefused() {
         let bad = [
-            "", " ", ",", "192.0.2.1,", "192.0.2", "192.0.2.256", "dns.example", "192.0.2.1:", "192.0.2.1:0",
+            " ", ",", "::1:5353", " 2001:db8::1:53 ", "fe80::1:2", "192.0.2.1,", "192.0.2", "192.0.2.256",
+            "dns.example", "192.0.2.1:", "192.0.2.1:0",
             "192.0.2.1:65536", "192.0.2.1:+53", "192.0.2.1:5 3", "[::1", "[::1]53", "[::1]:", "[192.0.2.1]:53",
             "::1]:53",
             "fe80::1%eth0", "[fe80::1%eth0]:53", "192.0.2.1\n", "192.0.2.1;192.0.2.2", "[]", "0x7f000001",
@@ -32,6 +33,23 @@ final class NameServersTests: XCTestCase {
             let message = (error as? Failure)?.message ?? ""
             XCTAssertTrue(message.hasPrefix("dns_servers: number 2 is no address"), message)
             XCTAssertFalse(message.contains("secret"), message)
+        }
+    }
+
+    func testWhatMayEndInAPort() throws {
+        for text in ["::1:5353", "2001:db8::1:53"] {
+            XCTAssertThrowsError(try NameServers(text), text) { error in
+                XCTAssertEqual((error as? Failure)?.message.contains("brackets"), true, "\(error)")
+            }
+        }
+        // No front of these is an address.
+        for text in ["1:2:3:4:5:6:7:8", "2001:db8::53", "::1:ab", "[::1:5353]"] {
+            XCTAssertNoThrow(try NameServers(text), text)
+        }
+        XCTAssertThrowsError(try NameServers("")) { error in
+            let failure = error as? Failure
+            XCTAssertEqual(failure?.code, .invalidArgument)
+            XCTAssertEqual(failure?.message.contains("empty"), true, "\(error)")
         }
     }
 

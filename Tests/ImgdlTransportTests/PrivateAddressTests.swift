@@ -24,6 +24,17 @@ final class PrivateAddressTests: TransportTestCase {
         init(_ value: Value) { self.value = value }
     }
 
+    func testAnIPv4AddressWithinAnIPv6OneIsSaidToBeOne() {
+        for (address, isWithin) in [
+            ("64:ff9b::7f00:1", true), ("2001:db8:1::5efe:a00:1", true), ("::ffff:10.0.0.1", true), ("::1", false),
+            ("10.0.0.1", false), ("fe80::1", false),
+        ] {
+            let failure = AddressGuard().refusal(ofAddress: address, host: "h")
+            XCTAssertEqual(failure?.code, .addressRefused, address)
+            XCTAssertEqual(failure?.message.contains("IPv4 address within"), isWithin, failure?.message ?? address)
+        }
+    }
+
     private let resolver = ChangingResolver()
     private var configuration = TransportConfiguration(proxy: "")
 

@@ -172,6 +172,8 @@ final class ResponseHeadParserTests: XCTestCase {
             case .failed(let failure):
                 XCTAssertFalse(isTaken, "\(name): \(failure.message)")
                 XCTAssertEqual(failure.code, .headerLimit, name)
+                let part = name.contains("trailer") ? "trailers" : name.contains("interim") ? "interim" : "header"
+                XCTAssertTrue(failure.message.hasPrefix("the response's \(part)"), "\(name): \(failure.message)")
             default: XCTAssertTrue(isTaken, name)
             }
         }
@@ -185,6 +187,7 @@ final class ResponseHeadParserTests: XCTestCase {
                 continue
             }
             XCTAssertEqual(failure.code, .protocolError)
+            XCTAssertTrue(failure.message.contains("begins with a space"), failure.message)
         }
     }
 

@@ -36,6 +36,8 @@ final class TLSOptionsTests: TransportTestCase {
                 let record = try fetch(TLSOptions())
                 let expected = isAtMost12 && requiresTLS13 ? ErrorCode.tlsFailed : nil
                 XCTAssertEqual(record.failure?.code, expected, record.failure?.message ?? "")
+                let namesVersions = record.failure?.message.contains("REQUIRE_TLS_1_3") == true
+                XCTAssertEqual(namesVersions, expected != nil, record.failure?.message ?? "")
             }
         }
     }

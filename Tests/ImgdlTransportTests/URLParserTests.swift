@@ -113,10 +113,14 @@ final class URLParserTests: XCTestCase {
                         ? [] : [refusal { () throws(Failure) in try URLParser.parse(text) }])
                 for failure in failures {
                     XCTAssertEqual(failure?.code, .invalidURL, text)
-                    let cause = hasBackslash ? "has a backslash in it" : "slashes, where two belong"
+                    let cause = hasBackslash ? "has a backslash in it" : "where two belong"
                     XCTAssertTrue(failure?.message.contains(cause) ?? false, "\(text): \(failure?.message ?? "")")
                 }
             }
+        }
+        for (text, words) in [("http:a", "is no slash"), ("http:/a", "is one slash"), ("http:///a", "are 3 slashes")] {
+            let failure = refusal { () throws(Failure) in try URLParser.parse(text) }
+            XCTAssertEqual(failure?.message.contains(words), true, failure?.message ?? text)
         }
         // Encoded in the host it is one, too; anywhere else it is a character like any other.
         XCTAssertEqual(refusal { () throws(Failure) in try URLParser.parse("http://a%5Cb/") }?.code, .invalidURL)

@@ -115,6 +115,15 @@ class ArgumentTests(ProgramTests):
         self.run_program("--cacert", secured.info["ca_file"], url)
         self.assertEqual(self.files(), ["alpha.png"])
 
+    def test_basic_over_http_is_sent_where_it_is_asked_for(self):
+        url = self.origin.url("/auth/basic", user="me", password="hunter2", picture="alpha.png")
+        url = url.replace("://", "://me:hunter2@")
+        _, errors = self.run_program(url, status=5)
+        self.assertIn("BASIC_OVER_HTTP", errors)
+        self.assertNotIn("hunter2", errors)
+        self.run_program("--basic-over-http", "-o", "picture.png", url)
+        self.assertEqual(self.files(), ["picture.png"])
+
     def test_one_host_gets_as_many_as_asked_for(self):
         gate = self.origin.gate()
         urls = [self.origin.picture("alpha.png", n=n, hold_head=1, gate=gate.name) for n in range(4)]

@@ -26,8 +26,8 @@ _imgdl() {
     *)
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W '--input --output --show --background --json --full-urls --journal --jobs
-                --per-host --retries --timeout --max-size --header --user-agent --cacert --cache --verify --width --height --quiet
-                --verbose --help --version' -- "$current")
+                --per-host --retries --timeout --max-size --header --user-agent --cacert --basic-over-http --cache --verify --width
+                --height --quiet --verbose --help --version' -- "$current")
         fi
         ;;
     esac

@@ -33,6 +33,7 @@ const char usage[] =
     "  -H, --header=LINE       'Name: value' to send\n"
     "  -A, --user-agent=TEXT\n"
     "      --cacert=FILE       PEM certificates to trust\n"
+    "      --basic-over-http   sends a URL's password over http as Basic, too: readable on the way\n"
     "      --cache=FOLDER      keeps answers there, and uses them\n"
     "      --verify            decodes each picture: a broken one has failed\n"
     "      --width=N, --height=N  saves a PNG that fits into this box in its place\n"
@@ -44,8 +45,8 @@ const char usage[] =
     "        4 all that failed did so in the network, 5 by the server's answer, 6 as no usable picture.\n";
 
 enum { show_option = 256, background_option, json_option, full_urls_option, journal_option, per_host_option, retries_option,
-       timeout_option, max_size_option, cacert_option, cache_option, verify_option, width_option, height_option,
-       help_option, version_option };
+       timeout_option, max_size_option, cacert_option, basic_over_http_option, cache_option, verify_option, width_option,
+       height_option, help_option, version_option };
 
 const option long_options[] = {
     {"input", required_argument, nullptr, 'i'},
@@ -63,6 +64,7 @@ const option long_options[] = {
     {"header", required_argument, nullptr, 'H'},
     {"user-agent", required_argument, nullptr, 'A'},
     {"cacert", required_argument, nullptr, cacert_option},
+    {"basic-over-http", no_argument, nullptr, basic_over_http_option},
     {"cache", required_argument, nullptr, cache_option},
     {"verify", no_argument, nullptr, verify_option},
     {"width", required_argument, nullptr, width_option},
@@ -199,6 +201,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case timeout_option: arguments.timeout = seconds(option, optarg); break;
         case max_size_option: arguments.max_bytes = size_in_bytes(option, optarg); break;
         case cacert_option: arguments.ca_file = not_empty(option, optarg); break;
+        case basic_over_http_option: arguments.basic_over_http = true; break;
         case cache_option: arguments.cache = not_empty(option, optarg); break;
         case verify_option: arguments.verify = true; break;
         case width_option: arguments.width = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;

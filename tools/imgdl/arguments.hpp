@@ -29,7 +29,7 @@ struct Arguments {
     std::chrono::milliseconds timeout{0};
     std::uint64_t max_bytes = 0;
     std::uint32_t width = 0, height = 0;
-    bool verify = false, json = false, full_urls = false, quiet = false, verbose = false;
+    bool basic_over_http = false, verify = false, json = false, full_urls = false, quiet = false, verbose = false;
 
     bool wants_thumbnails() const { return width > 0 || height > 0; }
     bool has_many() const { return list || addresses.size() > 1; }

@@ -46,6 +46,8 @@ imgdl::Config Session::config()
     config.executor = executor_;
     config.user_agent = arguments_.user_agent;
     config.ca_file = arguments_.ca_file;
+    if (arguments_.basic_over_http)
+        config.flags |= IMGDL_CONFIG_BASIC_OVER_HTTP;
     if (arguments_.cache) {
         imgdl::CacheConfig cache;
         cache.directory = arguments_.cache;

@@ -202,7 +202,7 @@ final class ActiveTransfer {
     }
 }
 
-/// What a hook gave for a challenge, and of where.
+/// The credential that a hook gave for a challenge, and the origin that it is for.
 struct Authentication {
     let origin: ParsedURL
     let credential: Credential

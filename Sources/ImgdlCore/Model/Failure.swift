@@ -14,7 +14,7 @@ package struct Failure: Error, Equatable, Sendable {
         self.status = status
     }
 
-    /// Of the URL, and of what is said about it, in what is shown to people.
+    /// The most bytes of the URL, and of what is said about it, that are shown to people.
     static let maximumShownBytes = 1_900
 
     /// For people, with the values of the URL's query or with dots for them. What a server said in it is escaped, and what

@@ -90,6 +90,8 @@ struct TransferDetours {
     var isModified = false
     var isRefused = false
     var wasChallenged = false
+    /// A hook has given a credential.
+    var hasAnsweredChallenge = false
     /// With which its hop is asked again, once what is left of the challenge's body has been read.
     var credential: Credential?
 

@@ -130,7 +130,9 @@ extension Downloads {
     private mutating func answeredChallenge(_ id: TransferID, _ answer: Answer, _ now: Instant) {
         guard let asked = transfers[id].askedHead else { return }
         switch answer {
-        case .credential(let credential): transfers[id].credential = credential
+        case .credential(let credential):
+            transfers[id].credential = credential
+            transfers[id].hasAnsweredChallenge = true
         case .refused(let failure):
             observeAnswer(id)
             condemn(id, failure)

@@ -234,13 +234,22 @@ extension Downloads {
         if !isTaken,
             let refusal = ResponseRules.refusal(
                 status: transfers[id].status, mediaType: transfers[id].head?.mediaType ?? "",
-                coding: transfers[id].head?.remainingCoding,
+                coding: transfers[id].head?.remainingCoding, withholdsBasic: withholdsBasic(id),
                 subscribers[subscriber].options, request: transfers[id].request)
         {
             return refusal
         }
         let isKnown = transfers[id].outcome.isCached || transfers[id].cache.isUnchanged
         return isKnown && subscribers[subscriber].options.ignoresCached ? unchanged(id) : nil
+    }
+
+    /// Somebody gave a password for the server that asks for one, and it was not sent.
+    private func withholdsBasic(_ id: TransferID) -> Bool {
+        guard transfers[id].status == 401, let head = transfers[id].head, let asked = transfers[id].hops.last,
+            transfers[id].hops.allSatisfy({ $0.isSameOrigin(as: asked) })
+        else { return false }
+        let hasPassword = transfers[id].request.credential != nil || transfers[id].hasAnsweredChallenge
+        return hasPassword && ResponseRules.withholdsBasic(head, asked: asked, request: transfers[id].request)
     }
 
     private func unchanged(_ id: TransferID) -> Failure {

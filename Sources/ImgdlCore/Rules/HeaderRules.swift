@@ -28,7 +28,7 @@ package enum HeaderRules {
         }
     }
 
-    /// What nobody but the transport may say, and why.
+    /// Names of fields that only the transport may write, and why.
     package static let reserved: [(name: String, reason: String)] = [
         ("content-length", "it says where the request ends"),
         ("transfer-encoding", "it says where the request ends"),

@@ -1,5 +1,5 @@
-/// What no registry knows: the machine's own addresses, the networks that it is on, and the translators that stand in them.
-/// With IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES they are refused, though their addresses may be public ones: what listens there
+/// Local addresses that no registry knows: the machine's own, the networks that it is on, and the translators that stand in
+/// them. With IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES they are refused, though their addresses may be public ones: what listens there
 /// may take this machine for one of its own.
 package struct LocalNetworks: Equatable, Sendable {
     /// The first `length` bits of an address.
@@ -32,7 +32,7 @@ package struct LocalNetworks: Equatable, Sendable {
 
     package init() {}
 
-    /// What kind of address the bytes are that nobody may be led to, in network order; nil for any other.
+    /// The kind of address that nobody may be led to, of bytes in network order; nil for any other.
     package func kindOfPrivate(_ bytes: some Collection<UInt8>) -> String? {
         let bytes = Array(bytes)
         if let kind = AddressRules.kindOfPrivate(bytes) ?? kindOfLocal(bytes) { return kind }
@@ -40,6 +40,12 @@ package struct LocalNetworks: Equatable, Sendable {
             if let kind = AddressRules.kindOfPrivate(carried) ?? kindOfLocal(carried) { return kind }
         }
         return nil
+    }
+
+    /// As ISATAP, NAT64, 6to4, Teredo and mapped addresses do.
+    package func carriesIPv4(_ bytes: [UInt8]) -> Bool {
+        // "::" and "::1" carry none.
+        bytes.dropLast().contains { $0 != 0 } && !(AddressRules.carried(by: bytes) + translated(bytes)).isEmpty
     }
 
     private func kindOfLocal(_ address: [UInt8]) -> String? {

@@ -36,12 +36,16 @@ package enum RedirectRules {
         }
         // Whatever else the downloader loads: a server must not choose from it (features T32).
         guard target.scheme == "http" || target.scheme == "https" else {
-            return refuse(.redirectRefused, "a redirect to \(target.scheme): is not followed")
+            return refuse(
+                .redirectRefused, "a redirect to \(target.redacted) is not followed: http and https alone are")
         }
         if last.scheme == "https", target.scheme == "http", !allowsDowngrade {
             return refuse(.redirectRefused, "a redirect from https to http (\(target.redacted)) is not followed")
         }
-        guard hops.count <= maximum else { return refuse(.tooManyRedirects, "more than \(maximum) redirects") }
+        guard hops.count <= maximum else {
+            let count = maximum == 1 ? "1 redirect" : "\(maximum) redirects"
+            return refuse(.tooManyRedirects, "more than \(count): the next would lead to \(target.redacted)")
+        }
         let nextMethod = methodAfter(status, method)
         // Asked again with a cookie that it was asked without, it may well answer something else, as sites do that want to
         // know whether a client keeps them. One that goes on so meets the limit of redirects.

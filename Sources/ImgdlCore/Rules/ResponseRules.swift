@@ -4,11 +4,14 @@ package enum ResponseRules {
 
     /// Why a subscriber does not take this response for an answer, by its status first, then by its coding and its type; nil
     /// when it does (features B19, C9, C10). `mediaType`: as of `ResponseHead`; `coding`: what is left of them on the body,
-    /// which is no matter to those who want the body alone.
+    /// which is no matter to those who want the body alone. `withholdsBasic`: as `withholdsBasic(_:asked:)` says.
     package static func refusal(
-        status: Int32, mediaType: String, coding: String? = nil, _ options: SubscriberOptions, request: TransferRequest
+        status: Int32, mediaType: String, coding: String? = nil, withholdsBasic: Bool = false,
+        _ options: SubscriberOptions, request: TransferRequest
     ) -> Failure? {
-        if !accepts(status, options, request: request) { return failure(status: status, request: request) }
+        if !accepts(status, options, request: request) {
+            return failure(status: status, request: request, withholdsBasic: withholdsBasic)
+        }
         if let coding, options.decode != nil {
             let shown = String(coding.prefix(40))
             return Failure(
@@ -24,11 +27,28 @@ package enum ResponseRules {
     }
 
     /// A 304 to a request that carried a validator is `notModified` (features B18, D8).
-    package static func failure(status: Int32, request: TransferRequest) -> Failure {
+    private static func failure(status: Int32, request: TransferRequest, withholdsBasic: Bool) -> Failure {
         if status == 304, isConditional(request.fields) {
             return Failure(.notModified, "not modified since the caller's copy (304)", status: status)
         }
-        return Failure(.invalidStatus, "the server answered \(status)\(reason(status))", status: status)
+        var message = "the server answered \(status)\(reason(status))"
+        if withholdsBasic {
+            message += ": it asks for Basic, and over http the password is sent so with BASIC_OVER_HTTP alone"
+        }
+        return Failure(.invalidStatus, message, status: status)
+    }
+
+    /// Whether a challenge is left unanswered because the answer could be read on the way. `asked`: where the challenge is
+    /// from. Digest is answered wherever it is offered.
+    package static func withholdsBasic(_ challenge: ResponseHead, asked: ParsedURL, request: TransferRequest) -> Bool {
+        guard challenge.status == 401, !asked.isSecure, !request.allowsBasicOverHTTP,
+            request.fields.first(named: "Authorization") == nil
+        else { return false }
+        let schemes = challenge.fields.filter { isNamed($0, "WWW-Authenticate") }.flatMap { field in
+            listMembers(field.value).map { $0.prefix { $0 != " " } }
+        }
+        func offers(_ name: String) -> Bool { schemes.contains { equalIgnoringCase(String($0), name) } }
+        return offers("Basic") && !offers("Digest")
     }
 
     /// Any status, those of its ranges (200 to 299 where it has none), or a redirect that it wants to see and not to

@@ -30,7 +30,7 @@ struct Cookie: Equatable {
         name == other.name && domain == other.domain && isHostOnly == other.isHostOnly && path == other.path
     }
 
-    /// Whoever reads such a name relies on what it promises (section 4.1.3).
+    /// Servers that read such a name rely on what it promises (section 4.1.3).
     var isNamedHost: Bool { Self.begins(name, with: "__host-") }
 
     /// Whether what its name promises is true. A nameless cookie would look like one with a name to whoever gets it.
@@ -40,7 +40,7 @@ struct Cookie: Equatable {
         return isSecure || !Self.begins(name, with: "__secure-")
     }
 
-    /// What it takes to be kept, wherever it comes from. A tab could not be written into a file of cookies.
+    /// The rules for every cookie that is kept, wherever it comes from. A tab could not be written into a file of cookies.
     var isWellFormed: Bool {
         !(name.isEmpty && value.isEmpty) && name.count + value.count <= Self.maximumPairBytes
             && path.first == 0x2F && path.count <= Self.maximumAttributeBytes

@@ -1,6 +1,6 @@
 import ImgdlCore
 
-/// What cookies depend on of the request that they are sent with, or that was answered with them.
+/// The facts that cookies depend on, of the request that they are sent with, or that was answered with them.
 struct CookieRequest {
     /// In lower case, an IPv6 address without its brackets.
     let host: String

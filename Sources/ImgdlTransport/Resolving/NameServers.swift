@@ -10,12 +10,21 @@ struct NameServers: Equatable, Sendable {
 
     /// Throws `invalidArgument` for what is no list of addresses. The bad text itself is not repeated.
     init(_ text: String) throws(Failure) {
+        guard !text.isEmpty else {
+            throw Failure(.invalidArgument, "dns_servers is empty; NULL, not \"\", stands for the system's servers")
+        }
         let entries = text.split(separator: ",", omittingEmptySubsequences: false)
         guard entries.count <= Self.maximumCount else {
             throw Failure(.invalidArgument, "dns_servers has more than \(Self.maximumCount) servers")
         }
         var servers: [String] = []
         for (index, entry) in entries.enumerated() {
+            guard !Self.mayEndInPort(entry) else {
+                throw Failure(
+                    .invalidArgument,
+                    "dns_servers: number \(index + 1) may end in a port or not: an IPv6 address needs brackets there, such "
+                        + "as [2001:db8::1]:5353")
+            }
             guard let server = Self.server(entry) else {
                 throw Failure(
                     .invalidArgument,
@@ -25,6 +34,15 @@ struct NameServers: Equatable, Sendable {
             servers.append(server)
         }
         self.text = servers.joined(separator: ",")
+    }
+
+    /// "::1:5353" is an address, and to whoever wrote it perhaps "::1" with a port.
+    private static func mayEndInPort(_ entry: Substring) -> Bool {
+        guard entry.first(where: { $0 != " " }) != "[", let colon = entry.lastIndex(of: ":") else { return false }
+        let front = entry[..<colon].drop { $0 == " " }
+        let end = entry[entry.index(after: colon)...]
+        return front.contains(":") && AddressGuard.bytes(String(front)) != nil && !end.isEmpty
+            && end.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 }
     }
 
     private static func server(_ entry: Substring) -> String? {

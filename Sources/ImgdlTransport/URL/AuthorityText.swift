@@ -12,7 +12,9 @@ enum AuthorityText {
         guard !slashes.contains(where: isBackslash) else { throw backslash }
         guard slashes.count == 2 else {
             let front = scheme.map { "behind “\($0):”" } ?? "at the beginning of the reference"
-            throw Failure(.invalidURL, "\(front) are \(slashes.count) slashes, where two belong")
+            let number =
+                slashes.isEmpty ? "is no slash" : slashes.count == 1 ? "is one slash" : "are \(slashes.count) slashes"
+            throw Failure(.invalidURL, "\(front) \(number), where two belong")
         }
         try checkAuthority(bytes[2...].prefix { !isSlash($0) && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
     }

@@ -13,9 +13,9 @@ STATUS = literal(":status", 200)
 
 
 def flood(name, part, first=lambda stream: header_frames(stream, STATUS),
-    code=(FLOOD, "CONNECTION_LOST", "IDLE_TIMEOUT"), **bounds):
-    """`part`: what comes again and again. nghttp2 stops some by itself, which is a lost connection, and what costs little
-    is silence, of which the idle timeout is 2 s."""
+    code=(FLOOD, "PROTOCOL", "CONNECTION_LOST", "IDLE_TIMEOUT"), **bounds):
+    """`part`: what comes again and again. nghttp2 stops some by itself, newer versions more of them (docs/versions.md), and
+    what costs little is silence, of which the idle timeout is 2 s."""
     bounds.setdefault("cpu", 1)
 
     def make(stream):

@@ -99,7 +99,10 @@ final class RedirectRulesTests: XCTestCase {
             .follow(Redirect(url: next, method: "GET", sendsBody: false, leavesOrigin: false)), "the third of three")
         XCTAssertEqual(
             decide(302, to: .success(next), hops: hops, maximum: 2),
-            .refuse(Failure(.tooManyRedirects, "more than 2 redirects", status: 302)), "the third of two")
+            .refuse(
+                Failure(
+                    .tooManyRedirects, "more than 2 redirects: the next would lead to \(next.redacted)", status: 302)),
+            "the third of two")
     }
 
     func testLoops() {
@@ -132,7 +135,9 @@ final class RedirectRulesTests: XCTestCase {
         }
         XCTAssertEqual(
             refusal(decide(302, to: .success(first), hops: [first, first], latestCookie: 1, maximum: 1)),
-            Failure(.tooManyRedirects, "more than 1 redirects", status: 302), "a cookie each time")
+            Failure(
+                .tooManyRedirects, "more than 1 redirect: the next would lead to \(first.redacted)", status: 302),
+            "a cookie each time")
     }
 
     /// Features T32: a server must not choose from what the host loads.

@@ -24,6 +24,33 @@ final class ResponseRulesTests: XCTestCase {
         }
     }
 
+    func testBasicThatIsWithheldIsNamed() {
+        func withholds(
+            _ challenges: String..., url: String = "http://a.example/1", status: Int32 = 401, allows: Bool = false,
+            own: [HeaderField] = []
+        ) -> Bool {
+            let request = TransferRequest(url: testURL(url), fields: own, allowsBasicOverHTTP: allows)
+            let head = ResponseHead(
+                status: status, httpVersion: 11, fields: challenges.map { HeaderField("www-authenticate", $0) },
+                contentLength: nil, isEncoded: false)
+            return ResponseRules.withholdsBasic(head, asked: testURL(url), request: request)
+        }
+        XCTAssertTrue(withholds("Basic realm=\"a, Digest\""))
+        XCTAssertTrue(withholds("Negotiate, basic"))
+        XCTAssertTrue(withholds("NTLM", "BASIC realm=x"))
+        XCTAssertFalse(withholds("Basic realm=x, Digest realm=y, nonce=z"), "Digest is answered")
+        XCTAssertFalse(withholds("Bearer"))
+        XCTAssertFalse(withholds("Basic realm=x", url: "https://a.example/1"))
+        XCTAssertFalse(withholds("Basic realm=x", status: 403))
+        XCTAssertFalse(withholds("Basic realm=x", allows: true))
+        XCTAssertFalse(withholds("Basic realm=x", own: [HeaderField("authorization", "Basic eDp5")]))
+        let failure = ResponseRules.refusal(
+            status: 401, mediaType: "", withholdsBasic: true, SubscriberOptions(),
+            request: TransferRequest(url: testURL("http://a.example/1")))
+        XCTAssertEqual(failure?.code, .invalidStatus)
+        XCTAssertTrue(failure?.message.contains("BASIC_OVER_HTTP") == true)
+    }
+
     /// Features B18, D8.
     func testNotModifiedIsTheAnswerToAValidator() {
         XCTAssertEqual(failure(304, [HeaderField("if-none-match", "\"1\"")])?.code, .notModified)

@@ -4,9 +4,11 @@ strings that do not fit."""
 from __future__ import annotations
 
 import ctypes
+import difflib
+import inspect
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native
@@ -288,6 +290,16 @@ def decode_options(
     options.good_enough_scan = unsigned(good_enough_scan, "good_enough_scan")
     options.flags = flags
     return options
+
+
+def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -> None:
+    """Raises TypeError for a keyword that `known` does not take: Python's own would name that function and not `name`."""
+    names = list(inspect.signature(known).parameters)
+    for keyword in given:
+        if keyword not in names:
+            near = difflib.get_close_matches(keyword, names, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
 
 
 def config(

@@ -87,6 +87,7 @@ class Downloader:
     """
 
     def __init__(self, **config: Unpack[Config]) -> None:
+        _options.check_keywords(config, _options.config, "Downloader()")
         self._begin(State(False, _options.config(**config)), config.get("max_per_host"))
 
     def _begin(self, state: State, max_per_host: Optional[int]) -> None:
@@ -488,6 +489,7 @@ class Downloader:
         """A new session: cancels what there is, closes its connections, forgets its cookies in memory, and goes on with
         this configuration, defaults where nothing is said. decode_threads stay, and headers that were set. On failure
         nothing has changed."""
+        _options.check_keywords(config, _options.config, "Downloader.reconfigure()")
         native = _options.config(**config)
         native.executor = self._state.thread_pump.executor
         check(_native.imgdl_downloader_reconfigure(self._state.open(), native))

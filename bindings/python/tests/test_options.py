@@ -43,6 +43,18 @@ class TemplateTests(OriginTests):
             image = downloader.download(self.origin.picture("opaque.png")).result(PATIENCE)
             self.assertEqual(image.width, 900)
 
+    def test_an_unknown_keyword_names_the_class_and_what_is_near(self):
+        with self.assertRaises(TypeError) as raised:
+            imgdl.Downloader(max_concurent=3)
+        for part in ("Downloader()", "'max_concurent'", "did you mean 'max_concurrent'?"):
+            self.assertIn(part, str(raised.exception))
+        with self.assertRaises(TypeError) as raised:
+            imgdl.Downloader(qqqq=1)
+        self.assertNotIn("did you mean", str(raised.exception))
+        with self.downloader() as downloader, self.assertRaises(TypeError) as raised:
+            downloader.reconfigure(proxi="")
+        self.assertIn("Downloader.reconfigure()", str(raised.exception))
+
     def test_what_was_given_may_change_later(self):
         headers = {"X-Number": "1"}
         with self.downloader() as downloader:

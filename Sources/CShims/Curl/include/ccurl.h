@@ -50,6 +50,9 @@ CURLSH *ccurl_share_of_tls_sessions(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 
+/* How many certificates, or revocation lists, a file in PEM holds; -1 where one of them cannot be read. */
+int ccurl_count_in_trust_file(const char *path, bool lists);
+
 /* A TLS handshake that a handle began, for as long as the handle or the connection has it. */
 struct ccurl_handshake;
 enum ccurl_handshake_end {

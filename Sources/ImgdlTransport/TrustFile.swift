@@ -1,0 +1,38 @@
+import CCurl
+import Glibc
+import ImgdlCore
+
+/// Files in PEM that a downloader's configuration names. They are read when it is made: one that is empty or broken would
+/// be found out at its first download otherwise, in words of OpenSSL's.
+package enum TrustFile {
+    /// Throws `invalidOperation`, which names the option, the file and the cause.
+    package static func checkCertificates(_ path: String, option: String) throws(Failure) {
+        try check(path, option, lists: false, kind: "certificate")
+    }
+
+    /// Throws as `checkCertificates`.
+    package static func checkRevocationLists(_ path: String, option: String) throws(Failure) {
+        try check(path, option, lists: true, kind: "revocation list")
+    }
+
+    private static func check(_ path: String, _ option: String, lists: Bool, kind: String) throws(Failure) {
+        try checkReadable(path, option: option)
+        let count = ccurl_count_in_trust_file(path, lists)
+        guard count > 0 else {
+            let cause = count == 0 ? "it holds no \(kind) in PEM" : "a \(kind) in it is broken"
+            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be used: \(cause)")
+        }
+    }
+
+    /// A file that can be opened, and whose end comes. Throws as `checkCertificates`.
+    package static func checkReadable(_ path: String, option: String) throws(Failure) {
+        var status = stat()
+        errno = 0
+        guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: \(String(cString: strerror(errno)))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: it is not a file")
+        }
+    }
+}
