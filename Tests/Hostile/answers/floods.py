@@ -44,7 +44,7 @@ flood("settings-table", lambda stream: settings((1, 0), (1, 4096)))
 flood("empty-data", lambda stream: frame(DATA, 0, stream))
 flood("padded-data", lambda stream: frame(DATA, PADDED, stream, b"\xff" + bytes(255)))
 flood("data-of-one-byte", lambda stream: frame(DATA, 0, stream, b"x"), options={"flags": 1, "total_timeout_ms": 1500},
-      code=(FLOOD, "CONNECTION_LOST", "TOTAL_TIMEOUT"), memory=60, cpu=2)
+      code=(FLOOD, "PROTOCOL", "CONNECTION_LOST", "TOTAL_TIMEOUT"), memory=60, cpu=2)
 flood("unknown-frames", lambda stream: frame(0xEE, 0, stream))
 flood("unknown-frames-large", lambda stream: frame(0xEE, 0, 0, bytes(16000)), cpu=1)
 flood("rst-of-closed", lambda stream: rst_stream(1, 8), before=True)
@@ -53,9 +53,9 @@ flood("goaways", lambda stream: goaway(0x7FFFFFFF))
 flood("continuations-empty", lambda stream: frame(CONTINUATION, 0, stream),
     first=lambda stream: frame(HEADERS, 0, stream, STATUS))
 flood("continuations", lambda stream: frame(CONTINUATION, 0, stream, literal("x", "y" * 900)),
-      first=lambda stream: frame(HEADERS, 0, stream, STATUS), code=("HEADER_LIMIT", FLOOD, "CONNECTION_LOST"))
+      first=lambda stream: frame(HEADERS, 0, stream, STATUS), code=("HEADER_LIMIT", FLOOD, "PROTOCOL", "CONNECTION_LOST"))
 flood("headers-empty", lambda stream: frame(HEADERS, END_HEADERS, stream),
-    code=(FLOOD, "CONNECTION_LOST", "HEADER_LIMIT"))
+    code=(FLOOD, "PROTOCOL", "CONNECTION_LOST", "HEADER_LIMIT"))
 flood("headers-of-closed", lambda stream: frame(HEADERS, END_HEADERS, 1, STATUS), before=True)
 flood("altsvc", lambda stream: frame(0x0A, 0, stream, b"\0\0h2=\":1\""))
 flood("origin", lambda stream: frame(0x0C, 0, 0, b"\0\x0bhttps://a.b" * 100))
@@ -73,4 +73,4 @@ for name, part in {"pings": frame(PING, 0, 0, bytes(8)), "settings": settings(),
     "window-updates": window_update(0, 1)}.items():
     greeting(f"flood-greeting-{name}", lambda part=part: (settings() if not at else part * 60000 for at in range(
         ENDLESS)),
-             (FLOOD, "CONNECTION_LOST", "IDLE_TIMEOUT"), is_flood=True, cpu=1)
+             (FLOOD, "PROTOCOL", "CONNECTION_LOST", "IDLE_TIMEOUT"), is_flood=True, cpu=1)
