@@ -46,6 +46,7 @@ class Answer:
     cache    off, memory or disk; several; None: each
     stored   what a look-up in the cache may end with, besides the code and NOT_CACHED
     environment   of the process; `pieces`: those that it is sent in, where not all
+    site     an origin whose name the answer is asked for by: the server is its proxy (HTTP/1.1 in the clear alone)
     width, length, notes   of the picture, of the body, and the bits that its notes must have
     """
 
@@ -53,7 +54,7 @@ class Answer:
                  before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
                  cache=None,
                  stored=(), neighbour=1.0, host=None, greeting=None, environment=None,
-                 pieces=None, again=None):
+                 pieces=None, again=None, site=None):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
@@ -64,6 +65,7 @@ class Answer:
         self.is_flood, self.host, self.greeting = is_flood, host, greeting
         self.caches, self.stored = (cache,) if isinstance(cache, str) else cache, self._codes(stored, None)
         self.environment, self.pieces = environment or {}, pieces
+        self.site = site
         self.again = again and self._codes(again, None)
         ROWS[name] = self
 

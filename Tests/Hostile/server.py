@@ -93,6 +93,7 @@ class Channel:
             data = self._joined(data)
         for part in data:
             if not isinstance(part, bytes):
+                # The silence is part of the answer: it waits for nothing.
                 time.sleep(part)
                 continue
             part = memoryview(part)
@@ -144,14 +145,41 @@ class Channel:
             pass
 
 
-class HTTP1Connection:
+class Connection:
+    """What both versions of HTTP have: `good` and `refusal` are the answers of each that are none of a row."""
+
     def __init__(self, server, protocol, connection):
         self.server, self.protocol, self.connection = server, protocol, connection
         self.channel, self.buffer, self.count = Channel(connection), b"", 0
 
+    def respond(self, request):
+        """False: nothing follows on this connection."""
+        row = answer.ROWS.get(request.name)
+        if request.kind == "good" or request.kind == "check" and row.check(request):
+            self.connection.sendall(self.good(request))
+            return True
+        if request.kind != "hostile" or not row:
+            self.connection.sendall(self.refusal(request))
+            return True
+        self.channel.send(row.make(request), request.query.get("pieces", "one"), request.query.get("seed", 0))
+        if row.end == "keep":
+            return True
+        self.channel.end(row.end)
+        return False
+
+
+class HTTP1Connection(Connection):
+    @staticmethod
+    def good(request):
+        return wire.head(("Content-Type", "image/png"), ("Content-Length", len(GOOD))) + GOOD
+
+    @staticmethod
+    def refusal(request):
+        return wire.head(("Content-Length", 0), status="500 No")
+
     def serve(self):
         while True:
-            if not self._respond(self._read()):
+            if not self.respond(self._read()):
                 return
 
     def _read(self):
@@ -172,26 +200,19 @@ class HTTP1Connection:
             target = "/" + target.split("/", 3)[3]
         return answer.Request(self.protocol, target, fields, 0, self.server.origins, method, self.count)
 
-    def _respond(self, request):
-        """False: nothing follows on this connection."""
-        row = answer.ROWS.get(request.name)
-        if request.kind == "good" or request.kind == "check" and row.check(request):
-            self.connection.sendall(wire.head(("Content-Type", "image/png"), ("Content-Length", len(GOOD))) + GOOD)
-            return True
-        if request.kind != "hostile" or not row:
-            self.connection.sendall(wire.head(("Content-Length", 0), status="500 No"))
-            return True
-        self.channel.send(row.make(request), request.query.get("pieces", "one"), request.query.get("seed", 0))
-        if row.end == "keep":
-            return True
-        self.channel.end(row.end)
-        return False
 
-
-class HTTP2Connection:
+class HTTP2Connection(Connection):
     def __init__(self, server, protocol, connection):
-        self.server, self.protocol, self.connection = server, protocol, connection
-        self.channel, self.buffer, self.inflater, self.count = Channel(connection), b"", Inflater(), 0
+        super().__init__(server, protocol, connection)
+        self.inflater = Inflater()
+
+    @staticmethod
+    def good(request):
+        return wire.response_frames(request.stream, 200, [("content-type", "image/png")], GOOD)
+
+    @staticmethod
+    def refusal(request):
+        return wire.response_frames(request.stream, 500, [("content-type", "text/plain")])
 
     def _receive(self, count):
         while len(self.buffer) < count:
@@ -218,10 +239,10 @@ class HTTP2Connection:
                 self.connection.sendall(wire.frame(wire.PING, wire.ACK, 0, payload))
             elif kind == wire.GOAWAY:
                 return
-            elif kind == wire.HEADERS and not self._respond(stream, payload, flags):
+            elif kind == wire.HEADERS and not self.respond(self._read(stream, payload, flags)):
                 return
 
-    def _respond(self, stream, payload, flags):
+    def _read(self, stream, payload, flags):
         if flags & wire.PADDED:
             payload = payload[1:len(payload) - payload[0]]
         if flags & wire.HAS_PRIORITY:
@@ -233,17 +254,5 @@ class HTTP2Connection:
         fields = self.inflater.fields(payload)
         named = dict(fields)
         self.count += 1
-        request = answer.Request(
+        return answer.Request(
             self.protocol, named[":path"], fields, stream, self.server.origins, named[":method"], self.count)
-        row = answer.ROWS.get(request.name)
-        if request.kind == "good" or request.kind == "check" and row.check(request):
-            self.connection.sendall(wire.response_frames(stream, 200, [("content-type", "image/png")], GOOD))
-            return True
-        if request.kind != "hostile" or not row:
-            self.connection.sendall(wire.response_frames(stream, 500, [("content-type", "text/plain")]))
-            return True
-        self.channel.send(row.make(request), request.query.get("pieces", "one"), request.query.get("seed", 0))
-        if row.end == "keep":
-            return True
-        self.channel.end(row.end)
-        return False
