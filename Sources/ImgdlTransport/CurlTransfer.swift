@@ -130,7 +130,9 @@ final class CurlTransfer: LingeringStream {
     }
 
     func isOn(_ flood: CurlMulti.Flood) -> Bool {
-        isConnected ? connectionName == flood.connection : handle?.easy == flood.user
+        if isConnected { return connectionName == flood.connection }
+        guard let handle, let user = flood.user else { return false }
+        return user.isOn(handle.easy, addition: handle.addition)
     }
 
     /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in
