@@ -16,8 +16,7 @@ final class CurlMulti {
     /// By descriptor, whether it is an open one of its connections': only of these it is known when they close.
     private var sockets: [Bool] = []
     private let watch: TurnWatch
-    /// By descriptor, the easy handle for which it was watched last: while a connection is made, the one that it is for.
-    private var users: [UnsafeMutableRawPointer?] = []
+    private var users = SocketUsers()
     /// Connections that were shut down since they kept curl busy, and are to be told of.
     private(set) var floods: [Flood] = []
 
@@ -25,7 +24,7 @@ final class CurlMulti {
         /// The connection's name.
         let connection: UInt64
         /// Of the transfer that it is made for.
-        let user: UnsafeMutableRawPointer?
+        let user: SocketUsers.User?
     }
 
     init(loop: any TransportLoop, maximumIdleConnections: Int32, watch: TurnWatch) throws(Failure) {
@@ -66,6 +65,7 @@ final class CurlMulti {
 
     func add(_ handle: EasyHandle) throws(Failure) {
         noteUse()
+        handle.addition = users.add()
         let code = curl_multi_add_handle(multi, handle.easy)
         guard code == CURLM_OK else {
             throw Failure(
@@ -113,6 +113,7 @@ final class CurlMulti {
         guard socket != CURL_SOCKET_BAD else { return socket }
         while sockets.count <= Int(socket) { sockets.append(false) }
         sockets[Int(socket)] = true
+        users.open(socket)
         watch.opened(socket)
         return socket
     }
@@ -133,8 +134,7 @@ final class CurlMulti {
         var running: Int32 = 0
         let stopped = watch.during { _ = curl_multi_socket_action(multi, descriptor, events, &running) }
         for stop in stopped {
-            let user = Int(stop.socket) < users.count ? users[Int(stop.socket)] : nil
-            floods.append(Flood(connection: stop.connection, user: user))
+            floods.append(Flood(connection: stop.connection, user: users[stop.socket]))
         }
     }
 
@@ -149,8 +149,7 @@ final class CurlMulti {
     }
 
     private func watch(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
-        while users.count <= Int(descriptor) { users.append(nil) }
-        users[Int(descriptor)] = easy
+        users.watch(descriptor, for: easy)
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
             if isSocket(descriptor) { loop.rest(descriptor) } else { loop.unwatch(descriptor) }

@@ -4,7 +4,7 @@ import ImgdlCore
 
 /// One running exchange, and what curl's callbacks for it do. curl knows it by an unretained pointer: the transport
 /// holds it until its easy handle is off the multi.
-final class CurlTransfer {
+final class CurlTransfer: LingeringStream {
     /// A body that nobody wants is read this far to keep the connection; beyond, a new connection is cheaper.
     static let discardLimit = 64 * 1024
     /// A server that calls every answer stale would have curl ask without end.
@@ -25,9 +25,9 @@ final class CurlTransfer {
     var lookUp: LookUpID?
     /// What our own look-up took, in nanoseconds.
     var lookUpTime: Int64 = 0
-    /// The handshakes of its server, while it waits for a connection or has one.
-    var turns: HandshakeTurns?
-    /// Whether `turns` counts it among those that have a connection.
+    /// What is known of its server's connections, while it waits for one or has one.
+    var server: ServerConnections?
+    /// Whether `server` counts it among those that have a connection.
     var holdsConnection = false
     /// Body bytes are not taken at present.
     var isPaused = false
@@ -130,7 +130,9 @@ final class CurlTransfer {
     }
 
     func isOn(_ flood: CurlMulti.Flood) -> Bool {
-        isConnected ? connectionName == flood.connection : handle?.easy == flood.user
+        if isConnected { return connectionName == flood.connection }
+        guard let handle, let user = flood.user else { return false }
+        return user.isOn(handle.easy, addition: handle.addition)
     }
 
     /// By the context of its handle's callbacks. Nothing runs on a handle without a transfer, and none is taken off in
@@ -281,7 +283,7 @@ final class CurlTransfer {
                 return false
             }
         }
-        if turns != nil, !holdsConnection {
+        if server != nil, !holdsConnection {
             holdsConnection = true
             transport._withUnsafeGuaranteedRef { $0.connected(self) }
         }
@@ -317,7 +319,7 @@ final class CurlTransfer {
             do throws(Failure) {
                 let head = try parser.takeHead()
                 status = head.status
-                turns?.answers(inHTTP2: head.httpVersion >= 20)
+                server?.answers(inHTTP2: head.httpVersion >= 20)
                 let setsCookies = takeCookies(head)
                 guard !mayBeAnswered(head.status) else {
                     heldHead = head

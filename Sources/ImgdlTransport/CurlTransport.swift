@@ -25,13 +25,13 @@ package final class CurlTransport: Transport {
     /// Empty, for the memory that it has.
     private var spareDeferred: [Deferred] = []
     /// The servers whose handshake somebody waits for.
-    private var waitedFor: [HandshakeTurns] = []
+    private var waitedFor: [ServerConnections] = []
     /// Who has more to decode than one turn allows, in line.
     private var decodings = DecodingLine()
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []
 
-    private var lingering = LingeringStreams()
+    private var lingering = LingeringStreams<CurlTransfer>()
 
     private enum Deferred {
         /// With its addresses.
@@ -150,7 +150,7 @@ package final class CurlTransport: Transport {
         guard !lanes.areClosed, !transfer.isEnded else { return }
         do throws(Failure) {
             let lane = try lanes.lane(for: transfer.request)
-            guard takesTurn(transfer, lane) else { return }
+            guard mayConnect(transfer, lane) else { return }
             let setup = options.setup(for: transfer.request, transfer.priority, addresses: addresses)
             let handle = try lane.takeHandle(for: setup)
             handle.transfer = .passUnretained(transfer)
@@ -176,7 +176,7 @@ package final class CurlTransport: Transport {
             transfer.lane = lane
             transfer.handle = handle
         } catch {
-            leaveTurns(transfer, handshakeEnded: false)
+            leaveServer(transfer, handshakeEnded: false)
             failLater(transfer, error)
         }
     }
@@ -184,23 +184,27 @@ package final class CurlTransport: Transport {
     // MARK: Handshakes
 
     /// False: it waits for another's handshake. Who has waited does not wait again.
-    private func takesTurn(_ transfer: CurlTransfer, _ lane: Lane) -> Bool {
-        guard transfer.request.url.isSecure, transfer.connection == .any, transfer.turns == nil else { return true }
-        let turns = lane.turns(for: transfer.request.url)
-        transfer.turns = turns
-        if turns.begins(transfer.id, loop.now) { return true }
-        if !waitedFor.contains(where: { $0 === turns }) { waitedFor.append(turns) }
+    private func mayConnect(_ transfer: CurlTransfer, _ lane: Lane) -> Bool {
+        // One that nobody shares tells nothing of the others, and has no streams.
+        guard transfer.request.url.isSecure, transfer.connection != .unshared, transfer.server == nil else {
+            return true
+        }
+        let now = loop.now
+        let server = lane.server(for: transfer.request.url, now)
+        transfer.server = server
+        if server.begins(transfer.id, isFresh: transfer.connection == .fresh, now) { return true }
+        if !waitedFor.contains(where: { $0 === server }) { waitedFor.append(server) }
         return false
     }
 
     func connected(_ transfer: CurlTransfer) {
-        guard let turns = transfer.turns else { return }
-        beginAll(turns.connects(transfer.id))
+        guard let server = transfer.server else { return }
+        beginAll(server.connects(transfer.id))
     }
 
-    private func leaveTurns(_ transfer: CurlTransfer, handshakeEnded: Bool) {
-        guard let turns = transfer.turns.take() else { return }
-        beginAll(turns.ends(transfer.id, wasConnected: transfer.holdsConnection, handshakeEnded: handshakeEnded))
+    private func leaveServer(_ transfer: CurlTransfer, handshakeEnded: Bool) {
+        guard let server = transfer.server.take() else { return }
+        beginAll(server.ends(transfer.id, wasConnected: transfer.holdsConnection, handshakeEnded: handshakeEnded))
         transfer.holdsConnection = false
     }
 
@@ -219,7 +223,7 @@ package final class CurlTransport: Transport {
             lookUps -= 1
             resolver.abandon(lookUp)
         }
-        guard transfer.handle != nil else { return leaveTurns(transfer, handshakeEnded: false) }
+        guard transfer.handle != nil else { return leaveServer(transfer, handshakeEnded: false) }
         if lingering.join(transfer, loop.now) { return }
         transfer.abandon()
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
@@ -250,7 +254,7 @@ package final class CurlTransport: Transport {
         if transfer.isAbandoned { flushConnection(of: transfer, in: lane) }
         handle.transfer = nil
         lane.giveBack(handle)
-        leaveTurns(transfer, handshakeEnded: !isCancelled)
+        leaveServer(transfer, handshakeEnded: !isCancelled)
     }
 
     /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
@@ -352,7 +356,7 @@ package final class CurlTransport: Transport {
         if lingering.count > 0 { reset(lingering.take(now)) }
         if lookUps > 0, let due = resolver.deadline, due <= now { resolver.deadlineReached(now) }
         guard !waitedFor.isEmpty else { return }
-        for turns in waitedFor { beginAll(turns.losesPatience(now)) }
+        for server in waitedFor { beginAll(server.losesPatience(now)) }
         waitedFor.removeAll { $0.overdue == nil }
     }
 

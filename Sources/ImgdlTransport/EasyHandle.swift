@@ -14,6 +14,8 @@ final class EasyHandle {
     var setup: HandleSetup?
     /// Which runs on it: what its callbacks report to. Not held: the transport does, until it has taken it off.
     var transfer: Unmanaged<CurlTransfer>?
+    /// Which of the additions to its multi handle was its last one.
+    var addition: UInt64 = 0
     /// The parts of its URL, once it has been used again.
     var parts: OpaquePointer?
     /// Whether curl takes its URL from there.

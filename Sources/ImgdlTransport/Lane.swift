@@ -14,7 +14,7 @@ final class Lane {
     /// Transfers that hold one of its handles.
     private(set) var running = 0
     private var spareHandles: [EasyHandle] = []
-    private var handshakes = HandshakeTable()
+    private var servers = ServerTable()
 
     init(
         _ tls: TLSOptions, _ multi: CurlMulti, reusesHandles: Bool = CurlVersion.canReuseHandles
@@ -46,7 +46,7 @@ final class Lane {
 
     // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
 
-    func turns(for url: ParsedURL) -> HandshakeTurns { handshakes.turns(for: url) }
+    func server(for url: ParsedURL, _ now: Instant) -> ServerConnections { servers.server(for: url, now) }
 
     func add(_ handle: EasyHandle) throws(Failure) { try multi.add(handle) }
 

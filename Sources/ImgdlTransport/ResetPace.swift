@@ -17,6 +17,9 @@ struct ResetPace {
         return Instant(nanoseconds: max(now.nanoseconds, start.overflow ? .min : start.partialValue))
     }
 
+    /// The whole burst is there: nothing is lost with it.
+    func isRested(_ now: Instant) -> Bool { full <= now }
+
     /// False: not yet.
     mutating func take(_ now: Instant) -> Bool {
         guard next(now) <= now else { return false }

@@ -1,5 +1,6 @@
 /// What one turn of curl may take of the engine's thread, from samples that another thread takes of it. Time in the host's
-/// code does not count, and each byte of a body pays for itself: on slow machines a turn that brings megabytes is a long one.
+/// code does not count, and each byte of a body pays for itself, up to a bound: on slow machines a turn that brings
+/// megabytes is a long one.
 struct TurnBudget {
     /// Nanoseconds of CPU time, at most, for what brings nobody anything.
     static let limit: Int64 = 50_000_000
@@ -9,6 +10,9 @@ struct TurnBudget {
     static let allowance = limit - 2 * interval
     /// For each byte of a body, what slow machines take to decrypt it.
     static let nanosecondsPerByte: Int64 = 100
+    /// Nanoseconds of CPU time, at most, whatever has come: a server that sends bodies between its floods pays for no more.
+    /// A turn empties a receive buffer, which Linux lets grow to 6 MiB: that is 60 ns for each byte.
+    static let longest = 8 * limit
     /// A server that sends less is not what takes the time: loading the authorities, say, takes long on slow machines.
     static let floodBytes: Int64 = 64 << 10
 
@@ -48,7 +52,8 @@ struct TurnBudget {
         }
         let own = (sample.time - first.time) - (sample.hostTime - first.hostTime)
         let paid = Self.nanosecondsPerByte * (sample.bodyBytes - first.bodyBytes)
-        return own > Self.allowance + paid ? .isSpent : .goesOn
+        let allowed = min(Self.allowance + paid, Self.longest - 2 * Self.interval)
+        return own > allowed ? .isSpent : .goesOn
     }
 
     /// Which of the sockets has kept the thread busy; nil: none of them. Bytes read from each, when the turn was first

@@ -44,6 +44,18 @@ final class TurnBudgetTests: XCTestCase {
                 [sample(1, ms: 0), sample(1, ms: 133, bytes: 1_000_000), sample(1, ms: 135, bytes: 1_000_000)],
                 [.begins, .goesOn, .isSpent]
             ),
+            (
+                "bodies without end",
+                [
+                    sample(1, ms: 0), sample(1, ms: 384, bytes: 1_000_000_000),
+                    sample(1, ms: 385, bytes: 1_000_000_000),
+                ],
+                [.begins, .goesOn, .isSpent]
+            ),
+            (
+                "a whole receive buffer, at 60 ns for each byte",
+                [sample(1, ms: 0), sample(1, ms: 378, bytes: 6 << 20)], [.begins, .goesOn]
+            ),
         ]
         for (name, samples, expected) in table {
             var budget = TurnBudget()

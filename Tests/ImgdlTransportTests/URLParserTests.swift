@@ -181,6 +181,29 @@ final class URLParserTests: XCTestCase {
         }
     }
 
+    /// Longer ones are no names of DNS: nothing is looked up, and curl is asked for nothing.
+    func testHostNamesOfMoreThan253Bytes() throws {
+        let longest = String(repeating: "a.", count: 126) + "a"
+        let base = try URLParser.parse("http://a/")
+        for host in [longest, longest + ".", longest.uppercased()] {
+            XCTAssertNoThrow(try URLParser.parse("http://\(host)/"), host)
+            XCTAssertNoThrow(try URLParser.resolve("//\(host)/", against: base), host)
+        }
+        for host in [longest + "a", longest + "a."] {
+            XCTAssertThrowsError(try URLParser.parse("http://\(host)/")) { error in
+                XCTAssertEqual((error as! Failure).code, .invalidURL, host)
+            }
+            for reference in ["//\(host)/", "https://u:p@\(host):444/x"] {
+                XCTAssertThrowsError(try URLParser.resolve(reference, against: base)) { error in
+                    XCTAssertEqual((error as! Failure).code, .invalidURL, reference)
+                }
+            }
+        }
+        XCTAssertThrowsError(try URLParser.parse("http://\(longest)a/")) { error in
+            XCTAssertTrue((error as! Failure).message.contains("253 bytes"), (error as! Failure).message)
+        }
+    }
+
     func testReferencesToTheSameAuthorityKeepItsCredentials() throws {
         let base = try URLParser.parse("http://u%3A:p%20@a/b")
         XCTAssertEqual(try URLParser.resolve("/c", against: base).user, "u:")

@@ -93,6 +93,11 @@ final class CurlURL {
             guard !host.utf8.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "\\") }) else {
                 throw Self.invalid(CURLUE_BAD_HOSTNAME)
             }
+            guard URLText.isShortEnough(host) else {
+                throw Failure(
+                    .invalidURL, "the host name is longer than the \(URLText.maximumHostName) bytes that names may have"
+                )
+            }
             return (host, host)
         }
         let bare = String(host.dropFirst().dropLast())

@@ -69,7 +69,9 @@ enum PlainURL {
             }
             index += 1
         }
-        guard index > start, index - start <= 253, bytes[index - 1] != UInt8(ascii: ".") else { return nil }
+        guard index > start, index - start <= URLText.maximumHostName, bytes[index - 1] != UInt8(ascii: ".") else {
+            return nil
+        }
         return isName || URLText.isIPv4(UnsafeBufferPointer(rebasing: bytes[start..<index])) ? index : nil
     }
 

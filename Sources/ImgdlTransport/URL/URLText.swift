@@ -1,5 +1,12 @@
 /// Judges and prepares the text of a URL before curl parses it, byte by byte.
 enum URLText {
+    /// Bytes of a host name in DNS (RFC 1035 section 2.3.4), without the dot that may end it.
+    static let maximumHostName = 253
+
+    static func isShortEnough(_ host: String) -> Bool {
+        host.utf8.count - (host.hasSuffix(".") ? 1 : 0) <= maximumHostName
+    }
+
     /// The scheme in front, in lower case; nil where the text does not begin with one. "localhost:8080" has none:
     /// a digit after the colon makes it a port, unless `isKnown` as a scheme.
     static func scheme(of text: String, isKnown: (String) -> Bool = { _ in false }) -> String? {

@@ -1,10 +1,11 @@
 import ImgdlCore
 
-/// Which requests for one server, over connections of one lane, wait for somebody else's handshake, since the connection
-/// may turn out to be one that all of them can share (HTTP/2). They wait until the first handshake has ended, and no
+/// What is known of one server's connections, those of one lane: whether requests share them, how fast their streams may
+/// be reset, and which requests wait for somebody else's handshake, since the connection may turn out to be one that all
+/// of them can share (HTTP/2). They wait until the first handshake has ended, and no
 /// longer; nor longer than `patience`, since a handshake that stalls would hold up all. curl's own waiting
 /// (CURLOPT_PIPEWAIT) lasts, in newer versions, for the whole first transfer where the server speaks HTTP/1.1.
-final class HandshakeTurns {
+final class ServerConnections {
     private enum Sharing {
         /// No handshake has ended well.
         case unknown
@@ -29,16 +30,21 @@ final class HandshakeTurns {
     /// Of its streams, where it speaks HTTP/2.
     var resets = ResetPace()
 
-    /// No request waits or holds a connection; a new object in its place costs one wait at most.
-    var isIdle: Bool { opener == nil && waiting.isEmpty && connected == 0 }
+    /// No request waits or holds a connection, and all resets are allowed again; a new object in its place costs one wait
+    /// at most.
+    func isIdle(_ now: Instant) -> Bool {
+        opener == nil && waiting.isEmpty && connected == 0 && resets.isRested(now)
+    }
 
     var isHTTP2: Bool { sharing == .shared }
 
     /// When whoever waits has waited for long enough.
     var overdue: Instant? { waiting.isEmpty ? nil : openedAt.advanced(byMilliseconds: Self.patience) }
 
-    /// False: it has to wait, until one of the calls below names it.
-    func begins(_ id: TransferID, _ now: Instant) -> Bool {
+    /// False: it has to wait, until one of the calls below names it. `isFresh`: it makes a connection of its own, whatever
+    /// there is.
+    func begins(_ id: TransferID, isFresh: Bool = false, _ now: Instant) -> Bool {
+        if isFresh { return true }
         switch sharing {
         case .separate, .handshakeDone: return true
         case .shared where connected > 0: return true
@@ -95,27 +101,27 @@ final class HandshakeTurns {
 }
 
 /// Those of one lane, by server.
-struct HandshakeTable {
+struct ServerTable {
     private static let maximumIdle = 1_000
 
-    private var servers: [ParsedURL.Origin: HandshakeTurns] = [:]
+    private var servers: [ParsedURL.Origin: ServerConnections] = [:]
     /// Asked for last: mostly the next one's, too.
-    private var last: (origin: ParsedURL.Origin, turns: HandshakeTurns)?
+    private var last: (origin: ParsedURL.Origin, server: ServerConnections)?
 
     var count: Int { servers.count }
 
-    mutating func turns(for url: ParsedURL) -> HandshakeTurns {
-        if let last, url.hasOrigin(last.origin) { return last.turns }
+    mutating func server(for url: ParsedURL, _ now: Instant) -> ServerConnections {
+        if let last, url.hasOrigin(last.origin) { return last.server }
         let origin = url.origin
-        let turns = servers[origin] ?? make(origin)
-        last = (origin, turns)
-        return turns
+        let server = servers[origin] ?? make(origin, now)
+        last = (origin, server)
+        return server
     }
 
-    private mutating func make(_ origin: ParsedURL.Origin) -> HandshakeTurns {
-        if servers.count >= Self.maximumIdle { servers = servers.filter { !$0.value.isIdle } }
-        let turns = HandshakeTurns()
-        servers[origin] = turns
-        return turns
+    private mutating func make(_ origin: ParsedURL.Origin, _ now: Instant) -> ServerConnections {
+        if servers.count >= Self.maximumIdle { servers = servers.filter { !$0.value.isIdle(now) } }
+        let server = ServerConnections()
+        servers[origin] = server
+        return server
     }
 }
