@@ -4,7 +4,6 @@ strings that do not fit."""
 from __future__ import annotations
 
 import ctypes
-import difflib
 import inspect
 import math
 import operator
@@ -297,6 +296,8 @@ def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -
     names = list(inspect.signature(known).parameters)
     for keyword in given:
         if keyword not in names:
+            import difflib  # only where it is needed: importing takes a while
+
             near = difflib.get_close_matches(keyword, names, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
