@@ -391,7 +391,7 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 #define IMGDL_DEFAULT_MAX_SCANS 500u
 #define IMGDL_DEFAULT_MAX_METADATA_BYTES 16777216u
 /* Ten bytes for each of IMGDL_DEFAULT_MAX_PIXELS, and a little: four on a canvas, and six of a progressive JPEG's
- * coefficients, or four and the bytes of the picture as it is stored. */
+ * coefficients (eight of four inks), or four and the bytes of the picture as it is stored. */
 #define IMGDL_DEFAULT_MAX_MEMORY_BYTES 1073741824u
 #define IMGDL_DEFAULT_MAX_DECODE_MS 10000u
 /* For a limit that is to be none: max_memory_bytes takes the first, max_decode_ms the second, and no other option needs

@@ -95,10 +95,11 @@ final class GIFDecoder: FormatDecoder {
         if !isEmpty { try options.checkSize(width: rectangle.width, height: rectangle.height) }
         try options.checkFrame(number: frameCount, width: canvas.width, height: canvas.height)
         let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
-        let working = isFinal ? 0 : 4 * canvas.width * canvas.height
+        let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
+        let working = isFinal ? 0 : CheckedNumber(canvas.width) * CheckedNumber(canvas.height) * 4
         try options.checkMemory(
             canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
-            codec: CheckedNumber(rectangle.width * rectangle.height + working))
+            codec: indices + working)
         hasAlpha =
             hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)

@@ -165,20 +165,15 @@ final class JPEGDecoder: FormatDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         try readProfile(exif: size)
-        // Coefficients of three components; a file has fewer where they are not stored at full size.
-        let held = found.has_multiple_scans != 0 ? 6 * width * height : 64 * width
-        try options.checkMemory(canvas: layout, codec: CheckedNumber(held))
+        try options.checkMemory(canvas: layout, codec: CheckedNumber(UInt64(found.held)))
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
         header = ImageHeader(
             format: .jpeg, width: layout.width, height: layout.height, orientation: stored, hasAlpha: false,
             isProgressive: hasMultipleScans)
-        // Coefficients are two bytes for each of up to four components, and a little more at the edges.
-        let (coefficients, overflow) = (width + 256).multipliedReportingOverflow(by: 16 * (height + 256))
         let status = codec_jpeg_start(
-            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session,
-            overflow ? .max : coefficients)
+            session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
             let pixels = try options.makeCanvas(layout)

@@ -95,7 +95,7 @@ final class WebPAnimation {
         try options.checkMemory(
             canvas: CanvasLayout(width: width, height: height, orientation: .upright, options),
             count: options.decodesAllFrames ? frameCount : 1,
-            codec: CheckedNumber(length + 4 * area.width * area.height))
+            codec: CheckedNumber(length) + CheckedNumber(area.width) * CheckedNumber(area.height) * 4)
         (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
         body.removeAll()
         if frameCount == 1 {

@@ -156,8 +156,9 @@ final class WebPDecoder: FormatDecoder {
         try readProfile()
         let (width, height) = (Int(features.width), Int(features.height))
         let length = container.length ?? 0
-        let pixels = container.isLossless || !(layout.orientation == .upright && isFinal) ? 4 * width * height : 0
-        try options.checkMemory(canvas: layout, codec: CheckedNumber(length + pixels))
+        let isHeld = container.isLossless || !(layout.orientation == .upright && isFinal)
+        let pixels = isHeld ? CheckedNumber(width) * CheckedNumber(height) * 4 : 0
+        try options.checkMemory(canvas: layout, codec: CheckedNumber(length) + pixels)
         // Not before: what is over a limit is not decoded to be salvaged either.
         isPrepared = true
         if layout.isScaled(width: width, height: height), !libwebpScales(features) {

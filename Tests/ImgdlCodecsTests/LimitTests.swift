@@ -83,6 +83,16 @@ final class LimitTests: XCTestCase {
         }
     }
 
+    /// A canvas of 4 MiB, and coefficients of two bytes: as many as pixels, and half as many for both colours.
+    func testMemoryOfCoefficients() {
+        let file = Picture("a", PICTURE_JPEG_PROGRESSIVE, width: 1024, height: 1024).encoded()
+        var options = DecodeOptions()
+        options.maximumMemoryBytes = 7 << 20
+        XCTAssertNil(decode(file, options).failure)
+        options.maximumMemoryBytes = (7 << 20) - 1
+        check(file, options, .memoryLimit, "7340032")
+    }
+
     func testPixelsOfAnimations() {
         let names = ["dancing-banana.gif", "issue_202.png", "TestImageBlendAnimated.webp"]
         for file in Corpus.files where names.contains(where: { file.path.hasSuffix($0) }) {

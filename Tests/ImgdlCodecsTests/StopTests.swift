@@ -25,7 +25,7 @@ final class StopTests: XCTestCase {
             PICTURE_JPEG_ARITHMETIC_PROGRESSIVE, PICTURE_JPEG_CMYK,
         ]
         for kind in kinds {
-            var picture = Picture("wide", kind, width: 65_500, height: 96)
+            var picture = Picture("wide", kind, width: 65_500, height: 192)
             picture.spec.quality = 100
             try assertStops(picture.encoded(), after: 15, "\(kind)")
         }

@@ -13,6 +13,20 @@ static codec_status wanting(const codec_jpeg *session)
     return session->has_ended_early ? CODEC_ENDED : CODEC_SUSPENDED;
 }
 
+/* Whole MCUs of each component as libjpeg keeps them, whatever its share of the pixels. */
+static size_t coefficient_bytes(const struct jpeg_decompress_struct *jpeg)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < jpeg->num_components; i++) {
+        const jpeg_component_info *component = &jpeg->comp_info[i];
+        size_t across = (size_t)component->h_samp_factor, down = (size_t)component->v_samp_factor;
+        size_t width = (component->width_in_blocks + across - 1) / across * across;
+        size_t height = (component->height_in_blocks + down - 1) / down * down;
+        bytes += width * height * sizeof(JBLOCK);
+    }
+    return bytes;
+}
+
 codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *header)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
@@ -24,6 +38,7 @@ codec_status codec_jpeg_read_header(codec_jpeg *session, codec_jpeg_header *head
     header->height = jpeg->image_height;
     header->is_arithmetic = jpeg->arith_code;
     header->has_multiple_scans = jpeg_has_multiple_scans(jpeg);
+    header->held = header->has_multiple_scans ? coefficient_bytes(jpeg) : 64 * (size_t)jpeg->image_width;
     return CODEC_DONE;
 }
 
@@ -48,8 +63,7 @@ static void note_scan(codec_jpeg *session)
         session->covering_scan = jpeg->input_scan_number;
 }
 
-codec_status codec_jpeg_start(
-    codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory)
+codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler)
 {
     struct jpeg_decompress_struct *jpeg = &session->jpeg;
     if (setjmp(session->trap))
@@ -67,7 +81,7 @@ codec_status codec_jpeg_start(
     jpeg->do_fancy_upsampling = TRUE;
     jpeg->do_block_smoothing = TRUE;
     jpeg->buffered_image = jpeg_has_multiple_scans(jpeg);
-    jpeg->mem->max_memory_to_use = maximum_memory;
+    jpeg->mem->max_memory_to_use = 0; /* the caller has judged it; and the environment has no say (JPEGMEM) */
     if (!jpeg_start_decompress(jpeg))
         return wanting(session);
     note_scan(session);

@@ -133,6 +133,7 @@ typedef struct codec_jpeg codec_jpeg;
 struct codec_jpeg_header {
     uint32_t width, height;
     int is_arithmetic, has_multiple_scans;
+    size_t held; /* bytes of coefficients where there are several scans, otherwise of rows on their way */
 };
 typedef struct codec_jpeg_header codec_jpeg_header;
 
@@ -173,8 +174,7 @@ void codec_jpeg_convert_inks_by(codec_jpeg *session, const codec_colour *colour)
 
 /* Rows come at eighths/8 of the stored size, each side rounded up; with a scaler they go to that and nowhere else. It has
  * to outlive the session, and to be begun before the first row of each pass. */
-codec_status codec_jpeg_start(
-    codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler, long maximum_memory);
+codec_status codec_jpeg_start(codec_jpeg *session, int bgra, unsigned eighths, codec_scaler *scaler);
 
 /* Puts out the rows that have arrived, and of several scans (codec_jpeg_begin_pass comes first) those that the pass has
  * coefficients for, down to this row, before the scaler: all of them: CODEC_DONE. */
