@@ -38,6 +38,7 @@ class Answer:
     cpu      seconds of the process, its own answer, its neighbours' and the picture after it included
     memory   MiB that the process may grow by
     within   seconds to the terminal; `limit`: of the whole process, which is ended then
+    neighbour   seconds of CPU that a picture of another server waits for meanwhile, at most
     options  of the request: see client.c
     before   True, False: a picture of the same server is asked for first, or not; None: by chance
     check    a request for /check/NAME comes afterwards, and this says whether it is as it must be
@@ -53,7 +54,7 @@ class Answer:
     def __init__(self, name, code, make, protocols, end="close", cpu=0.2, memory=24, within=3.0, limit=12, options=None,
                  before=None, check=None, says=(), width=None, length=None, notes=0, status=None, is_flood=False,
                  cache=None,
-                 stored=(), neighbour=1.0, host=None, greeting=None, environment=None,
+                 stored=(), neighbour=0.1, host=None, greeting=None, environment=None,
                  pieces=None, again=None, site=None):
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end

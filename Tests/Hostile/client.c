@@ -239,13 +239,15 @@ static void run(imgdl_downloader *downloader, const char *url)
     double cpu = cpu_ms(), began = now_ms();
     imgdl_token *token = NULL;
     require(imgdl_download(downloader, &request, &token), "the download");
-    double slowest = 0;
+    double slowest = 0, most_held = 0;
     unsigned neighbours = 0;
     imgdl_status waited, unharmed = IMGDL_OK;
     do {
-        double start = now_ms();
+        double start = now_ms(), spent = cpu_ms();
         imgdl_status status = fetch(downloader, &neighbour, &width);
-        double took = now_ms() - start;
+        double took = now_ms() - start, held = cpu_ms() - spent;
+        held = held < took ? held : took;
+        most_held = held > most_held ? held : most_held;
         unharmed = unharmed == IMGDL_OK ? status : unharmed;
         slowest = took > slowest ? took : slowest;
         neighbours++;
@@ -265,8 +267,8 @@ static void run(imgdl_downloader *downloader, const char *url)
         printf("\"took_ms\": %.1f, ", result.metrics ? result.metrics->total_ns / 1e6 : 0);
         print_text("message", result.message ? result.message : "");
     }
-    printf("\"neighbour\": \"%s\", \"neighbour_ms\": %.1f, \"neighbours\": %u, ", imgdl_error_name(unharmed), slowest,
-           neighbours);
+    printf("\"neighbour\": \"%s\", \"neighbour_ms\": %.1f, \"held_ms\": %.1f, \"neighbours\": %u, ",
+           imgdl_error_name(unharmed), slowest, most_held, neighbours);
     if (number("again"))
         ask_again(downloader, &request);
     imgdl_request after = request_of(argument("after"), NULL);

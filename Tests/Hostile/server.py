@@ -71,8 +71,8 @@ class Server:
 
     def _shake_hands(self, connection):
         hello = connection.recv(65536)
-        # Behind the name's type and its length (RFC 6066 section 3), which may look like a letter.
-        found = re.search(rb"\0\0.([a-z0-9-]+)\.hostile\.localhost", hello, re.S)
+        # Its type and length come ahead of the name: the length may look like a letter of it.
+        found = re.search(rb"\0\0.([a-z0-9-]+)\.hostile\.localhost", hello, re.DOTALL)
         row = answer.ROWS[found[1].decode()]
         channel = Channel(connection)
         channel.send(row.make(None), "one", 0)
