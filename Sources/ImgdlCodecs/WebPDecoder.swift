@@ -107,10 +107,12 @@ final class WebPDecoder: FormatDecoder {
             return try? animated(animation, isComplete: false)
         }
         guard container.bitstreamStart != nil else { return nil }
-        // More rows may be in bytes that were waiting for their batch.
-        try? settle(container.orientation ?? 1)
-        try? prepare()
-        try? openedStill(features).update(body.bytes)
+        // More rows may be in bytes that were waiting for their batch; none of a picture that was refused for its size.
+        do throws(Failure) {
+            try settle(container.orientation ?? 1)
+            try prepare()
+            try openedStill(features).update(body.bytes)
+        } catch {}
         try? placeRows()
         return image(isComplete: false)
     }

@@ -73,6 +73,9 @@ final class LimitTests: XCTestCase {
             var options = DecodeOptions()
             options.maximumMemoryBytes = 100_000
             check(picture.encoded(), options, .memoryLimit, "100000")
+            let refused = BuiltInCodec().makeDecoder(options)
+            XCTAssertThrowsError(try feed(refused, picture.encoded(), pieces: .max / 2) { _ in }, picture.name)
+            XCTAssertNil(refused.salvagedImage(), "\(picture.name): what was refused is not decoded to be salvaged")
             options.maximumMemoryBytes = 1_000_000
             XCTAssertNil(decode(picture.encoded(), options).failure, picture.name)
         }

@@ -27,9 +27,6 @@ PENDING = {
         "tunnel-header-300-kib", "tunnel-interim-20000",
     ), "Nothing grows: the answer to CONNECT is no HEADER_LIMIT, at times"),
     **dict.fromkeys((
-        "webp-bomb",
-    ), "none: a WebP that max_memory_bytes refused is decoded all the same, to be salvaged"),
-    **dict.fromkeys((
         "chunk-endless-of-one-byte/https1",
     ), "none: another server's picture waits for 250 ms of CPU beside a body in chunks of one byte, at times"),
 }
