@@ -26,7 +26,4 @@ PENDING = {
         "tunnel-endless-fields", "tunnel-endless-line", "tunnel-field-101-kib", "tunnel-fields-1100",
         "tunnel-header-300-kib", "tunnel-interim-20000",
     ), "Nothing grows: the answer to CONNECT is no HEADER_LIMIT, at times"),
-    **dict.fromkeys((
-        "chunk-endless-of-one-byte/https1",
-    ), "none: another server's picture waits for 250 ms of CPU beside a body in chunks of one byte, at times"),
 }

@@ -4,7 +4,6 @@ strings that do not fit."""
 from __future__ import annotations
 
 import ctypes
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
@@ -293,7 +292,8 @@ def decode_options(
 
 def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -> None:
     """Raises TypeError for a keyword that `known` does not take: Python's own would name that function and not `name`."""
-    names = list(inspect.signature(known).parameters)
+    code = known.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     for keyword in given:
         if keyword not in names:
             import difflib  # only where it is needed: importing takes a while

@@ -223,6 +223,33 @@ class CredentialTests(OriginTests):
             token = downloader.download(url, ca_file=trust, pinned_public_key=other)
             self.assertIsInstance(self.assertCode(Code.TLS_PIN, token.result, PATIENCE), imgdl.NetworkError)
 
+    def hello(self, answer):
+        """The numbers of the ciphers of TLS 1.2 that are offered to a server which answers so, and how that ends."""
+        with socket.create_server(("127.0.0.1", 0)) as listener, self.downloader() as downloader:
+            listener.settimeout(PATIENCE)
+            token = downloader.download(f"https://127.0.0.1:{listener.getsockname()[1]}/a")
+            connection, _ = listener.accept()
+            with connection:
+                record = connection.recv(5, socket.MSG_WAITALL)
+                hello = connection.recv(int.from_bytes(record[3:], "big"), socket.MSG_WAITALL)
+                connection.sendall(answer)
+                error = self.assertCode(Code.TLS_FAILED, token.result, PATIENCE)
+        # Behind kind, length, version, random and the session's name.
+        ciphers = hello[39 + hello[38] :]
+        length = int.from_bytes(ciphers[:2], "big")
+        return [int.from_bytes(ciphers[at : at + 2], "big") for at in range(2, 2 + length, 2)], error
+
+    def test_no_numbers_of_the_servers_and_no_old_versions(self):
+        # A ServerHello of TLS 1.1.
+        body = b"\x03\x02" + bytes(32) + b"\0" + b"\x00\x2f" + b"\0"
+        hello = b"\x02" + len(body).to_bytes(3, "big") + body
+        ciphers, error = self.hello(b"\x16\x03\x02" + len(hello).to_bytes(2, "big") + hello)
+        self.assertIn("TLS 1.2", str(error))
+        self.assertIn(0xC02F, ciphers)  # ECDHE-RSA-AES128-GCM-SHA256
+        # Those of DHE: 10,000 bits of a server's own would take a second of the thread that all downloads share.
+        dhe = [0x0016, 0x0033, 0x0039, 0x0045, 0x0067, 0x006B, 0x0088, 0x009E, 0x009F, 0xC09E, 0xC09F, 0xC0A2, 0xC0A3, 0xCCAA]
+        self.assertEqual(set(ciphers) & set(dhe), set())
+
     def test_client_certificates(self):
         origin = self.other_origin("--tls", "valid", "--client-certificate", "required")
         info = origin.info
