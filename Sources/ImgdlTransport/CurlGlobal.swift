@@ -20,4 +20,8 @@ enum CurlVersion {
     /// Below 8.1.0 a second response on the same easy handle that begins with a folded line writes into memory that the
     /// first one has freed (curl's pull request 11103): there each transfer has a handle of its own.
     static let canReuseHandles = number >= 0x080100
+
+    /// Below 8.23.0 a stream of HTTP/2 that is refused while it sends a body has a freed handle used (CVE-2026-92392): there
+    /// bodies are sent over HTTP/1.1.
+    static let canSendBodiesInHTTP2 = number >= 0x081700
 }

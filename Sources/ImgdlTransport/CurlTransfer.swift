@@ -31,7 +31,7 @@ final class CurlTransfer: LingeringStream {
     var holdsConnection = false
     /// Body bytes are not taken at present.
     var isPaused = false
-    private(set) var connection = Connection.any
+    private(set) var connection: Connection
     /// Cancelled, and still to be reset: what comes is thrown away.
     var isLingering = false
     /// Cancelled, finished or failed: nothing more is reported.
@@ -88,6 +88,8 @@ final class CurlTransfer: LingeringStream {
         self.transport = .passUnretained(transport)
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
         self.request = request
+        let needsHTTP1 = request.body?.isEmpty == false && request.url.isSecure && !CurlVersion.canSendBodiesInHTTP2
+        connection = needsHTTP1 ? .unshared : .any
     }
 
     /// Of those that will run on the handle with its options as they are now.
@@ -167,7 +169,8 @@ final class CurlTransfer: LingeringStream {
         guard !isFlooded || code == CURLE_OK else {
             return Failure(
                 .flood,
-                "the server kept this program busy with what belongs to no request, for 50 ms at a time: the connection was "
+                "the server kept this program busy with what belongs to no request, for "
+                    + "\(TurnBudget.limit / 1_000_000) ms at a time: the connection was "
                     + "closed, all requests on it end, and none is tried again",
                 status: status)
         }

@@ -48,6 +48,10 @@ struct ResponseHeadParser {
         guard !isComplete else { return .more }
         let content = Self.withoutLineEnd(line)
         guard let start = content.baseAddress, !content.isEmpty else { return endOfHead() }
+        // Some take it for the end of the line (RFC 9112 section 2.2); newer versions of curl refuse it, too.
+        guard memchr(start, 0x0D, content.count) == nil else {
+            return .failed(Failure(.protocolError, "a line of the response's header has a carriage return within it"))
+        }
         if Self.isStatusLine(content) {
             // Another response: what came before was interim, or a proxy's.
             section = HeaderSection()

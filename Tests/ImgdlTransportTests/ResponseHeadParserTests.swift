@@ -41,6 +41,16 @@ final class ResponseHeadParserTests: XCTestCase {
         }
     }
 
+    func testACarriageReturnWithinALine() {
+        for line in ["A: b\rC: d", "A\r: b", "A: b\r", " c\rd"] {
+            let (step, _) = parse(["HTTP/1.1 200 OK", "X: y", line, ""])
+            guard case .failed(let failure) = step else { return XCTFail("\(line.debugDescription): \(step)") }
+            XCTAssertEqual(failure.code, .protocolError)
+            XCTAssertTrue(failure.message.contains("carriage return"), failure.message)
+        }
+        guard case .failed = parse(["HTTP/1.1 200 O\rK", ""]).0 else { return XCTFail("the status line") }
+    }
+
     func testTwoLocations() throws {
         let head = ["HTTP/1.1 302 x", "Location: /a", "X: y"]
         XCTAssertEqual(try parse(head + ["location: /a", ""]).1.get().first(named: "Location"), "/a")

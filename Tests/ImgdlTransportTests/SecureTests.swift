@@ -31,6 +31,22 @@ final class SecureTests: TransportTestCase {
         XCTAssertEqual(record.head?.httpVersion, 20)
     }
 
+    /// Where curl is not safe with them in HTTP/2 they have a connection of their own, and what follows has HTTP/2 again.
+    func testBodiesThatAreSent() throws {
+        let secure = try HTTP2Origin(security: .tls, alsoHTTP1: true)
+        defer { secure.stop() }
+        secure.route("/a") { try $0.respond(200, body: Array("hello".utf8)) }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).head?.httpVersion, 20)
+        for _ in 0..<2 {
+            let record = record(of: try start(secure.url("/a"), method: "POST", body: [1, 2, 3]))
+            XCTAssertEqual(record.text, "hello", record.failure?.message ?? "")
+            XCTAssertEqual(record.head?.httpVersion, CurlVersion.canSendBodiesInHTTP2 ? 20 : 11)
+            XCTAssertEqual(secure.log.requests.last?.body, [1, 2, 3])
+            XCTAssertEqual(try fetchSucceeding(secure.url("/a")).head?.httpVersion, 20)
+        }
+    }
+
     func testCertificatesToRefuse() throws {
         let table: [(HTTP2Origin.Security, Bool, String)] = [
             (.tls(.expired), true, "expired"), (.tls(.wrongHost), true, "match"), (.tls, false, "certificate"),
