@@ -189,7 +189,7 @@ final class URLParserTests: XCTestCase {
             XCTAssertNoThrow(try URLParser.parse("http://\(host)/"), host)
             XCTAssertNoThrow(try URLParser.resolve("//\(host)/", against: base), host)
         }
-        for host in [longest + "a", longest + "a."] {
+        for host in [longest + "a", longest + "a.", String(repeating: "ä.", count: 126) + "a"] {
             XCTAssertThrowsError(try URLParser.parse("http://\(host)/")) { error in
                 XCTAssertEqual((error as! Failure).code, .invalidURL, host)
             }
