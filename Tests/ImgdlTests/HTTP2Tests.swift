@@ -151,6 +151,37 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(origin.log.connections.count, 1)
     }
 
+    /// One that goes on sending to nobody is reset ahead of its turn: the pace alone would take 2.6 seconds for these.
+    func testCancelledStreamsThatGoOnSendingAreResetAtOnce() throws {
+        try begin()
+        _ = imgdl_downloader_set_max_concurrent(downloader, 91)
+        routeHeld("/sibling.jpg")
+        let sibling = start("/sibling.jpg")
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        let part = Array(Pictures.bytes("baseline.jpg").prefix(1000))
+        for n in 0..<180 {
+            origin.route("/\(n).jpg") { exchange in
+                try exchange.send(status: 200)
+                try exchange.send(body: part)
+                try exchange.wait("flood")
+                for _ in 0..<4 { try exchange.send(body: [UInt8](repeating: 0, count: 64 * 1024)) }
+            }
+        }
+        for round in 0..<2 {
+            let downloads = (0..<90).map { start("/\(90 * round + $0).jpg") }
+            for download in downloads { download.waitFor(IMGDL_EVENT_PROGRESS) }
+            for download in downloads { download.cancel() }
+            for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
+        }
+        XCTAssertLessThan(origin.log.streamsResetByClient.count, 150)
+        let opened = ContinuousClock.now
+        origin.gate("flood").open()
+        XCTAssertTrue(origin.wait { $0.streamsResetByClient.count == 180 })
+        XCTAssertLessThan(ContinuousClock.now - opened, .seconds(1.5))
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+    }
+
     /// Whatever becomes of streams, a connection that nobody shares is served.
     func testStreamsThatAreRefusedAgainAndAgain() throws {
         try begin(alsoHTTP1: true)
