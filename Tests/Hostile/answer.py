@@ -1,4 +1,6 @@
 """A row: a hostile answer, and what must come out of it."""
+import ctypes
+import re
 import zlib
 
 import wire
@@ -13,6 +15,16 @@ FLOOD = "FLOOD"
 ENDLESS = 10 ** 9
 
 ROWS = {}
+
+
+def _libcurl():
+    """The version that downloads here."""
+    library = ctypes.CDLL("libcurl.so.4")
+    library.curl_version.restype = ctypes.c_char_p
+    return tuple(map(int, re.search(rb"libcurl/(\d+)\.(\d+)", library.curl_version()).groups()))
+
+
+LIBCURL = _libcurl()
 
 
 class Request:

@@ -264,6 +264,20 @@ final class DiskTests: StoreTestCase {
         cache.close()
     }
 
+    /// Each piece takes memory of its own while it waits: 85 MB for a megabyte of single bytes.
+    func testPiecesInTheQueueAreCounted() throws {
+        tuning.queueBytes = 1_000
+        let cache = try open()
+        let writer = try XCTUnwrap(cache.write("k", response()))
+        writer.append((0..<100).flatMap { _ in slices(bytes(1)) })
+        writer.finish(response())
+        try cache.flush()
+        XCTAssertNil(cache.wait("k"))
+        cache.put("small", bytes(400))
+        XCTAssertEqual(cache.wait("small")?.bytes, bytes(400), "what was counted is given back")
+        cache.close()
+    }
+
     func testALookUpWithoutBodyReadsNone() throws {
         let cache = try open()
         cache.put("k", bytes(10))

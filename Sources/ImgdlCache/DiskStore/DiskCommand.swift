@@ -12,6 +12,14 @@ enum DiskCommand {
     case perform((DiskWriter) -> Void)
 }
 
+extension DiskCommand {
+    /// Bytes that an append holds while it waits, with what each command and each slice takes besides: a server may send a
+    /// body byte by byte.
+    static func memory(ofAppending slices: [BodySlice]) -> Int {
+        slices.reduce(96) { $0 + $1.count + MemoryLayout<BodySlice>.stride }
+    }
+}
+
 /// What the index is to be told.
 enum IndexChange {
     /// The body is whole.

@@ -133,11 +133,12 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             guard !body.isGivenUp, bytes > 0 else { return }
             body.length += Int64(bytes)
-            if state.queuedBytes + bytes > tuning.queueBytes || body.length > configuration.maximumBytes {
+            let memory = DiskCommand.memory(ofAppending: slices)
+            if state.queuedBytes + memory > tuning.queueBytes || body.length > configuration.maximumBytes {
                 body.isGivenUp = true
                 post(.abandon(body))
             } else {
-                state.queuedBytes += bytes
+                state.queuedBytes += memory
                 post(.append(body, slices))
             }
         }

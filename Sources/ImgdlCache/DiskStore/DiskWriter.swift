@@ -84,8 +84,7 @@ final class DiskWriter {
     // MARK: Bodies
 
     private func append(_ slices: [BodySlice], to body: DiskBody) {
-        let bytes = slices.reduce(0) { $0 + $1.count }
-        defer { store.withState { $0.queuedBytes -= bytes } }
+        defer { store.withState { $0.queuedBytes -= DiskCommand.memory(ofAppending: slices) } }
         guard !isGivenUp(body), !hasFailed else { return giveUp(body) }
         do throws(DiskError) {
             if body.file == nil { body.file = try create(body) }
