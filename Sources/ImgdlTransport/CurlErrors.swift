@@ -92,7 +92,7 @@ enum CurlErrors {
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
             return Failure(
                 .protocolError, "the response's header cannot be read: its first field may begin with a space")
-        // What a proxy says that is not HTTP.
+        // An answer of a proxy's that is not HTTP.
         case _ where outcome.isTunnelled && !outcome.isConnected && outcome.handshake == CCURL_HANDSHAKE_UNKNOWN:
             return make(.proxyFailed, outcome)
         // A key that cannot be read.

@@ -25,7 +25,7 @@ final class CurlTransfer: LingeringStream {
     var lookUp: LookUpID?
     /// What our own look-up took, in nanoseconds.
     var lookUpTime: Int64 = 0
-    /// What is known of its server's connections, while it waits for one or has one.
+    /// The connections of its server, while it waits for one or has one.
     var server: ServerConnections?
     /// Whether `server` counts it among those that have a connection.
     var holdsConnection = false

@@ -16,7 +16,7 @@ struct HeaderBudget {
 
     init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
-    /// What a line belongs to: a message names it.
+    /// The part of a response that a line belongs to: a message names it.
     enum Part: String {
         case header, trailers
         case interim = "interim responses"

@@ -1,6 +1,6 @@
 import ImgdlCore
 
-/// What decides whether a cancelled stream waits for its reset.
+/// A stream that may wait for its reset once it has been cancelled.
 protocol LingeringStream: AnyObject {
     var isConnected: Bool { get }
     var server: ServerConnections? { get }

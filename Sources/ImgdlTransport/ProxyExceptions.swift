@@ -18,7 +18,7 @@ struct ProxyExceptions {
         entries.contains { if case .all = $0 { true } else { false } }
     }
 
-    /// Of a host in lower case, bare.
+    /// The host is in lower case, without brackets.
     func contains(_ host: String) -> Bool {
         guard !entries.isEmpty else { return false }
         let name = Self.withoutDot(host[...])

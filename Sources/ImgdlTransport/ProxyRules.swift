@@ -57,7 +57,7 @@ struct ProxyRules {
 /// A proxy, as curl is told of it.
 struct Proxy: Equatable {
     let text: String
-    /// What curl would look up in order to reach it; nil: a SOCKS proxy that wants addresses from curl (socks4, socks5), or
+    /// The server whose name leads to it; nil: a SOCKS proxy that wants addresses from curl (socks4, socks5), or
     /// what is no proxy, which curl refuses.
     let server: NamedServer?
 

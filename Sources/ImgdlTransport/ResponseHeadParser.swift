@@ -107,7 +107,7 @@ struct ResponseHeadParser {
         }
     }
 
-    /// Whoever judged the answer by one of them would have judged another redirect; newer versions of curl and browsers
+    /// Two targets: who judged the answer by one of them would not have judged the other. Newer versions of curl and browsers
     /// refuse it, too.
     private func checkLocation(_ section: HeaderSection) throws(Failure) {
         guard let first = section.first(named: "Location") else { return }

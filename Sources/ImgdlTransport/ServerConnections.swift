@@ -1,6 +1,6 @@
 import ImgdlCore
 
-/// What is known of one server's connections, those of one lane: whether requests share them, how fast their streams may
+/// Knowledge of one server's connections, those of one lane: whether requests share them, how fast their streams may
 /// be reset, and which requests wait for somebody else's handshake, since the connection may turn out to be one that all
 /// of them can share (HTTP/2). They wait until the first handshake has ended, and no
 /// longer; nor longer than `patience`, since a handshake that stalls would hold up all. curl's own waiting

@@ -19,15 +19,8 @@ enum TLSFiles {
     }
 
     private static func checkFile(_ file: String?, _ what: String) throws(Failure) {
-        guard let file else { return }
-        var status = stat()
-        errno = 0
-        guard stat(file, &status) == 0, access(file, R_OK) == 0 else {
-            throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: \(String(cString: strerror(errno)))")
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: it is not a file")
-        }
+        guard let file, let cause = TrustFile.unreadable(file) else { return }
+        throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: \(cause)")
     }
 
     /// One or more of the digests of SHA-256 in base 64, with semicolons between them.

@@ -26,13 +26,15 @@ package enum TrustFile {
 
     /// A file that can be opened, and whose end comes. Throws as `checkCertificates`.
     package static func checkReadable(_ path: String, option: String) throws(Failure) {
+        guard let cause = unreadable(path) else { return }
+        throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: \(cause)")
+    }
+
+    /// Why it cannot be read; nil: it can.
+    static func unreadable(_ path: String) -> String? {
         var status = stat()
         errno = 0
-        guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
-            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: \(String(cString: strerror(errno)))")
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: it is not a file")
-        }
+        guard stat(path, &status) == 0, access(path, R_OK) == 0 else { return String(cString: strerror(errno)) }
+        return status.st_mode & S_IFMT == S_IFREG ? nil : "it is not a file"
     }
 }

@@ -194,7 +194,7 @@ struct RequestReader {
     }
 }
 
-/// Of a request. A field that is not to be sent does no harm, whatever its name. Throws as `headerFields`.
+/// A request's fields. One that is not to be sent does no harm, whatever its name. Throws as `headerFields`.
 func requestFields(
     _ headers: UnsafePointer<imgdl_header>?, _ count: Int
 ) throws(Failure) -> [(name: String, value: String?)] {

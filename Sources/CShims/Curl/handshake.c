@@ -58,7 +58,7 @@ static void handshake_says(const SSL *connection, int where, int value)
         unsigned long error = ERR_peek_last_error();
         if (error && ERR_GET_LIB(error) == ERR_LIB_SSL && ERR_GET_REASON(error) != SSL_R_UNEXPECTED_EOF_WHILE_READING)
             handshake->is_refused = true;
-        /* Of a certificate, or a list of revoked ones, curl tells some causes as such, and others as a broken handshake. */
+        /* Certificates and revocation lists that are refused: curl calls some of them that, and others a broken handshake. */
         if (SSL_get_verify_mode(connection) != SSL_VERIFY_NONE && SSL_get_verify_result(connection) != X509_V_OK)
             handshake->is_untrusted = true;
     }

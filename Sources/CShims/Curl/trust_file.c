@@ -38,7 +38,7 @@ static int count_lists(BIO *file)
 
 int ccurl_count_in_trust_file(const char *path, bool lists)
 {
-    /* What the host's thread has met with OpenSSL itself stays to be read there. */
+    /* Errors that the host's thread has met with OpenSSL itself stay to be read there. */
     ERR_set_mark();
     BIO *file = BIO_new_file(path, "r");
     int count = file ? (lists ? count_lists(file) : count_certificates(file)) : -1;

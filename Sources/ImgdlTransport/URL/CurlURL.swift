@@ -132,7 +132,7 @@ final class CurlURL {
         switch code {
         case CURLUE_NO_SCHEME, CURLUE_NO_USER, CURLUE_NO_PASSWORD, CURLUE_NO_HOST, CURLUE_NO_PORT, CURLUE_NO_QUERY:
             return nil
-        // Of a name that becomes too long it says that there is no memory.
+        // A name that becomes too long is, in curl's words, one for which there is no memory.
         case CURLUE_BAD_HOSTNAME where flags == CURLU_PUNYCODE, CURLUE_OUT_OF_MEMORY where flags == CURLU_PUNYCODE:
             throw Failure(.invalidURL, "the host name is not a valid international name")
         default:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
 from pathlib import Path
@@ -167,6 +168,19 @@ class NameTests(OriginTests):
         width, seconds = output.split()
         self.assertEqual(width, "1200")
         self.assertLess(float(seconds), 10)
+
+    def test_a_proxy_whose_name_server_is_silent(self):
+        with NameServer() as server:
+            downloader = self.downloader(dns_servers=server, proxy="http://dead-proxy.test:3128")
+            cancelled, running = (downloader.download(f"http://{name}.test/", connect_timeout=300) for name in "ab")
+            late = downloader.download("http://c.test/", connect_timeout=0.2)
+            self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+            cancelled.cancel()
+            self.assertCode(Code.CANCELLED, cancelled.result, PATIENCE)
+            began = time.monotonic()
+            downloader.close()
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertTrue(running.done())
 
     def test_an_address_that_is_private(self):
         with NameServer() as server, self.downloader(
