@@ -23,6 +23,9 @@ struct CurlOutcome {
     var isTunnelled = false
     /// What must not show in a message: the URL's query, the proxy's password.
     var secrets: [String] = []
+
+    /// It got no further than to the proxy.
+    var isInTunnel: Bool { isTunnelled && !isConnected && handshake == CCURL_HANDSHAKE_UNKNOWN }
 }
 
 /// From curl's codes to ours, with curl's own words. Codes depend on what they say in one place alone, `isUnseenRequest`: it
@@ -34,7 +37,7 @@ enum CurlErrors {
     private static let tooLarge = CURLcode(rawValue: 100)
 
     static func failure(_ outcome: CurlOutcome) -> Failure {
-        if outcome.proxyStatus >= 300 {
+        if outcome.proxyStatus >= 300 || (100...199).contains(outcome.proxyStatus) {
             return Failure(.proxyFailed, "the proxy answered \(outcome.proxyStatus): \(words(outcome))")
         }
         switch outcome.code {
@@ -53,7 +56,7 @@ enum CurlErrors {
             return headerLimit
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
-        case tooLarge: return headerLimit
+        case tooLarge: return outcome.isInTunnel ? tunnelLimit : headerLimit
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -87,14 +90,15 @@ enum CurlErrors {
         case CURLE_OUT_OF_MEMORY:
             // What curl 7.88 says when one line outgrows its own buffer of 100 KiB.
             if outcome.isConnected, !outcome.hasHead { return headerLimit }
+            // And of one of 16 KiB in a proxy's answer to CONNECT.
+            if outcome.isInTunnel { return tunnelLimit }
             return make(.outOfMemory, outcome)
         // What curl says of a header that begins with a folded line; our own arguments it has taken by then.
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
             return Failure(
                 .protocolError, "the response's header cannot be read: its first field may begin with a space")
         // An answer of a proxy's that is not HTTP.
-        case _ where outcome.isTunnelled && !outcome.isConnected && outcome.handshake == CCURL_HANDSHAKE_UNKNOWN:
-            return make(.proxyFailed, outcome)
+        case _ where outcome.isInTunnel: return make(.proxyFailed, outcome)
         // A key that cannot be read.
         case _ where outcome.usesClientCertificate && !outcome.isConnected: return make(.tlsFailed, outcome)
         // Garbage in place of a trailer.
@@ -103,6 +107,7 @@ enum CurlErrors {
         }
     }
 
+    private static let tunnelLimit = Failure(.headerLimit, "a line of the proxy's answer to CONNECT is too long")
     private static let headerLimit = Failure(.headerLimit, "a line of the response's header is too long")
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says

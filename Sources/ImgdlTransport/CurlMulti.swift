@@ -149,7 +149,8 @@ final class CurlMulti {
     }
 
     private func watch(_ descriptor: Int32, _ what: Int32, for easy: UnsafeMutableRawPointer?) {
-        users.watch(descriptor, for: easy)
+        // Newer versions of curl close connections in the name of a handle of their own.
+        if what != CURL_POLL_REMOVE { users.watch(descriptor, for: easy) }
         onWatch?(descriptor, what != CURL_POLL_REMOVE)
         if what == CURL_POLL_REMOVE {
             if isSocket(descriptor) { loop.rest(descriptor) } else { loop.unwatch(descriptor) }

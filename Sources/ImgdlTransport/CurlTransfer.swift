@@ -45,6 +45,12 @@ final class CurlTransfer: LingeringStream {
     /// It outlives what runs on it, and a transfer that has ended does not look at it.
     private let transport: Unmanaged<CurlTransport>
     private var parser: ResponseHeadParser
+    /// Its server is reached through a tunnel of a proxy's.
+    private let isTunnelled: Bool
+    /// For what proxies answer to CONNECT.
+    private var tunnelBudget: HeaderBudget
+    /// How many connections had been made for it when it last got one that leads to its server.
+    private var connectionsAtServer: Int?
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     /// The name of that connection.
@@ -87,6 +93,8 @@ final class CurlTransfer: LingeringStream {
         sendsBody = request.manner.hasBody
         self.transport = .passUnretained(transport)
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
+        tunnelBudget = HeaderBudget(maximumBytes: request.maximumHeaderBytes)
+        isTunnelled = request.url.isSecure && transport.options.proxies.proxy(for: request.url) != nil
         self.request = request
         let needsHTTP1 = request.body?.isEmpty == false && request.url.isSecure && !CurlVersion.canSendBodiesInHTTP2
         connection = needsHTTP1 ? .unshared : .any
@@ -187,7 +195,7 @@ final class CurlTransfer: LingeringStream {
                 hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
                 systemError: systemError, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
                 usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
-                isTunnelled: usesProxy && request.url.isSecure,
+                isTunnelled: isTunnelled,
                 secrets: options.proxies.secrets + [String(query)]))
         if failure.code == .tlsFailed, !isConnected, let file = request.tls.clientCertificate {
             failure.message += " (client certificate “\(file)”)"
@@ -248,7 +256,8 @@ final class CurlTransfer: LingeringStream {
     /// Or it had broken down before, without a word to curl, and was used again.
     private func isTurnedAway(_ code: CURLcode) -> Bool {
         guard parser.bytes == 0, isRepeatable else { return false }
-        return code == CURLE_HTTP2 || code == CURLE_GOT_NOTHING && handle?.newConnections == 0
+        let isUsedAgain = handle?.newConnections == 0
+        return code == CURLE_HTTP2 || isUsedAgain && (code == CURLE_GOT_NOTHING || code == CURLE_HTTP2_STREAM)
     }
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
@@ -290,6 +299,7 @@ final class CurlTransfer: LingeringStream {
             holdsConnection = true
             transport._withUnsafeGuaranteedRef { $0.connected(self) }
         }
+        if isTunnelled { connectionsAtServer = handle?.newConnections }
         // curl asks again when it repeats the request because a kept connection turned out to be dead.
         if !isConnected {
             isConnected = true
@@ -303,6 +313,7 @@ final class CurlTransfer: LingeringStream {
         // Nobody reads it, and libcurl keeps it.
         if isLingering { return parser.hasRoom(for: line) }
         guard !isEnded, ownFailure == nil else { return false }
+        if isTunnelled, connectionsAtServer != handle?.newConnections { return receiveTunnelHeader(line) }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil
             answeredChallenges += 1
@@ -334,6 +345,17 @@ final class CurlTransfer: LingeringStream {
                 ownFailure = error
                 return false
             }
+        }
+    }
+
+    /// curl reads what a proxy answers to CONNECT, and keeps it.
+    private func receiveTunnelHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        do throws(Failure) {
+            try tunnelBudget.take(line, of: .tunnel)
+            return true
+        } catch {
+            ownFailure = error
+            return false
         }
     }
 

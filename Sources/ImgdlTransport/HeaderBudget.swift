@@ -16,10 +16,12 @@ struct HeaderBudget {
 
     init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
-    /// The part of a response that a line belongs to: a message names it.
+    /// What a line belongs to, as a message names it.
     enum Part: String {
-        case header, trailers
-        case interim = "interim responses"
+        case header = "the response's header"
+        case trailers = "the response's trailers"
+        case interim = "the response's interim responses"
+        case tunnel = "the proxy's answer to CONNECT"
     }
 
     /// For one line, with its line end. Throws `headerLimit`.
@@ -44,6 +46,6 @@ struct HeaderBudget {
     }
 
     private func refusal(_ part: Part, _ cause: String) -> Failure {
-        Failure(.headerLimit, "the response's \(part.rawValue) went over a limit: \(cause)")
+        Failure(.headerLimit, "\(part.rawValue) went over a limit: \(cause)")
     }
 }

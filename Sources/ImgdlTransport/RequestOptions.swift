@@ -149,7 +149,6 @@ final class RequestOptions {
         handle.set(CURLOPT_PROXYAUTH, CCURL_AUTH_PASSWORD)
         handle.set(CURLOPT_PROXY_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_PROXY_SSL_CIPHER_LIST, Self.ciphers)
-        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // Names that such a SOCKS proxy wants looked up are looked up on a thread of curl's: the engine's does not wait
         // for it when a transfer is taken off.
         if let proxy, proxy.server == nil { handle.set(CURLOPT_QUICK_EXIT, 1) }

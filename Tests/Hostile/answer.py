@@ -71,6 +71,7 @@ class Answer:
         assert name not in ROWS, f"two answers are called {name}"
         self.name, self.make, self.protocols, self.end = name, make, protocols, end
         self.codes = {protocol: self._codes(code, protocol) for protocol in protocols}
+        self.others = {}
         self.cpu, self.memory, self.within, self.limit, self.neighbour = cpu, memory, within, limit, neighbour
         self.options = dict({"idle_timeout_ms": 2000}, **(options or {}))
         self.before, self.check, self.says = before, check, (says,) if isinstance(says, str) else says
@@ -81,6 +82,11 @@ class Answer:
         self.site = site
         self.again = again and self._codes(again, None)
         ROWS[name] = self
+
+    def allow(self, codes, protocols=None):
+        """These may come out, too; the message is then that of who has decided so."""
+        for protocol in protocols or self.codes:
+            self.others[protocol] = self.others.get(protocol, ()) + self._codes(codes, protocol)
 
     @staticmethod
     def _codes(code, protocol):

@@ -51,7 +51,7 @@ flood("ping-acks", lambda stream: frame(PING, 1, 0, bytes(8)))
 flood("settings", lambda stream: settings())
 flood("settings-acks", lambda stream: settings(ack=True))
 flood("settings-full", lambda stream: settings(*[(4, 65535)] * 2000))
-flood("settings-table", lambda stream: settings((1, 0), (1, 4096)))
+flood("settings-table", lambda stream: settings((1, 0), (1, 4096)), code=QUIET)
 flood("empty-data", lambda stream: frame(DATA, 0, stream))
 flood("padded-data", lambda stream: frame(DATA, PADDED, stream, b"\xff" + bytes(255)), code=QUIET)
 flood("data-of-one-byte", lambda stream: frame(DATA, 0, stream, b"x"), options={"flags": 1, "total_timeout_ms": 1500},
@@ -73,10 +73,10 @@ flood("origin", lambda stream: frame(0x0C, 0, 0, b"\0\x0bhttps://a.b" * 100), co
 flood("pings-and-data", lambda stream: frame(PING, 0, 0, bytes(8)) + frame(DATA, 0, stream), code=QUIET)
 flood("window-updates-behind-answer", lambda stream: window_update(0, 1),
     first=lambda stream: response_frames(stream, 200, [], PICTURE),
-      code=("OK", FLOOD))
+      code=("OK", FLOOD, "PROTOCOL", "CONNECTION_LOST"))
 flood("pings-behind-answer", lambda stream: frame(PING, 0, 0, bytes(8)),
     first=lambda stream: response_frames(stream, 200, [], PICTURE),
-      code=("OK", FLOOD))
+      code=("OK", FLOOD, "PROTOCOL", "CONNECTION_LOST"))
 flood("empty-data-then-answer", lambda stream: frame(DATA, 0, stream), first=lambda stream: header_frames(stream,
     STATUS) +
       data_frames(stream, PICTURE, False))

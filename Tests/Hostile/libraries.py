@@ -1,0 +1,36 @@
+"""Answers of which a library of the system decides what becomes: the codes that may come out besides those of their rows.
+docs/security.md and docs/versions.md tell of each."""
+import answer
+
+# More than 64 KiB of header in one block is no HTTP/2 to nghttp2, before anybody else has seen it.
+HEADER_BLOCKS = (
+    "field-long-101-kib", "field-long-300-kib", "field-long-99-kib", "field-long-name-101-kib", "field-long-type",
+    "field-long-type-parameters", "fields-cache-control-backslashes", "fields-cache-control-long",
+    "fields-cache-control-quotes", "fields-header-250-kib", "fields-header-260-kib", "fields-header-3-mb",
+    "says-coding-long", "says-location-long", "interim-h2-300-kib", "fields-25000", "redirect-to-host-long",
+    "trailer-25000", "trailer-300-kib", "trailer-and-header-300-kib",
+)
+# The end of a connection is that of a body without length, at times.
+BROKEN_BODIES = (
+    "flood-headers-empty", "flood-rst-of-own", "flood-settings-acks", "flood-settings-full",
+    "h2-data-padding-too-long", "h2-data-padding-too-long-alone", "h2-frame-too-large", "h2-frame-too-large-alone",
+    "h2-half-body-then-garbage", "h2-half-body-then-hpack", "h2-half-body-then-ping", "h2-half-body-then-settings",
+    "h2-half-body-then-window",
+)
+LONG_TRAILERS = ("trailer-endless-line", "trailer-long")
+
+
+def allow(names, *codes, protocols=None):
+    for name in names:
+        answer.ROWS[name].allow(codes, protocols)
+
+
+def adjust():
+    """The rows, for the libraries of this machine."""
+    allow(HEADER_BLOCKS, "PROTOCOL", "CONNECTION_LOST", protocols=(answer.HTTP2,))
+    # One block of trailers is too much for it only when the body is there.
+    allow(("trailer-long", "trailer-300-kib", "trailer-25000"), "OK", protocols=(answer.HTTP2,))
+    if answer.LIBCURL < (8, 14):
+        allow(BROKEN_BODIES, "OK", "BAD_IMAGE_DATA")
+    if answer.LIBCURL < (8, 6):
+        allow(LONG_TRAILERS, "PROTOCOL")
