@@ -252,13 +252,16 @@ final class CurlTransfer: LingeringStream {
         code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY
     }
 
-    /// Its connection came to an end in HTTP/2 before a byte of its answer: most often a GOAWAY that does not count its stream.
-    /// Or it had broken down before, without a word to curl, and was used again.
+    /// Its connection came to an end before a byte of its answer: in HTTP/2 most often by a GOAWAY that does not count its
+    /// stream. Or it was used again, and had broken down before without a word to curl.
     private func isTurnedAway(_ code: CURLcode) -> Bool {
         guard parser.bytes == 0, isRepeatable else { return false }
-        let isUsedAgain = handle?.newConnections == 0
-        return code == CURLE_HTTP2 || isUsedAgain && (code == CURLE_GOT_NOTHING || code == CURLE_HTTP2_STREAM)
+        return code == CURLE_HTTP2 || Self.endsOfConnections.contains(code) && handle?.newConnections == 0
     }
+
+    private static let endsOfConnections = [
+        CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
+    ]
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 
