@@ -8,7 +8,7 @@ HEADER_BLOCKS = (
     "field-long-type-parameters", "fields-cache-control-backslashes", "fields-cache-control-long",
     "fields-cache-control-quotes", "fields-header-250-kib", "fields-header-260-kib", "fields-header-3-mb",
     "says-coding-long", "says-location-long", "interim-h2-300-kib", "fields-25000", "redirect-to-host-long",
-    "trailer-25000", "trailer-300-kib", "trailer-and-header-300-kib",
+    "trailer-25000", "trailer-300-kib", "trailer-and-header-300-kib", "trailer-long",
 )
 # The end of a connection is that of a body without length, at times.
 BROKEN_BODIES = (
