@@ -25,7 +25,9 @@ let package = Package(
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
                 .linkedLibrary("lcms2"),
             ]),
-        .target(name: "CStore", path: "Sources/CShims/Store", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(
+            name: "CStore", path: "Sources/CShims/Store",
+            linkerSettings: [.linkedLibrary("sqlite3"), .linkedLibrary("crypto")]),
 
         .target(name: "ImgdlCore", dependencies: ["CSystem"]),
         .target(

@@ -742,6 +742,9 @@ typedef struct imgdl_request {
     double scale_factor;                 /* 0: as the URL says (@2x), else 1                                         */
     imgdl_cache_mode cache_mode;         /* IMGDL_CACHE_…                                                            */
     uint32_t reserved2;
+    const char *partition;               /* for which of your program's accounts: requests of two partitions share   */
+                                         /* neither connections nor transfers nor what is stored. Any text of 256    */
+                                         /* bytes at most; NULL: the downloader's                                    */
 } imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -825,8 +828,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, hooks, redirect flags and cache mode. What
- * is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events,
+ * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, partition, hooks, redirect flags and cache
+ * mode. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events,
  * executor.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
@@ -909,6 +912,7 @@ typedef struct imgdl_config {
                                   /* revocation is not looked at                                                     */
     const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as       */
                                   /* "2001:db8:64::/96"; with commas between them, 8 at most                         */
+    const char *partition;        /* of requests that name none; NULL is ""                                          */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -1336,10 +1340,12 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            of your own brought (206) answers ranges within it. Not stored: no-store, answers to other methods, Vary: *,
  *            file: and data: URLs, schemes of yours. PUT, POST, DELETE
  *            and methods that are not known remove what is stored for their URL when they succeed.
- * Secrets    What Vary makes depend on Cookie or Authorization is neither stored nor answered where the library makes these
- *            fields itself (IMGDL_REQUEST_COOKIES, credentials). What came with credentials answers requests with the same
- *            ones alone, unless the server says that it is public. Bodies, URLs and headers lie on the disk as they are,
- *            readable to their user alone: fields with secrets that a Vary names are kept as digests.
+ * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
+ *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
+ *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
+ *            partition an answer with `public` is for all credentials and cookies. What came with
+ *            ALLOW_INVALID_CERTIFICATES over https is not stored. Bodies, URLs and headers lie on the disk as they are,
+ *            readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
  *            headers of a request are obeyed besides. A request with a modify_request hook looks into the cache when its
  *            turn comes, after the hook; all others before they wait in the queue, and what is stored answers them

@@ -765,6 +765,7 @@ struct Request {
     std::vector<std::string> accepted_types = {};
     std::optional<std::string> ca_file = {}, client_certificate = {}, client_key = {}, client_key_password = {};
     std::optional<std::string> pinned_public_key = {};
+    std::optional<std::string> partition = {};
     Hooks hooks = {};
     double scale_factor = 0;
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
@@ -822,6 +823,7 @@ struct Request {
             raw.client_key = c_string(request.client_key, "client_key");
             raw.client_key_password = c_string(request.client_key_password, "client_key_password");
             raw.pinned_public_key = c_string(request.pinned_public_key, "pinned_public_key");
+            raw.partition = c_string(request.partition, "partition");
             raw.hooks = request.hooks.raw();
             raw.scale_factor = request.scale_factor;
             raw.cache_mode = request.cache_mode;
@@ -1005,7 +1007,7 @@ struct Config {
     double progress_interval = 0;
     Cache cache = {};
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
-    std::optional<std::string> dns_servers = {}, crl_file = {}, nat64_prefixes = {};
+    std::optional<std::string> dns_servers = {}, crl_file = {}, nat64_prefixes = {}, partition = {};
 
   private:
     friend class Downloader;
@@ -1055,6 +1057,7 @@ struct Config {
             raw.dns_servers = c_string(config.dns_servers, "dns_servers");
             raw.crl_file = c_string(config.crl_file, "crl_file");
             raw.nat64_prefixes = c_string(config.nat64_prefixes, "nat64_prefixes");
+            raw.partition = c_string(config.partition, "partition");
         }
         Lowered(const Lowered &) = delete;
         Lowered &operator=(const Lowered &) = delete;

@@ -15,7 +15,7 @@ extension Cache {
         try checkOpen()
         try disk?.checkMayWait()
         remove(key: key)
-        try disk?.flush()
+        try disk?.writeBatch()
     }
 
     /// What was neither used nor validated for so many seconds.

@@ -13,6 +13,7 @@ package final class Cache: Store, @unchecked Sendable {
     let disk: DiskStore?
     /// Lives as long as the cache does, whether or not there is anything to tell.
     private let events: @Sendable (CacheEvent) -> Void
+    private let key: DigestKey
     private let generation = ProcessGeneration.current
     private let lock = Lock()
     private var numbers = EntryNumbers()
@@ -45,10 +46,14 @@ package final class Cache: Store, @unchecked Sendable {
             configuration.maximumImageBytes > 0 ? ImageTier(maximumBytes: configuration.maximumImageBytes) : nil
         self.imageTier = imageTier
         if let directory = configuration.directory {
+            let folder = Folder(path: directory)
+            try? folder.make()
+            key = DigestKey.read(folder.key) ?? DigestKey().share(folder.key) ?? DigestKey()
             disk = try DiskStore(
                 directory: directory, configuration: configuration, clock: clock, tuning: tuning, memory: memory,
                 images: imageTier, events: events)
         } else {
+            key = DigestKey()
             disk = nil
         }
     }
@@ -119,6 +124,8 @@ package final class Cache: Store, @unchecked Sendable {
         _ = memory.remove(key: key)
         imageTier?.remove(key: key)
     }
+
+    package func digest(_ message: ContextMessage) -> ContextDigest { key.digest(message) }
 
     package func count(_ outcome: StoreOutcome) {
         if isForked { return }

@@ -3,8 +3,6 @@ struct CacheTuning: Sendable {
     /// How long what is stored waits for more before it is written to the index; nil: until somebody asks or the batch
     /// is full.
     var batchMilliseconds: Int64? = 500
-    /// Each is an open descriptor.
-    var batchBodies = 32
     var batchChanges = 1_024
     /// Of bodies on their way to the disk. What comes when so many wait is not stored: the disk is slower than the
     /// network.

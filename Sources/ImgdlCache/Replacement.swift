@@ -2,11 +2,11 @@ import ImgdlCore
 
 extension StoredResponse {
     /// Whether this, newly stored under the same key, takes the place of `older`: of what was asked for with the same
-    /// varying fields (RFC 9111 section 4.1). The beginning of a body replaces only another: a whole one, even a stale
+    /// varying fields (RFC 9111 section 4.1), in the same context. The beginning of a body replaces only another: a whole one, even a stale
     /// one, may still be of use.
     func replaces(_ older: StoredResponse) -> Bool {
         if isBeginning, !older.isBeginning { return false }
-        return varying == older.varying
+        return context == older.context && varying == older.varying
     }
 
     var isBeginning: Bool {

@@ -334,7 +334,8 @@ final class CurlTransfer: LingeringStream {
             return false
         case .complete:
             do throws(Failure) {
-                let head = try parser.takeHead()
+                var head = try parser.takeHead()
+                if request.usesCookies { head.sentCookies = handle?.cookies }
                 status = head.status
                 server?.answers(inHTTP2: head.httpVersion >= 20)
                 let setsCookies = takeCookies(head)

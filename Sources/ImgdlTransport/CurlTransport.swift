@@ -68,6 +68,12 @@ package final class CurlTransport: Transport {
         lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)
     }
 
+    package var trust: [UInt8] { options.trustOfAll }
+
+    package func cookies(for request: TransportRequest) -> [UInt8]? {
+        options.cookies.line(for: request.url, besides: request.fields)
+    }
+
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
 
     /// Without a transport: what a hook answers may be parsed before its transfer goes on.

@@ -16,6 +16,8 @@ final class EasyHandle {
     var transfer: Unmanaged<CurlTransfer>?
     /// Which of the additions to its multi handle was its last one.
     var addition: UInt64 = 0
+    /// The Cookie field that its transfer sends of a jar; nil: none.
+    var cookies: [UInt8]?
     /// The parts of its URL, once it has been used again.
     var parts: OpaquePointer?
     /// Whether curl takes its URL from there.
@@ -55,6 +57,7 @@ final class EasyHandle {
         freeLists()
         dropParts()
         setup = nil
+        cookies = nil
         forgetOutcome()
         setBufferSize()
         return status == CURLE_OK

@@ -1,13 +1,13 @@
 import CCurl
 import ImgdlCore
 
-/// Connections that share whom they trust and as whom they appear. A request with other `TLSOptions` never gets into
+/// Connections that share whom they trust and as whom they appear. A request with another `RequestTrust` never gets into
 /// them: curl 7.88 compares neither the key of a client certificate nor its password when it looks for a connection to
 /// use again (features B17).
 final class Lane {
     private static let maximumSpareHandles = 32
 
-    let tls: TLSOptions
+    let trust: RequestTrust
     let multi: CurlMulti
     private let sessions: TLSSessions
     private let reusesHandles: Bool
@@ -17,9 +17,9 @@ final class Lane {
     private var servers = ServerTable()
 
     init(
-        _ tls: TLSOptions, _ multi: CurlMulti, reusesHandles: Bool = CurlVersion.canReuseHandles
+        _ trust: RequestTrust, _ multi: CurlMulti, reusesHandles: Bool = CurlVersion.canReuseHandles
     ) throws(Failure) {
-        self.tls = tls
+        self.trust = trust
         self.multi = multi
         self.reusesHandles = reusesHandles
         sessions = try TLSSessions()

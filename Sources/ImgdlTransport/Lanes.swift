@@ -1,7 +1,7 @@
 import ImgdlCore
 
 /// The lanes of a transport: one for requests that ask for nothing special, which is all there is most of the time, and
-/// one for each other set of `TLSOptions` in use. Of those that nobody uses a few stay for later.
+/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later.
 final class Lanes {
     static let maximumUnused = 4
 
@@ -20,21 +20,22 @@ final class Lanes {
         self.maximumIdleConnections = maximumIdleConnections
         self.watch = watch
         common = try Lane(
-            TLSOptions(),
+            RequestTrust(),
             CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch))
     }
 
     /// Not while curl is running: it may close lanes.
     func lane(for request: TransportRequest) throws(Failure) -> Lane {
-        guard request.url.isSecure, request.tls != common.tls else { return common }
-        if let index = special.firstIndex(where: { $0.tls == request.tls }) {
+        let trust = request.manner.identity.trust
+        guard request.url.isSecure ? trust != common.trust : !trust.partition.isEmpty else { return common }
+        if let index = special.firstIndex(where: { $0.trust == trust }) {
             let lane = special.remove(at: index)
             special.append(lane)
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
         let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch)
-        let lane = try Lane(request.tls, multi)
+        let lane = try Lane(trust, multi)
         multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
             self?.owners[descriptor] = isWatched ? lane : nil
         }

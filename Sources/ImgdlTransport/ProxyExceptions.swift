@@ -8,9 +8,12 @@ struct ProxyExceptions {
         case network([UInt8], bits: Int)
     }
 
+    /// As they were named.
+    let text: String
     private let entries: [Entry]
 
     init(_ text: String) {
+        self.text = text
         entries = text.split { $0 == "," || $0.isWhitespace }.compactMap(Self.entry)
     }
 

@@ -32,6 +32,13 @@ struct ProxyRules {
     /// What must not show in a message: curl repeats a proxy that it does not understand, with its password.
     var secrets: [String] { [http, https].compactMap { $0?.text } }
 
+    /// Which way requests go, for `SecurityContext`.
+    func describe(to message: inout ContextMessage) {
+        message.add(http?.text)
+        message.add(https?.text)
+        message.add(exceptions.text)
+    }
+
     /// nil: the host is reached directly.
     func proxy(for url: ParsedURL) -> Proxy? {
         guard isUsed, let proxy = url.isSecure ? https : http, !exceptions.contains(url.host) else { return nil }

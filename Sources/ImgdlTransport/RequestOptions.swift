@@ -8,6 +8,8 @@ final class RequestOptions {
     let cookies: CookieJar
     /// nil: private addresses are not denied.
     let addressGuard: AddressGuard?
+    /// Whom all requests trust, and on which way they go.
+    let trustOfAll: [UInt8]
     private let revocationLists: String?
     private let leastTLSVersion: Int
     /// What was found out about the request before holds for most of those that follow.
@@ -27,7 +29,28 @@ final class RequestOptions {
         self.cookies = cookies
         self.addressGuard = addressGuard
         revocationLists = configuration.revocationLists
+        trustOfAll = Self.trust(of: trust, proxies, configuration)
         leastTLSVersion = Int(configuration.requiresTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2)
+    }
+
+    private static func trust(
+        of anchors: TrustAnchors, _ proxies: ProxyRules, _ configuration: TransportConfiguration
+    ) -> [UInt8] {
+        var message = ContextMessage()
+        message.add(anchors.file)
+        message.add(anchors.file.flatMap(FileDigest.of))
+        message.add(anchors.directory)
+        message.add(configuration.revocationLists)
+        message.add(configuration.revocationLists.flatMap(FileDigest.of))
+        message.add(configuration.requiresTLS13)
+        message.add(configuration.nameServers)
+        message.add(configuration.deniesPrivateAddresses)
+        for prefix in configuration.translators {
+            message.add(prefix.bytes)
+            message.add(String(prefix.length))
+        }
+        proxies.describe(to: &message)
+        return message.bytes
     }
 
     /// Throws before anything is sent if the request could be read in two ways.
@@ -174,10 +197,12 @@ final class RequestOptions {
     /// Also while the transfer runs: curl sends them when it asks again with a credential.
     func setFields(_ request: TransportRequest, on handle: EasyHandle) {
         guard request.usesCookies, let line = cookies.line(for: request.url, besides: request.fields) else {
+            handle.cookies = nil
             return handle.setFields(lines(request), nil)
         }
         var others = request
         others.fields.removeAll(where: CookieJar.isCookie)
+        handle.cookies = line
         handle.setFields(Self.lines(others), line)
     }
 

@@ -82,12 +82,14 @@ struct ConfigReader {
     }
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {
-        configuration.defaults.credential = try credential(config.user, config.password)
-        configuration.defaults.allowsBasicOverHTTP = config.flags & UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) != 0
-        configuration.defaults.tls = try TLSOptions(
+        let tls = try TLSOptions(
             certificate: try readableFile(config.client_certificate, "client_certificate"),
             key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
             pin: config.pinned_public_key)
+        configuration.defaults.identity = RequestIdentity(
+            trust: RequestTrust(tls: tls, partition: try partition(config.partition) ?? ""),
+            credential: try credential(config.user, config.password),
+            allowsBasicOverHTTP: config.flags & UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) != 0, usesCookies: false)
         if config.hooks != nil { configuration.defaults.hooks = try object(config.hooks, .hooks, as: CHooks.self) }
         configuration.defaults.retry.override(
             count: config.retry_count, base: config.retry_base_ms, maximum: config.retry_max_ms)

@@ -1,5 +1,6 @@
 import CImgdl
 import ImgdlCore
+import ImgdlTransport
 
 // Options that imgdl_config and imgdl_request have in common.
 
@@ -30,6 +31,7 @@ extension TLSOptions {
         clientCertificate = certificate
         clientKey = key
         clientKeyPassword = try text(password, "client_key_password")
+        clientDigest = [certificate, key].compactMap { $0.flatMap(FileDigest.of) }.flatMap { $0 }
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")

@@ -56,7 +56,7 @@ struct RequestReader {
             && request.accepted_statuses == nil && request.accepted_status_count == 0 && request.accepted_types == nil
             && request.accepted_type_count == 0 && request.ca_file == nil && request.client_certificate == nil
             && request.client_key == nil && request.client_key_password == nil && request.pinned_public_key == nil
-            && request.hooks == nil
+            && request.hooks == nil && request.partition == nil
     }
 
     private static func readPlain(
@@ -121,7 +121,7 @@ struct RequestReader {
     }
 
     private static func checkBits(_ request: imgdl_request) throws(Failure) {
-        guard request.flags < UInt32(IMGDL_REQUEST_BASIC_OVER_HTTP) << 1 else {
+        guard request.flags & ~(imgdl_request.identityFlags | imgdl_request.otherFlags) == 0 else {
             throw Failure(.unsupportedOption, "imgdl_request.flags has a bit that this version does not know")
         }
         guard request.event_mask & ~EventMask.all.rawValue == 0 else {
@@ -167,30 +167,10 @@ struct RequestReader {
         if request.hooks != nil { hooks = try object(request.hooks, .hooks, as: CHooks.self) }
         return TransferRequest.Profile(
             method: method, fields: downloader.merge(own), body: body.isEmpty ? nil : Array(body),
+            identity: try RequestIdentity(request.identity, url, defaults.identity),
             followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
             allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
-            credential: try credential(request.user, request.password) ?? url.credential ?? defaults.credential,
-            allowsBasicOverHTTP: defaults.allowsBasicOverHTTP || has(request, IMGDL_REQUEST_BASIC_OVER_HTTP),
-            usesCookies: has(request, IMGDL_REQUEST_COOKIES), tls: try tls(request, defaults.tls),
             cacheMode: try CacheMode(request.cache_mode, otherwise: defaults.cacheMode), hooks: hooks)
-    }
-
-    /// Each of the request's own in place of the downloader's; a client certificate and its key are one.
-    private static func tls(_ request: imgdl_request, _ defaults: TLSOptions) throws(Failure) -> TLSOptions {
-        let own = try TLSOptions(
-            certificate: try text(request.client_certificate, "client_certificate"),
-            key: try text(request.client_key, "client_key"), password: request.client_key_password,
-            pin: request.pinned_public_key)
-        var tls = defaults
-        if let file = try text(request.ca_file, "ca_file") { tls.certificateAuthorities = file }
-        if let certificate = own.clientCertificate {
-            tls.clientCertificate = certificate
-            tls.clientKey = own.clientKey
-            tls.clientKeyPassword = own.clientKeyPassword
-        }
-        if let pin = own.pinnedPublicKey { tls.pinnedPublicKey = pin }
-        tls.allowsInvalidCertificates = has(request, IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES)
-        return tls
     }
 }
 

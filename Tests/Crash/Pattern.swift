@@ -20,7 +20,7 @@ enum Pattern {
     static func response(_ version: Int64) -> StoredResponse {
         StoredResponse(
             status: 200, httpVersion: 11, fields: [HeaderField("ETag", "\"\(version)\"")], requestTime: version,
-            responseTime: version)
+            responseTime: version, context: .blank)
     }
 
     static func bytes(_ key: Int, _ version: Int64) -> [UInt8] {

@@ -61,7 +61,7 @@ struct Rounds {
     }
 
     private mutating func check(_ directory: String, _ round: Int) -> Bool {
-        let left = count(directory + "/writers") { $0 }
+        let left = count(directory + "/writers-1") { $0 }
         let cache = CrashTest.open(directory)
         for (key, version) in expected {
             guard let found = cache.wait("k\(key)") else {
@@ -85,7 +85,7 @@ struct Rounds {
                 "round \(round), seed \(seed): \(statistics.damaged) damaged, or a dead writer's folder is left")
             return false
         }
-        let bodies = count(directory + "/bodies") { $0 }
+        let bodies = count(directory + "/bodies-1") { $0 }
         guard bodies <= statistics.entries else {
             CrashTest.complain("round \(round), seed \(seed): \(bodies) files for \(statistics.entries) entries")
             return false
@@ -98,7 +98,7 @@ struct Rounds {
     /// what was left, which ends with the folder.
     private func isCleanedUp(_ directory: String) -> Bool {
         for _ in 0..<10_000 {
-            if count(directory + "/writers", { _ in 0 }) <= 1 { return true }
+            if count(directory + "/writers-1", { _ in 0 }) <= 1 { return true }
             usleep(1_000)
         }
         return false

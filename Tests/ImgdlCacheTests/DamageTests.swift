@@ -56,7 +56,7 @@ final class DamageTests: StoreTestCase {
 
     func testADamagedRowIsRemoved() throws {
         try makeStored(["k", "other"])
-        let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
         for column in ["length = length + 1", "checksum = 1", "response = x'00'", "response = x''"] {
             try database.execute("UPDATE entries SET \(column) WHERE key = 'k'")
             let cache = try open()
@@ -80,12 +80,12 @@ final class DamageTests: StoreTestCase {
         ]
         for (length, extent, time) in forged {
             try makeStored(["k", "other"])
-            let index = try Index.openForReading(path + "/index.sqlite")
+            let index = try Index.openForReading(path + "/index-1.sqlite")
             let row = try XCTUnwrap(index.rows("k", damaged: { _ in }).first)
             var response = row.entry.response
             (response.bodyLength, response.extent, response.responseTime) = (length, extent, time)
             let identity = RowIdentity(id: row.entry.id, key: "k", length: length, checksum: row.checksum)
-            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
             let statement = try database.prepare("UPDATE entries SET length = ?1, response = ?2 WHERE key = 'k'")
             statement.bind(1, length)
             statement.bind(2, ResponseCoding.encode(response, identity))
@@ -106,7 +106,7 @@ final class DamageTests: StoreTestCase {
             try makeStored(["k"])
             let before = log.kinds.count
             do {
-                let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+                let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
                 try database.execute("PRAGMA user_version = \(version)")
             }
             let cache = try open()
@@ -129,7 +129,7 @@ final class DamageTests: StoreTestCase {
             "id = -9223372036854775808", "stored = 'text'", "used = x'00'", "kind = 99",
         ] {
             try makeStored(["k", "other"])
-            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
             // The library's own table allows no NULL.
             try? database.execute("UPDATE entries SET \(column) WHERE key = 'k'")
             let cache = try open()
@@ -149,7 +149,7 @@ final class DamageTests: StoreTestCase {
         for bytes in ["9223372036854775807", "-9223372036854775808", "1e300", "'much'", "x'00'"] {
             for (column, other) in [("bytes", "entries"), ("entries", "bytes")] {
                 try makeStored(["k"])
-                let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+                let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
                 try database.execute("UPDATE totals SET \(column) = \(bytes), \(other) = 9223372036854775807")
                 try database.execute("UPDATE entries SET length = 9223372036854775807")
                 let cache = try open()
@@ -173,15 +173,15 @@ final class DamageTests: StoreTestCase {
             try makeStored(["k"])
             let before = log.all.count
             let orphan = files[0]
-            write(content, to: path + "/index.sqlite")
-            unlink(path + "/index.sqlite-wal")
+            write(content, to: path + "/index-1.sqlite")
+            unlink(path + "/index-1.sqlite-wal")
             let cache = try open()
             XCTAssertNil(cache.wait("k"))
             cache.put("new", bytes(10))
             try cache.flush()
             XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
             XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
-            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains(path + "/index.sqlite"))
+            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains(path + "/index-1.sqlite"))
             let aside = Folder.names(in: path).filter {
                 $0.contains("aside") && !$0.contains("-wal") && !$0.contains("-shm")
             }
@@ -213,7 +213,7 @@ final class DamageTests: StoreTestCase {
 
     func testATruncatedOrDamagedIndexNeverServesWrongBytes() throws {
         try makeStored((0..<200).map { "k\($0)" })
-        let image = read(path + "/index.sqlite")
+        let image = read(path + "/index-1.sqlite")
         let shards = files.map { ($0, read($0)) }
         for round in 0..<40 {
             var damaged = image
@@ -225,7 +225,7 @@ final class DamageTests: StoreTestCase {
                 }
             }
             for name in Folder.names(in: path) where name.hasPrefix("index") { unlink("\(path)/\(name)") }
-            write(damaged, to: path + "/index.sqlite")
+            write(damaged, to: path + "/index-1.sqlite")
             for (name, content) in shards { write(content, to: name) }
             let cache = try open()
             for i in stride(from: 0, to: 200, by: 7) {
@@ -240,7 +240,7 @@ final class DamageTests: StoreTestCase {
     func testTheDatabaseOfAnotherProgramIsMovedAside() throws {
         mkdir(path, 0o700)
         do {
-            let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+            let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
             try database.execute("CREATE TABLE entries (id INTEGER PRIMARY KEY); PRAGMA user_version = 1")
         }
         let cache = try open()
@@ -261,7 +261,7 @@ final class DamageTests: StoreTestCase {
         try cache.flush()
         XCTAssertEqual(log.all, [])
         cache.close()
-        let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
         XCTAssertEqual(try database.integer("PRAGMA user_version"), 3)
         XCTAssertEqual(try database.integer("SELECT count(*) FROM totals WHERE remark = 'v3'"), 3)
         tuning.steps = IndexSchema.steps
@@ -295,13 +295,13 @@ final class DamageTests: StoreTestCase {
         for name in foreign { write([1], to: name) }
         write([1], to: "/\(shard)/00000000000000aa")
         // As a process leaves it that is killed.
-        mkdir(path + "/writers/1234", 0o700)
-        write([1], to: path + "/writers/1234/00000000000000ab")
+        mkdir(path + "/writers-1/1234", 0o700)
+        write([1], to: path + "/writers-1/1234/00000000000000ab")
         let cache = try open()
         try cache.finishBackgroundWork()
         XCTAssertEqual(files.count, 4)
         XCTAssertEqual(Set(files).intersection(foreign), Set(foreign))
-        XCTAssertEqual(Folder.names(in: path + "/writers").count, 1)
+        XCTAssertEqual(Folder.names(in: path + "/writers-1").count, 1)
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10_000))
         cache.close()
     }

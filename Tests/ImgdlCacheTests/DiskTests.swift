@@ -83,9 +83,9 @@ final class DiskTests: StoreTestCase {
         cache.close()
         cache = try open()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
-        XCTAssertEqual(Folder.names(in: "\(path)/writers").count, 1, "a writer's folder goes with it")
+        XCTAssertEqual(Folder.names(in: "\(path)/writers-1").count, 1, "a writer's folder goes with it")
         cache.close()
-        XCTAssertEqual(Folder.names(in: "\(path)/writers"), [])
+        XCTAssertEqual(Folder.names(in: "\(path)/writers-1"), [])
         XCTAssertNil(cache.wait("k"))
         XCTAssertNil(cache.write("k", response()))
         XCTAssertThrowsError(try cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .shutDown) }
@@ -96,7 +96,10 @@ final class DiskTests: StoreTestCase {
         let cache = try open()
         cache.put("k", bytes(10))
         try cache.flush()
-        for (name, mode) in [(path, 0o700), (path + "/bodies", 0o700), (files[0], 0o600), (path + "/lock", 0o600)] {
+        for (name, mode) in [
+            (path, 0o700), (path + "/bodies-1", 0o700), (files[0], 0o600), (path + "/lock-1", 0o600),
+            (path + "/key", 0o600),
+        ] {
             var status = stat()
             XCTAssertEqual(stat(name, &status), 0)
             XCTAssertEqual(Int(status.st_mode) & 0o777, mode, name)

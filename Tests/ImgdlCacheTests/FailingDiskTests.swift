@@ -8,10 +8,13 @@ import XCTest
 
 /// A disk that fails as it is told.
 private final class FailingDisk: Disk, @unchecked Sendable {
-    enum Step { case create, write, synchronize, rename }
+    enum Step { case create, write, close, synchronize, rename }
 
     private let lock = Lock()
     private var faults: [Step: Int32] = [:]
+    private var counts = (single: 0, all: 0)
+
+    var synchronizations: (single: Int, all: Int) { lock.withLock { counts } }
 
     func fail(_ step: Step, _ number: Int32?) { lock.withLock { faults[step] = number } }
 
@@ -29,9 +32,21 @@ private final class FailingDisk: Disk, @unchecked Sendable {
         try KernelDisk().write(descriptor, bytes, path)
     }
 
-    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError) {
+    func close(_ descriptor: Int32, _ path: String) throws(DiskError) {
+        try KernelDisk().close(descriptor, path)
+        try check(.close)
+    }
+
+    func synchronize(_ path: String) throws(DiskError) {
         try check(.synchronize)
-        try KernelDisk().synchronize(descriptor, path)
+        lock.withLock { counts.single += 1 }
+        try KernelDisk().synchronize(path)
+    }
+
+    func synchronizeAll(_ folder: String) throws(DiskError) {
+        try check(.synchronize)
+        lock.withLock { counts.all += 1 }
+        try KernelDisk().synchronizeAll(folder)
     }
 
     func rename(_ from: String, _ to: String) throws(DiskError) {
@@ -44,7 +59,8 @@ private final class FailingDisk: Disk, @unchecked Sendable {
 final class FailingDiskTests: StoreTestCase {
     func testEveryStepMayFailAndTheStoreComesBack() throws {
         for (step, number) in [
-            (FailingDisk.Step.create, EROFS), (.write, ENOSPC), (.write, EDQUOT), (.synchronize, EIO), (.rename, EROFS),
+            (FailingDisk.Step.create, EROFS), (.write, ENOSPC), (.write, EDQUOT), (.close, EDQUOT),
+            (.rename, EROFS),
         ] {
             let disk = FailingDisk()
             tuning.disk = disk
@@ -83,6 +99,43 @@ final class FailingDiskTests: StoreTestCase {
             cache.remove(key: "old")
             cache.close()
         }
+    }
+
+    /// What is stored can be read, and a flush says that the disk does not keep it.
+    func testASyncMayFail() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        let before = log.all.count
+        disk.fail(.synchronize, EIO)
+        cache.put("k", bytes(100))
+        try cache.flush()
+        XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(100))
+        disk.fail(.synchronize, nil)
+        clock.advance(seconds: 1)
+        XCTAssertFalse(cache.put("l", bytes(100)), "this one finds out")
+        try cache.flush()
+        XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable, .writable])
+        cache.close()
+    }
+
+    /// Issue 20: one sync for all that came before, and none without a flush.
+    func testOneSyncForManyBodies() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        for number in 0..<2_000 { cache.put("\(number)", bytes(10)) }
+        XCTAssertTrue(disk.synchronizations == (0, 0))
+        try cache.flush()
+        XCTAssertTrue(disk.synchronizations == (0, 1))
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertTrue((1...5).contains(disk.synchronizations.single), "the body, its folder, the index")
+        let before = disk.synchronizations
+        cache.put("l", bytes(10))
+        cache.close()
+        XCTAssertTrue(disk.synchronizations == before)
     }
 
     func testWhatIsRemovedWhileTheDiskFailsStaysRemoved() throws {

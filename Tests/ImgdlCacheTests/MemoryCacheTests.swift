@@ -10,7 +10,8 @@ final class MemoryCacheTests: XCTestCase {
         var body = Body(expected: 5)
         XCTAssertTrue(
             "hello".utf8.withContiguousStorageIfAvailable { body.append(UnsafeRawBufferPointer($0)) } ?? false)
-        let response = StoredResponse(status: 200, httpVersion: 11, fields: [], requestTime: 1, responseTime: 2)
+        let response = StoredResponse(
+            status: 200, httpVersion: 11, fields: [], requestTime: 1, responseTime: 2, context: .blank)
         let writer = try XCTUnwrap(cache.write("http://a/", response))
         writer.append(body.slices(from: 0))
         XCTAssertNil(cache.findInMemory("http://a/") { _ in .entry(0, withBody: true) })

@@ -96,7 +96,7 @@ final class SharingTests: StoreTestCase {
     func testALongWriterIsWaitedForAndNothingIsLost() throws {
         let cache = try open()
         try cache.flush()
-        let database = try Database(path + "/index.sqlite", busyMilliseconds: 100)
+        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
         try database.execute("BEGIN IMMEDIATE")
         cache.put("k", bytes(100))
         nonisolated(unsafe) var attempts = 0
@@ -136,14 +136,14 @@ final class SharingTests: StoreTestCase {
         writer.append(slices(bytes(100)))
         _ = try one.disk?.onWriter { _ in }
         XCTAssertEqual(temporaries.count, 1)
-        mkdir(path + "/writers/dead", 0o700)
+        mkdir(path + "/writers-1/dead", 0o700)
         let other = try open()
         try other.finishBackgroundWork()
         XCTAssertEqual(temporaries.count, 1)
         writer.finish(response())
         try one.flush()
         XCTAssertEqual(other.wait("k")?.bytes, bytes(100))
-        XCTAssertEqual(Folder.names(in: path + "/writers").count, 2)
+        XCTAssertEqual(Folder.names(in: path + "/writers-1").count, 2)
         one.close()
         other.close()
     }

@@ -177,16 +177,17 @@ final class HitTests: CachingTestCase {
 
     // MARK: Who may share
 
-    /// Features B4: fields that the transport makes itself are not known.
-    func testWhatVariesOverCookiesOfTheJarIsNotAnswered() throws {
+    /// Features B4: a jar's cookies are compared as those that are given.
+    func testWhatVariesOverCookiesOfTheJar() throws {
         serve([("Cache-Control", "max-age=60"), ("Vary", "Cookie")])
-        for _ in 0..<2 {
-            let heard = try start("/a", usesCookies: true)
-            XCTAssertEqual(try end(heard).outcome, .network)
+        for (cookies, outcome) in [("a=1", CacheOutcome.network), ("a=1", .hit), ("a=2", .network), ("a=1", .hit)] {
+            network.cookies = Array(cookies.utf8)
+            XCTAssertEqual(try end(try start("/a", usesCookies: true)).outcome, outcome, cookies)
         }
         XCTAssertEqual(network.count, 2)
         _ = try get("/a")
         XCTAssertEqual(try get("/a").outcome, .hit)
+        XCTAssertEqual(network.count, 3)
     }
 
     func testARequestThatAHookMakesIsConsultedAboutAfterwards() throws {

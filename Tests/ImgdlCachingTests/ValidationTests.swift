@@ -76,12 +76,15 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
-    /// The condition is sent again with the credential.
-    func testAChallengeDoesNotLoseTheCondition() throws {
-        serve("\"1\"", [("Cache-Control", "max-age=60")])
+    /// What is stored for whom a challenge has found out answers them, and is validated in their name.
+    func testAChallengeFindsWhatIsStoredForWhomItFindsOut() throws {
+        let fields = [("ETag", "\"1\""), ("Cache-Control", "max-age=60")]
+        network.answers { [bytes] request in request.credential == nil ? Reply(401) : Reply(200, fields, bytes) }
         let hooks = TestHooks([.authenticate])
         hooks.credential = { _ in .replaced(Credential(user: "u", password: "p")) }
         _ = try get("/a", hooks: hooks)
+        XCTAssertEqual(try get("/a", hooks: hooks).outcome, .hit)
+        XCTAssertEqual(network.count, 3, "the third was anonymous")
         clock.pass(seconds: 61)
         network.answers { request in request.credential == nil ? Reply(401) : Reply(304, [("ETag", "\"1\"")]) }
         let result = try get("/a", hooks: hooks)

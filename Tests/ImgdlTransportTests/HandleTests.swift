@@ -17,7 +17,7 @@ final class HandleTests: TransportTestCase {
 
     private func makeLane() throws -> Lane {
         let multi = try CurlMulti(loop: loop, maximumIdleConnections: 1, watch: TurnWatch())
-        return try Lane(TLSOptions(), multi, reusesHandles: true)
+        return try Lane(RequestTrust(), multi, reusesHandles: true)
     }
 
     func testIsSetUpOnceForRequestsThatAreAlike() throws {
@@ -61,8 +61,8 @@ final class HandleTests: TransportTestCase {
             priority: Priority = .normal
         ) -> TransportRequest {
             TransportRequest(
-                url: url, method: method, fields: [], body: body, maximumHeaderBytes: 1000, credential: credential,
-                usesCookies: usesCookies, tls: TLSOptions(), priority: priority)
+                url: url, method: method, fields: [], body: body, maximumHeaderBytes: 1000,
+                identity: RequestIdentity(credential: credential, usesCookies: usesCookies), priority: priority)
         }
         XCTAssertEqual(transport.options.setup(for: request(), .normal, addresses: []), try setup())
         for special in [

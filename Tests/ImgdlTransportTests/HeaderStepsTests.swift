@@ -49,7 +49,7 @@ final class HeaderStepsTests: XCTestCase {
             }
         }
         guard let head = try? parser.takeHead() else { return .protocolError }
-        let request = CacheRequest(method: "GET", fields: [], mode: .use)
+        let request = CacheRequest(method: "GET", fields: [], mode: .use, context: StoredContext.blank)
         let stored = CacheRules.stored(request, head, requestTime: 1_000, responseTime: 1_000)
         guard let stored else { return .ok }
         let entry = StoredEntry(id: EntryID(rawValue: 1), response: stored)

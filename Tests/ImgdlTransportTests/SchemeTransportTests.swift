@@ -78,7 +78,7 @@ final class SchemeTransportTests: XCTestCase {
             id,
             TransportRequest(
                 url: parsed, method: method, fields: [HeaderField("X-Own", "1")], body: nil, maximumHeaderBytes: 1000,
-                credential: parsed.credential))
+                identity: RequestIdentity(credential: parsed.credential)))
         return id
     }
 

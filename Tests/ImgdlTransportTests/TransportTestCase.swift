@@ -52,7 +52,7 @@ class TransportTestCase: XCTestCase {
     func start(
         _ url: String, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         maximumHeaderBytes: Int = 64 * 1024, credential: Credential? = nil, allowsBasicOverHTTP: Bool = true,
-        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), priority: Priority = .normal
+        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), partition: String = "", priority: Priority = .normal
     ) throws -> TransferID {
         lastID += 1
         let id = TransferID(rawValue: lastID)
@@ -61,8 +61,9 @@ class TransportTestCase: XCTestCase {
             id,
             TransportRequest(
                 url: url, method: method, fields: fields, body: body, maximumHeaderBytes: maximumHeaderBytes,
-                credential: credential ?? url.credential, allowsBasicOverHTTP: allowsBasicOverHTTP,
-                usesCookies: usesCookies, tls: tls, priority: priority))
+                identity: RequestIdentity(
+                    trust: RequestTrust(tls: tls, partition: partition), credential: credential ?? url.credential,
+                    allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies), priority: priority))
         return id
     }
 

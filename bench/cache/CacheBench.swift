@@ -89,7 +89,7 @@ enum CacheBench {
         ]
         let response = StoredResponse(
             status: 200, httpVersion: 20, fields: fields, requestTime: time, responseTime: time,
-            varying: [VaryingField(name: "accept", value: "image/webp,*/*")])
+            varying: [VaryingField(name: "accept", value: "image/webp,*/*")], context: .blank)
         guard let writer = cache.write(key, response) else { exit(1) }
         if count > 0 {
             var body = Body(expected: Int64(count))

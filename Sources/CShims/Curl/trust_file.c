@@ -1,9 +1,14 @@
 /* Files of certificates and revocation lists, read as libcurl will have OpenSSL read them. */
 #include "ccurl.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Nobody is asked at the terminal. */
 static int no_password(char *buffer, int size, int writes, void *context)
@@ -45,4 +50,36 @@ int ccurl_count_in_trust_file(const char *path, bool lists)
     BIO_free(file);
     ERR_pop_to_mark();
     return count;
+}
+
+static bool digest_descriptor(int descriptor, EVP_MD_CTX *digest)
+{
+    unsigned char bytes[16384];
+    for (size_t left = 64 << 20;;) {
+        ssize_t count = read(descriptor, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return count == 0;
+        if ((size_t)count > left || !EVP_DigestUpdate(digest, bytes, (size_t)count))
+            return false;
+        left -= (size_t)count;
+    }
+}
+
+bool ccurl_digest_file(const char *path, unsigned char *digest)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return false;
+    ERR_set_mark();
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    bool is_done = context && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)
+        && EVP_DigestInit_ex(context, EVP_sha256(), NULL) && digest_descriptor(descriptor, context)
+        && EVP_DigestFinal_ex(context, digest, NULL);
+    EVP_MD_CTX_free(context);
+    ERR_pop_to_mark();
+    close(descriptor);
+    return is_done;
 }

@@ -5,8 +5,6 @@ struct Batch {
     private(set) var changes: [IndexChange] = []
     /// Of the last change.
     private(set) var number: Int64 = 0
-    /// With a file.
-    private(set) var bodyCount = 0
 
     /// So many that the disk did not take: simply everything is removed once it works.
     private static let maximumRetained = 10_000
@@ -21,7 +19,6 @@ struct Batch {
     }
 
     mutating func add(_ change: IndexChange, _ number: Int64) {
-        if case .insert(let body) = change, body.file != nil { bodyCount += 1 }
         changes.append(change)
         self.number = max(self.number, number)
     }
@@ -32,7 +29,6 @@ struct Batch {
             if case .insert = $0 { return true }
             return false
         }
-        bodyCount = 0
         if changes.count > Self.maximumRetained { changes = [.clear] }
     }
 }

@@ -19,7 +19,8 @@ final class DiskBody: @unchecked Sendable {
     var number: Int64 = 0
     /// When its last byte came, in seconds since 1970.
     var time: Int64 = 0
-    var response = StoredResponse(status: 0, httpVersion: 0, fields: [], requestTime: 0, responseTime: 0)
+    var response = StoredResponse(
+        status: 0, httpVersion: 0, fields: [], requestTime: 0, responseTime: 0, context: .blank)
     /// While the memory tier has them anyway, look-ups need not wait for the file.
     var slices: [BodySlice]?
     var waiting: [Lookup] = []
@@ -35,10 +36,10 @@ final class DiskBody: @unchecked Sendable {
 
 /// The file of a body that is being written; the writing thread's alone.
 struct OpenBody {
-    let descriptor: Int32
+    /// nil: closed, since it is whole.
+    var descriptor: Int32?
     let path: String
     let checksum: Checksum
-    var isSynchronized = false
     /// It has its last name.
     var isPublished = false
 }

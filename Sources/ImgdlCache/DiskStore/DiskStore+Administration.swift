@@ -8,6 +8,9 @@ extension DiskStore {
 
     func flush() throws(Failure) { try onWriter { $0.flush() } }
 
+    /// What was said before is in the index.
+    func writeBatch() throws(Failure) { try onWriter { $0.writeBatch() } }
+
     func removeOlder(than time: Int64) throws(Failure) {
         try onWriter { $0.removeAll(.usedBefore(time)) }
     }
@@ -15,7 +18,7 @@ extension DiskStore {
     func clear() throws(Failure) {
         try checkMayWait()
         removeAll()
-        try flush()
+        try writeBatch()
     }
 
     func addStatistics(_ statistics: inout CacheStatistics) throws(Failure) {

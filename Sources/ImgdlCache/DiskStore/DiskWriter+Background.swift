@@ -67,7 +67,7 @@ extension DiskWriter {
 
     /// Uses are written before, so that what was just used stays.
     func removeAll(_ selection: Index.Selection) {
-        flush()
+        writeBatch()
         guard let index else { return }
         do throws(DatabaseError) {
             try removeAll(index, selection)

@@ -23,7 +23,6 @@ extension DiskWriter {
             return true
         }
         do throws(DiskError) {
-            for body in batch.bodies { try synchronize(body) }
             guard try publish() else { return wait(uses, "another process cleans up") }
         } catch {
             fail(error.message)
@@ -60,14 +59,7 @@ extension DiskWriter {
         return self.index
     }
 
-    private func synchronize(_ body: DiskBody) throws(DiskError) {
-        guard var file = body.file, !file.isSynchronized else { return }
-        try tuning.disk.synchronize(file.descriptor, file.path)
-        file.isSynchronized = true
-        body.file = file
-    }
-
-    /// Gives files their last names, for good. False: somebody is looking for files that the index does not know.
+    /// Gives files their last names. False: somebody is looking for files that the index does not know.
     private func publish() throws(DiskError) -> Bool {
         let bodies = batch.bodies.filter { $0.file != nil }
         guard !bodies.isEmpty else { return true }
@@ -75,7 +67,6 @@ extension DiskWriter {
             publishing = try FileLock.waiting(folder.lock, .shared, milliseconds: 250)
             if publishing == nil { return false }
         }
-        var shards: Set<Int> = []
         for body in bodies {
             guard var file = body.file, !file.isPublished else { continue }
             let shard = folder.shard(of: body.id)
@@ -88,9 +79,7 @@ extension DiskWriter {
             }
             file.isPublished = true
             body.file = file
-            shards.insert(shard)
         }
-        for shard in shards { try Folder.synchronize(folder.shard(shard)) }
         return true
     }
 
@@ -125,8 +114,8 @@ extension DiskWriter {
         publishing = nil
         busyCount = 0
         retryMilliseconds = nil
-        for body in batch.bodies {
-            if let file = body.file { close(file.descriptor) }
+        for body in batch.bodies where body.file != nil {
+            unsynced.add(body.id)
             body.file = nil
         }
         store.withState { state in
@@ -199,15 +188,18 @@ extension DiskWriter {
         let descriptor = try tuning.disk.create(path)
         let other = "\(path)-"
         defer {
-            close(descriptor)
             unlink(path)
             unlink(other)
         }
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 1)
         defer { bytes.deallocate() }
         bytes.initializeMemory(as: UInt8.self, repeating: 0)
-        try tuning.disk.write(descriptor, UnsafeRawBufferPointer(bytes), path)
-        try tuning.disk.synchronize(descriptor, path)
+        let written = Result { () throws(DiskError) in
+            try tuning.disk.write(descriptor, UnsafeRawBufferPointer(bytes), path)
+        }
+        try tuning.disk.close(descriptor, path)
+        try written.get()
+        try tuning.disk.synchronize(path)
         try tuning.disk.rename(path, other)
     }
 

@@ -2,8 +2,8 @@ import CStore
 import Glibc
 import ImgdlCore
 
-/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then
-/// synced, then named, then told to the index in one short transaction.
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then named,
+/// then told to the index in one short transaction. Nothing waits for the disk itself but `flush`: after a power cut a body that is not what the index says is found out by its checksum.
 final class DiskWriter {
     static let manyUses = 1_024
     /// How long uses wait for others.
@@ -29,6 +29,7 @@ final class DiskWriter {
     var isEvictingBeginnings = false
     var nextAging: Instant?
     var orphans: OrphanSearch?
+    var unsynced = UnsyncedBodies()
     var claim: OpenIndexes.Claim?
 
     var folder: Folder { store.folder }
@@ -43,14 +44,14 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if batch.bodyCount >= tuning.batchBodies || batch.changes.count >= tuning.batchChanges { commit() }
+                    if batch.changes.count >= tuning.batchChanges { commit() }
                 }
                 if let deadline, MonotonicClock().now() >= deadline { commit() }
             case .deadline: commit()
             case .background: _ = backgroundStep()
             }
         }
-        flush()
+        writeBatch()
         close()
         store.writerIsDone()
     }
@@ -88,11 +89,11 @@ final class DiskWriter {
         guard !isGivenUp(body), !hasFailed else { return giveUp(body) }
         do throws(DiskError) {
             if body.file == nil { body.file = try create(body) }
-            guard let file = body.file else { return }
+            guard let file = body.file, let descriptor = file.descriptor else { return }
             for slice in slices {
                 let bytes = UnsafeRawBufferPointer(start: slice.start, count: slice.count)
                 try withExtendedLifetime(slice) { () throws(DiskError) in
-                    try tuning.disk.write(file.descriptor, bytes, file.path)
+                    try tuning.disk.write(descriptor, bytes, file.path)
                 }
                 file.checksum.add(bytes)
             }
@@ -123,13 +124,26 @@ final class DiskWriter {
     /// Its last byte has come.
     private func complete(_ body: DiskBody) {
         if body.response.bodyLength > 0, body.file == nil { return drop(body) }
-        if let file = body.file { store_begin_writeback(file.descriptor) }
+        do throws(DiskError) {
+            try closeFile(of: body)
+        } catch {
+            drop(body)
+            return fail(error.message)
+        }
         let waiting = store.withState { _ -> [Lookup] in
             body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
             defer { body.waiting = [] }
             return body.waiting
         }
         store.resume(waiting)
+    }
+
+    /// It is whole.
+    private func closeFile(of body: DiskBody) throws(DiskError) {
+        guard let file = body.file, let descriptor = file.descriptor else { return }
+        body.file?.descriptor = nil
+        store_begin_writeback(descriptor)
+        try tuning.disk.close(descriptor, file.path)
     }
 
     /// It will not be stored.
@@ -142,7 +156,7 @@ final class DiskWriter {
             return body.waiting
         }
         if let file = body.file {
-            Glibc.close(file.descriptor)
+            if let descriptor = file.descriptor { Glibc.close(descriptor) }
             unlink(file.isPublished ? folder.body(body.id) : file.path)
             body.file = nil
         }
@@ -164,9 +178,20 @@ final class DiskWriter {
 
     func totals() -> Index.Totals { (try? index?.totals()) ?? Index.Totals() }
 
-    /// Writes the batch; tries for some seconds when others write.
-    func flush() {
+    /// Tries for some seconds when others write.
+    func writeBatch() {
         for _ in 0..<20 where !commit() {}
+    }
+
+    /// What was stored before is on the disk for good.
+    func flush() {
+        writeBatch()
+        guard !hasFailed, index != nil else { return }
+        do throws(DiskError) {
+            try unsynced.synchronize(in: folder, on: tuning.disk)
+        } catch {
+            fail(error.message)
+        }
     }
 
     private func close() {

@@ -21,7 +21,11 @@ protocol Disk: Sendable {
     /// A new file that nobody else may have: descriptor.
     func create(_ path: String) throws(DiskError) -> Int32
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError)
-    /// What was written is on the disk for good.
-    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError)
+    /// The file is whole.
+    func close(_ descriptor: Int32, _ path: String) throws(DiskError)
+    /// What was written to a file, or the names in a folder, is on the disk for good.
+    func synchronize(_ path: String) throws(DiskError)
+    /// The same of all of the file system that the folder is on, other programs' files too.
+    func synchronizeAll(_ folder: String) throws(DiskError)
     func rename(_ from: String, _ to: String) throws(DiskError)
 }

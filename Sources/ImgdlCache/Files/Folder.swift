@@ -3,17 +3,24 @@ import ImgdlCore
 
 /// Where what is, in a cache's directory:
 ///
-///     index.sqlite           the index, with SQLite's two files beside it
-///     lock                   see `PublishLock`
-///     bodies/3f/0…           one file for each body, in 256 folders; all names are numbers of the library's own
-///     writers/…/0…           bodies being written: a folder for each writer, which it holds locked while it lives
+///     key                    see `DigestKey`
+///     index-1.sqlite         the index, with SQLite's two files beside it
+///     lock-1                 see `FileLock`
+///     bodies-1/3f/0…         one file for each body, in 256 folders; all names are numbers of the library's own
+///     writers-1/…/0…         bodies being written: a folder for each writer, which it holds locked while it lives
+///
+/// The number is the version of what is stored. A library of another version has names of its own: neither can take the
+/// other's for damaged.
 package struct Folder: Sendable {
     let path: String
 
-    var index: String { "\(path)/index.sqlite" }
-    var lock: String { "\(path)/lock" }
-    var bodies: String { "\(path)/bodies" }
-    var writers: String { "\(path)/writers" }
+    static let version = 1
+
+    var key: String { "\(path)/key" }
+    var index: String { "\(path)/index-\(Self.version).sqlite" }
+    var lock: String { "\(path)/lock-\(Self.version)" }
+    var bodies: String { "\(path)/bodies-\(Self.version)" }
+    var writers: String { "\(path)/writers-\(Self.version)" }
 
     static let shardCount = 256
 
@@ -52,16 +59,6 @@ package struct Folder: Sendable {
         var status = stat()
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
         throw DiskError("make \(path)", number)
-    }
-
-    /// The names in it are on the disk for good.
-    static func synchronize(_ path: String) throws(DiskError) {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw DiskError("open \(path)") }
-        defer { close(descriptor) }
-        let status = Thread.resting { fsync(descriptor) == 0 ? 0 : errno }
-        // Some file systems cannot and need not.
-        if status != 0, status != EINVAL { throw DiskError("sync \(path)", status) }
     }
 
     /// The names in a folder; none when it is not there.

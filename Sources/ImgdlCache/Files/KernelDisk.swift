@@ -1,3 +1,4 @@
+import CStore
 import Glibc
 import ImgdlCore
 
@@ -19,8 +20,23 @@ struct KernelDisk: Disk {
         }
     }
 
-    func synchronize(_ descriptor: Int32, _ path: String) throws(DiskError) {
-        let status = Thread.resting { fdatasync(descriptor) == 0 ? 0 : errno }
+    /// Quotas and servers of files may say so late what they have no room for.
+    func close(_ descriptor: Int32, _ path: String) throws(DiskError) {
+        if Glibc.close(descriptor) != 0, errno != EINTR { throw DiskError("close \(path)") }
+    }
+
+    func synchronize(_ path: String) throws(DiskError) {
+        // Some file systems cannot and need not.
+        try synchronize(path) { fdatasync($0) == 0 || errno == EINVAL ? 0 : errno }
+    }
+
+    func synchronizeAll(_ folder: String) throws(DiskError) { try synchronize(folder) { store_synchronize($0) } }
+
+    private func synchronize(_ path: String, _ call: (Int32) -> Int32) throws(DiskError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+        defer { Glibc.close(descriptor) }
+        let status = Thread.resting { call(descriptor) }
         if status != 0 { throw DiskError("sync \(path)", status) }
     }
 

@@ -88,8 +88,9 @@ extension Index {
     }
 
     private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) {
-        // Each transaction is on the disk for good; and the log does not stay as large as it once was.
-        try database.execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304")
+        // Transactions are on the disk for good with the next sync of all of it; and the log does not stay as large as it once
+        // was.
+        try database.execute("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304")
         guard try database.integer("PRAGMA user_version") < steps.count else { return }
         try database.transaction { () throws(DatabaseError) in
             // Another process may have been quicker.

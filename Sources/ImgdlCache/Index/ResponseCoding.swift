@@ -24,6 +24,10 @@ enum ResponseCoding {
         writer.number(response.requestTime)
         writer.number(response.responseTime)
         writer.number(response.wasEncoded ? 1 : 0)
+        for digest in [response.context.trust, response.context.request, response.context.credentials] {
+            writer.word(digest.high)
+            writer.word(digest.low)
+        }
         switch response.extent {
         case .whole: writer.number(0)
         case .headAlone: writer.number(1)
@@ -66,12 +70,13 @@ enum ResponseCoding {
         guard content[0] == format, sealed == seal(of: content, row) else { return nil }
         var reader = ByteReader(bytes: content, position: 1)
         guard let status = reader.number(), let version = reader.number(), let requestTime = reader.number(),
-            let responseTime = reader.number(), let wasEncoded = reader.number(), let extent = extent(&reader),
+            let responseTime = reader.number(), let wasEncoded = reader.number(), let context = context(&reader),
+            let extent = extent(&reader),
             let status = Int32(exactly: status), let version = Int32(exactly: version)
         else { return nil }
         var response = StoredResponse(
             status: status, httpVersion: version, fields: [], requestTime: requestTime, responseTime: responseTime,
-            wasEncoded: wasEncoded != 0, bodyLength: row.length, extent: extent)
+            context: context, wasEncoded: wasEncoded != 0, bodyLength: row.length, extent: extent)
         guard let fieldCount = reader.number(), fieldCount <= content.count else { return nil }
         response.fields.reserveCapacity(Int(max(0, fieldCount)))
         for _ in 0..<max(0, fieldCount) {
@@ -89,6 +94,18 @@ enum ResponseCoding {
             response.varying.append(VaryingField(name: name, value: value))
         }
         return response.isSound ? response : nil
+    }
+
+    private static func context(_ reader: inout ByteReader) -> StoredContext? {
+        guard let trust = digest(&reader), let request = digest(&reader), let credentials = digest(&reader) else {
+            return nil
+        }
+        return StoredContext(trust: trust, request: request, credentials: credentials)
+    }
+
+    private static func digest(_ reader: inout ByteReader) -> ContextDigest? {
+        guard let high = reader.word(), let low = reader.word() else { return nil }
+        return ContextDigest(high: high, low: low)
     }
 
     private static func extent(_ reader: inout ByteReader) -> StoredResponse.Extent? {
@@ -133,6 +150,10 @@ private struct ByteWriter {
         bytes.append(UInt8(rest))
     }
 
+    mutating func word(_ value: UInt64) {
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
     mutating func text(_ value: String) {
         number(Int64(value.utf8.count))
         bytes.append(contentsOf: value.utf8)
@@ -154,6 +175,12 @@ private struct ByteReader {
             shift += 7
         }
         return nil
+    }
+
+    mutating func word() -> UInt64? {
+        guard bytes.count - position >= 8 else { return nil }
+        defer { position += 8 }
+        return UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }
 
     mutating func text() -> String? {

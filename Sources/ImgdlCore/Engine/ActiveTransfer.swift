@@ -43,6 +43,9 @@ final class ActiveTransfer {
         body = Body(memory: memory)
     }
 
+    /// Neither a hook, a redirect nor a challenge has changed what is asked.
+    var isAsItCame: Bool { extras.map { $0.outgoing == nil && $0.redirect == nil && $0.authentication == nil } ?? true }
+
     /// Of the hop that runs.
     var url: ParsedURL { extras?.hopURL ?? request.url }
 

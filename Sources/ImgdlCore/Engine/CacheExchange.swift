@@ -23,12 +23,14 @@ final class CacheExchange {
     let key: String
     let question: CacheQuestion
     var request: CacheRequest { question.request }
-    /// What is stored under the key, where the answer may say something about it: a HEAD's.
+    /// What is stored under the key for who asks, where the answer may say something about it: a HEAD's.
     var known: [StoredEntry] = []
     var plan = Plan.fetch(stores: false)
     /// Fields that go to the server besides the request's.
     var added: [HeaderField] = []
     var replacement: Replacement?
+    /// In which the request was sent; nil: its answer is not stored.
+    var context: StoredContext?
     /// Seconds since 1970.
     var requestTime: Int64 = 0
     var responseTime: Int64 = 0
@@ -59,8 +61,32 @@ final class CacheExchange {
         replacement = nil
     }
 
+    /// What is stored has no part in it any more. Whether the answer may be stored stays as it was.
+    func forgetStored() {
+        switch plan {
+        case .fetch: break
+        case .validate, .resume:
+            forget()
+            added = question.refreshing
+        }
+        known = []
+    }
+
+    /// It was sent as somebody else than what is stored was chosen for: with another cookie, say.
+    var isAnsweredToAnother: Bool { context != question.request.context }
+
+    /// An answer of this status means nothing without what is stored.
+    func leansOnStored(_ status: Int32) -> Bool {
+        switch plan {
+        case .fetch: false
+        case .validate: status == 304
+        case .resume: status == 206 || status == 304 || status == 412 || status == 416
+        }
+    }
+
     /// The request is sent, or sent again.
-    func begin(_ wallTime: Int64) {
+    func begin(_ wallTime: Int64, _ context: StoredContext?) {
+        self.context = context
         requestTime = wallTime
         head = nil
         end = nil
@@ -69,13 +95,19 @@ final class CacheExchange {
 
     // MARK: Storing
 
+    private var requestSent: CacheRequest {
+        var sent = request
+        sent.context = context
+        return sent
+    }
+
     /// Begins to store the response; true when its body is wanted.
     func beginWriting(_ store: any Store, isRedirect: Bool) -> Bool {
         guard writer == nil, entry == nil, request.method == "GET", let head else { return false }
         if case .fetch(stores: false) = plan { return false }
         guard
             var response = CacheRules.stored(
-                request, head, requestTime: requestTime, responseTime: responseTime)
+                requestSent, head, requestTime: requestTime, responseTime: responseTime)
         else { return false }
         let writer = store.write(key, response)
         guard isRedirect else {
@@ -123,7 +155,7 @@ final class CacheExchange {
         case .broken:
             let beginning = head.flatMap {
                 ResumeRules.beginning(
-                    request, $0, received: Int64(written), requestTime: requestTime, responseTime: responseTime)
+                    requestSent, $0, received: Int64(written), requestTime: requestTime, responseTime: responseTime)
             }
             if let beginning { writer.keep(beginning) } else { writer.abandon() }
         }
@@ -141,7 +173,7 @@ final class CacheChoice: @unchecked Sendable {
     /// Nothing large is held for what waits.
     private let isQueued: Bool
     private(set) var decision = CacheDecision.forward(adding: [], stores: true)
-    private(set) var entries: [StoredEntry] = []
+    private var entries: [StoredEntry] = []
     /// It was looked for what the decision does not need.
     private(set) var isSnapshot = false
     private var wasAsked = false
@@ -152,6 +184,11 @@ final class CacheChoice: @unchecked Sendable {
         self.needsBody = needsBody
         self.compares = compares
         self.isQueued = isQueued
+    }
+
+    /// What is stored for who asks.
+    var entriesForAsker: [StoredEntry] {
+        entries.filter { VaryRules.matches(question.request, $0, $0.freshness(wallTime)) }
     }
 
     /// Hands the decision over: it is large, and asked for once.

@@ -11,6 +11,7 @@ extension Engine {
         switch consultation.kind {
         case .first: if let outgoing = transfer.outgoing { transfer.startHop(outgoing.url, redirect: nil) }
         case .redirect(let redirect): advance(id, transfer, redirect)
+        case .challenge(let credential): identify(transfer, credential)
         case .again: break
         case .answer, .standIn: return findReplacement(id, consultation, transfer)
         }
@@ -34,19 +35,6 @@ extension Engine {
         store.find(exchange.key, choose: { choice.choose($0) }) { [mailbox] in
             mailbox.post(.found(id, number, choice, $0))
         }
-    }
-
-    private func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
-        let request = transfer.request
-        let isAsItCame = transfer.outgoing == nil && transfer.redirect == nil && transfer.authentication == nil
-        if isAsItCame { return request.question }
-        let outgoing = transportRequest(id, transfer)
-        return CacheQuestion(
-            CacheRequest(
-                method: outgoing.method, fields: outgoing.fields, mode: request.cacheMode,
-                followsRedirects: request.followsRedirects,
-                unknownFields: CacheRequest.unknownFields(outgoing.usesCookies, outgoing.credential),
-                credential: outgoing.credential))
     }
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
@@ -96,7 +84,7 @@ extension Engine {
             exchange.snapshot = found.body
             exchange.snapshotCharge = charge(found.entry.response.bodyLength)
         }
-        if transfer.request.method == "HEAD" { exchange.known = choice.entries }
+        if transfer.request.method == "HEAD" { exchange.known = choice.entriesForAsker }
         var fallbackUntil: Instant?
         switch (choice.takeDecision(), found) {
         case (.answer(_, let head, let outcome, let revalidated), let found?):
@@ -239,7 +227,7 @@ extension Engine {
     }
 
     private func giveUpReplacement(_ id: TransferID, _ number: UInt32) {
-        let question = CacheQuestion(CacheRequest(method: "GET", fields: [], mode: .use))
+        let question = CacheQuestion(CacheRequest(method: "GET", fields: [], mode: .use, context: nil))
         let choice = CacheChoice(question, wallTime: 0, needsBody: false, compares: false, isQueued: false)
         prompt(.found(id, number, choice, nil))
     }
@@ -264,12 +252,11 @@ extension Engine {
     ///
     /// As whom the exchange asks: what was dropped on the way to another origin is not sent there now.
     private func revalidate(_ id: TransferID, _ transfer: ActiveTransfer, _ now: Instant) {
-        guard let exchange = transfer.exchange else { return }
+        let asked = hopRequest(id, transfer)
         let request = TransferRequest(
-            url: transfer.url, method: exchange.request.method, fields: exchange.request.fields,
-            followsRedirects: false, credential: exchange.request.credential,
-            allowsBasicOverHTTP: transfer.request.allowsBasicOverHTTP, usesCookies: transfer.request.usesCookies,
-            tls: transportRequest(id, transfer).tls, cacheMode: .refresh)
+            url: asked.url, method: asked.method, fields: asked.fields, identity: asked.identity,
+            followsRedirects: false,
+            cacheMode: .refresh)
         guard let revalidation = downloads.revalidate(request, now) else { return }
         beginMeasurement(revalidation)
     }

@@ -6,7 +6,7 @@ extension Engine {
         guard let transfer = transfer(id) else { return }
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
-        transfer.exchange?.begin(clock.wallTime())
+        transfer.exchange?.begin(clock.wallTime(), contextSent(id, transfer))
         transport?.start(id, transportRequest(id, transfer))
     }
 
@@ -17,7 +17,16 @@ extension Engine {
     ) -> ResponseHead? {
         exchange.responseTime = clock.wallTime()
         exchange.head = head
-        freshen(head, transfer)
+        if transfer.request.identity.usesCookies { exchange.context = contextAnswered(id, transfer, head) }
+        if exchange.isAnsweredToAnother {
+            guard !exchange.leansOnStored(head.status) else {
+                exchange.forgetStored()
+                downloads.asksAgain(id, clock.now())
+                return nil
+            }
+            exchange.forgetStored()
+        }
+        freshen(head, exchange)
         switch exchange.plan {
         case .fetch: break
         case .validate(let entry, let stale):
@@ -85,8 +94,8 @@ extension Engine {
     }
 
     /// A HEAD's answer says whether what is stored is still good (RFC 9111 section 4.3.5).
-    private func freshen(_ head: ResponseHead, _ transfer: ActiveTransfer) {
-        guard let exchange = transfer.exchange, exchange.request.method == "HEAD", head.status == 200 else { return }
+    private func freshen(_ head: ResponseHead, _ exchange: CacheExchange) {
+        guard exchange.request.method == "HEAD", head.status == 200 else { return }
         for entry in exchange.known {
             let updated = CacheRules.validated(
                 entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)

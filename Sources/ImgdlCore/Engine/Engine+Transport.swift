@@ -32,15 +32,28 @@ extension Engine: TransportEvents {
 
     func authenticate(_ id: TransferID, _ credential: Credential) {
         guard let transfer = transfer(id) else { return }
+        identify(transfer, credential)
+        transfer.exchange = nil
+        transport?.start(id, transportRequest(id, transfer))
+    }
+
+    /// A hook has found a credential for who asks.
+    func identify(_ transfer: ActiveTransfer, _ credential: Credential) {
         transfer.authentication = Authentication(origin: transfer.url, credential: credential)
         transfer.dropBody()
         transfer.startHop(transfer.url, redirect: transfer.redirect)
-        transfer.exchange?.begin(clock.wallTime())
-        transport?.start(id, transportRequest(id, transfer))
     }
 
     /// Of the hop that begins.
     func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+        var request = hopRequest(id, transfer)
+        // Only where there are some: the array is the same for many requests, and would become another.
+        if let added = transfer.exchange?.added, !added.isEmpty { request.fields += added }
+        return request
+    }
+
+    /// Without what the cache adds.
+    func hopRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
         let request = transfer.request
         var next = TransportRequest(
             url: request.url, request.manner, maximumHeaderBytes: downloads.limits.maximumHeaderBytes,
@@ -51,15 +64,13 @@ extension Engine: TransportEvents {
             next.fields = outgoing.fields
             next.body = outgoing.body
             let isElsewhere = !outgoing.url.isSameOrigin(as: request.url)
-            next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.credential)
-            if isElsewhere { next.tls.forgetClient() }
+            next.credential = outgoing.url.credential ?? (isElsewhere ? nil : request.identity.credential)
+            if isElsewhere { next.forgetClient() }
         }
         if let redirect = transfer.redirect { next = RedirectRules.request(for: redirect, of: next) }
         if let authentication = transfer.authentication, authentication.holds(for: transfer.url) {
             next.credential = authentication.credential
         }
-        // Only where there are some: the array is the same for many requests, and would become another.
-        if let added = transfer.exchange?.added, !added.isEmpty { next.fields += added }
         return next
     }
 

@@ -25,6 +25,7 @@ final class Engine {
     var active = ObjectTable<ActiveTransfer>()
     private let bodyMemory = BodyMemory()
     var store: (any Store)?
+    var questions = KnownQuestions()
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
     private var prompts = Queue<Prompt>()
     /// Empty, for the memory that it has.
@@ -267,6 +268,7 @@ final class Engine {
         use(cache)
         transport?.close()
         transport = new
+        questions.forgetAll()
     }
 
     private func perform(_ action: Action) {

@@ -1,8 +1,6 @@
 /// What requests of a downloader have that say nothing of their own.
 package struct RequestDefaults: Sendable {
-    package var credential: Credential?
-    package var allowsBasicOverHTTP = false
-    package var tls = TLSOptions()
+    package var identity = RequestIdentity()
     package var hooks: (any Hooks)?
     package var retry = RetryPolicy()
     package var validation = Validation()

@@ -50,6 +50,12 @@ package struct ResponseHead: Equatable, Sendable {
         set { section.facts.remainingCoding = newValue }
     }
 
+    /// The Cookie field that was made of a jar for the request; nil: none.
+    package var sentCookies: [UInt8]? {
+        get { section.facts.sentCookies }
+        set { section.facts.sentCookies = newValue }
+    }
+
     package var outcome: CacheOutcome {
         get { section.facts.outcome }
         set { section.facts.outcome = newValue }
@@ -127,4 +133,5 @@ struct ResponseFacts: Sendable {
     var isEncoded = false
     var remainingCoding: String?
     var outcome = CacheOutcome.network
+    var sentCookies: [UInt8]?
 }

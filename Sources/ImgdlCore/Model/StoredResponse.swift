@@ -25,12 +25,15 @@ package struct StoredResponse: Equatable, Sendable {
     package var varying: [VaryingField]
     /// A Content-Encoding was undone before the body was stored.
     package var wasEncoded: Bool
+    /// In which it was answered.
+    package var context: StoredContext
     package var bodyLength: Int64
     package var extent: Extent
 
     package init(
         status: Int32, httpVersion: Int32, fields: [HeaderField], requestTime: Int64, responseTime: Int64,
-        varying: [VaryingField] = [], wasEncoded: Bool = false, bodyLength: Int64 = 0, extent: Extent = .whole
+        varying: [VaryingField] = [], context: StoredContext, wasEncoded: Bool = false, bodyLength: Int64 = 0,
+        extent: Extent = .whole
     ) {
         self.status = status
         self.httpVersion = httpVersion
@@ -38,6 +41,7 @@ package struct StoredResponse: Equatable, Sendable {
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.varying = varying
+        self.context = context
         self.wasEncoded = wasEncoded
         self.bodyLength = bodyLength
         self.extent = extent

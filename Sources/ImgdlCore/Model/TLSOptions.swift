@@ -9,6 +9,9 @@ package struct TLSOptions: Hashable, Sendable {
     package var clientKeyPassword: String?
     /// "sha256//BASE64" of the server's public key, several with semicolons between them.
     package var pinnedPublicKey: String?
+    /// Digests of what is in the files: another certificate under the same name is another one's.
+    package var authoritiesDigest: [UInt8] = []
+    package var clientDigest: [UInt8] = []
     /// Any certificate of any name will do (features O6).
     package var allowsInvalidCertificates = false
 
@@ -19,5 +22,6 @@ package struct TLSOptions: Hashable, Sendable {
         clientCertificate = nil
         clientKey = nil
         clientKeyPassword = nil
+        clientDigest = []
     }
 }

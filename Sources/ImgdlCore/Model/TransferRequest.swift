@@ -1,7 +1,7 @@
 /// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21).
 package struct TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
-    private let profile: Profile
+    let profile: Profile
 
     /// All but the URL: requests that ask in the same way have one in common.
     package final class Profile: Sendable {
@@ -10,17 +10,13 @@ package struct TransferRequest: Hashable, Sendable {
         fileprivate let allowsDowngrade: Bool
         fileprivate let cacheMode: CacheMode
         fileprivate let hooks: (any Hooks)?
-        fileprivate let question = OnceReference<CacheQuestion>()
 
         package init(
-            method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil, followsRedirects: Bool = true,
-            allowsDowngrade: Bool = false, credential: Credential? = nil, allowsBasicOverHTTP: Bool = false,
-            usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), cacheMode: CacheMode = .off,
-            hooks: (any Hooks)? = nil
+            method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
+            identity: RequestIdentity = RequestIdentity(), followsRedirects: Bool = true,
+            allowsDowngrade: Bool = false, cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
         ) {
-            manner = RequestManner(
-                method: method, fields: fields, body: body, credential: credential,
-                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls)
+            manner = RequestManner(method: method, fields: fields, body: body, identity: identity)
             self.followsRedirects = followsRedirects
             self.allowsDowngrade = allowsDowngrade
             self.cacheMode = cacheMode
@@ -42,17 +38,14 @@ package struct TransferRequest: Hashable, Sendable {
 
     package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
-        followsRedirects: Bool = true, allowsDowngrade: Bool = false, credential: Credential? = nil,
-        allowsBasicOverHTTP: Bool = false, usesCookies: Bool = false, tls: TLSOptions = TLSOptions(),
-        cacheMode: CacheMode = .off,
-        hooks: (any Hooks)? = nil
+        identity: RequestIdentity = RequestIdentity(), followsRedirects: Bool = true, allowsDowngrade: Bool = false,
+        cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
     ) {
         self.init(
             url: url,
             Profile(
-                method: method, fields: fields, body: body, followsRedirects: followsRedirects,
-                allowsDowngrade: allowsDowngrade, credential: credential, allowsBasicOverHTTP: allowsBasicOverHTTP,
-                usesCookies: usesCookies, tls: tls, cacheMode: cacheMode, hooks: hooks))
+                method: method, fields: fields, body: body, identity: identity, followsRedirects: followsRedirects,
+                allowsDowngrade: allowsDowngrade, cacheMode: cacheMode, hooks: hooks))
     }
 
     /// What of it the transport needs to know.
@@ -64,24 +57,10 @@ package struct TransferRequest: Hashable, Sendable {
     package var followsRedirects: Bool { profile.followsRedirects }
     /// Follow from https to http.
     package var allowsDowngrade: Bool { profile.allowsDowngrade }
-    /// For the first origin alone.
-    package var credential: Credential? { profile.manner.credential }
-    package var allowsBasicOverHTTP: Bool { profile.manner.allowsBasicOverHTTP }
-    package var usesCookies: Bool { profile.manner.usesCookies }
-    package var tls: TLSOptions { profile.manner.tls }
+    package var identity: RequestIdentity { profile.manner.identity }
     package var cacheMode: CacheMode { profile.cacheMode }
     /// Compared by identity.
     package var hooks: (any Hooks)? { profile.hooks }
-
-    /// What a cache is asked of it as it is; where a hook, a redirect or a challenge has changed it, it is asked anew.
-    var question: CacheQuestion {
-        profile.question.object {
-            CacheQuestion(
-                CacheRequest(
-                    method: method, fields: fields, mode: cacheMode, followsRedirects: followsRedirects,
-                    unknownFields: CacheRequest.unknownFields(usesCookies, credential), credential: credential))
-        }
-    }
 
     /// The rest seldom differs: equality decides.
     var hash: Int { url.hash }

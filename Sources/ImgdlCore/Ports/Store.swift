@@ -27,6 +27,9 @@ package protocol Store: AnyObject, Sendable {
     /// Everything under the key (RFC 9111 section 4.4).
     func remove(key: String)
 
+    /// A keyed digest, always the same for what is kept here: what other programs that use it make of the message, too.
+    func digest(_ message: ContextMessage) -> ContextDigest
+
     /// Counts for the statistics.
     func count(_ outcome: StoreOutcome)
     /// Decoded images of stored responses; nil: none are kept.

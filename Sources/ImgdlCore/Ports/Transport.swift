@@ -19,6 +19,12 @@ package protocol Transport: AnyObject {
     /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
+    /// Whom all its requests trust, and on which way they go: what of its configuration belongs to `SecurityContext`. Each
+    /// transport that is configured alike has the same.
+    var trust: [UInt8] { get }
+    /// The Cookie field that it would make for the request of its jar; nil: none.
+    func cookies(for request: TransportRequest) -> [UInt8]?
+
     /// Begins; reports to `events` later, never from inside this call.
     func start(_ id: TransferID, _ request: __owned TransportRequest)
     /// Ends at once, whatever state it is in, and reports nothing more of it. May be called inside a report.
@@ -88,5 +94,7 @@ extension TransportLoop {
 
 extension Transport {
     package func reportEnds() {}
+    package var trust: [UInt8] { [] }
+    package func cookies(for request: TransportRequest) -> [UInt8]? { nil }
     package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
 }

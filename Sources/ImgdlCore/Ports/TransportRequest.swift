@@ -16,14 +16,10 @@ package struct TransportRequest: Sendable {
 
     package init(
         url: ParsedURL, method: String, fields: [HeaderField], body: [UInt8]?, maximumHeaderBytes: Int,
-        credential: Credential? = nil, allowsBasicOverHTTP: Bool = false, usesCookies: Bool = false,
-        tls: TLSOptions = TLSOptions(), priority: Priority = .normal
+        identity: RequestIdentity = RequestIdentity(), priority: Priority = .normal
     ) {
         self.init(
-            url: url,
-            RequestManner(
-                method: method, fields: fields, body: body, credential: credential,
-                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls),
+            url: url, RequestManner(method: method, fields: fields, body: body, identity: identity),
             maximumHeaderBytes: maximumHeaderBytes, priority: priority)
     }
 
@@ -42,16 +38,23 @@ package struct TransportRequest: Sendable {
         get { manner.body }
         set { manner = manner.with { $0.body = newValue } }
     }
-    /// Sent as the server asks, Basic or Digest, over http Digest alone unless `allowsBasicOverHTTP`; the 401 before is not reported then, a second one is.
-    package var credential: Credential? {
-        get { manner.credential }
-        set { manner = manner.with { $0.credential = newValue } }
+    package var identity: RequestIdentity {
+        get { manner.identity }
+        set { manner = manner.with { $0.identity = newValue } }
     }
-    package var allowsBasicOverHTTP: Bool { manner.allowsBasicOverHTTP }
-    package var usesCookies: Bool { manner.usesCookies }
-    package var tls: TLSOptions {
-        get { manner.tls }
-        set { manner = manner.with { $0.tls = newValue } }
+    /// Sent as the server asks, Basic or Digest, over http Digest alone unless `allowsBasicOverHTTP`; the 401 before is not
+    /// reported then, a second one is.
+    package var credential: Credential? {
+        get { manner.identity.credential }
+        set { manner = manner.with { $0.identity.credential = newValue } }
+    }
+    package var allowsBasicOverHTTP: Bool { manner.identity.allowsBasicOverHTTP }
+    package var usesCookies: Bool { manner.identity.usesCookies }
+    package var tls: TLSOptions { manner.identity.trust.tls }
+
+    /// As whom it appears is for one origin alone.
+    package mutating func forgetClient() {
+        if tls.clientCertificate != nil { manner = manner.with { $0.identity.trust.tls.forgetClient() } }
     }
 }
 
@@ -62,22 +65,13 @@ package final class RequestManner: Equatable, Sendable {
         package var method: String
         package var fields: [HeaderField]
         package var body: [UInt8]?
-        package var credential: Credential?
-        package var allowsBasicOverHTTP: Bool
-        package var usesCookies: Bool
-        package var tls: TLSOptions
+        package var identity: RequestIdentity
     }
 
     private let values: Values
 
-    package convenience init(
-        method: String, fields: [HeaderField], body: [UInt8]?, credential: Credential?, allowsBasicOverHTTP: Bool,
-        usesCookies: Bool, tls: TLSOptions
-    ) {
-        self.init(
-            Values(
-                method: method, fields: fields, body: body, credential: credential,
-                allowsBasicOverHTTP: allowsBasicOverHTTP, usesCookies: usesCookies, tls: tls))
+    package convenience init(method: String, fields: [HeaderField], body: [UInt8]?, identity: RequestIdentity) {
+        self.init(Values(method: method, fields: fields, body: body, identity: identity))
     }
 
     private init(_ values: Values) { self.values = values }
@@ -86,11 +80,8 @@ package final class RequestManner: Equatable, Sendable {
     package var fields: [HeaderField] { values.fields }
     package var body: [UInt8]? { values.body }
     package var hasBody: Bool { values.body != nil }
-    package var credential: Credential? { values.credential }
-    /// A password may be readable to everybody on the way.
-    package var allowsBasicOverHTTP: Bool { values.allowsBasicOverHTTP }
-    package var usesCookies: Bool { values.usesCookies }
-    package var tls: TLSOptions { values.tls }
+    package var identity: RequestIdentity { values.identity }
+    package var credential: Credential? { values.identity.credential }
 
     package func with(_ change: (inout Values) -> Void) -> RequestManner {
         var changed = values

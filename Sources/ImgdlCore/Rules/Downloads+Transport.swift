@@ -145,7 +145,8 @@ extension Downloads {
 
     /// What is stored sets none again.
     private mutating func noteCookie(_ id: TransferID, _ head: ResponseHead) {
-        guard RedirectRules.isRedirect(head.status), transfers[id].request.usesCookies, !transfers[id].cache.isPlaying,
+        guard RedirectRules.isRedirect(head.status), transfers[id].request.identity.usesCookies,
+            !transfers[id].cache.isPlaying,
             head.fields.first(named: "Set-Cookie") != nil
         else { return }
         transfers[id].latestCookie = transfers[id].laterHops.count
@@ -169,12 +170,18 @@ extension Downloads {
             // What came of the challenge's body while the hook was asked.
             forgetBody(id)
             transfers[id].voidBody()
-            actions.append(.authenticate(id, credential))
-            connect(id, now)
+            authenticate(id, credential, now)
         } else {
             return turnsToCache(id, now)
         }
         return true
+    }
+
+    /// What is stored for whom it is asked as now may answer.
+    private mutating func authenticate(_ id: TransferID, _ credential: Credential, _ now: Instant) {
+        if consults(id) { return consult(id, .challenge(credential)) }
+        actions.append(.authenticate(id, credential))
+        connect(id, now)
     }
 
     mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {
@@ -248,7 +255,7 @@ extension Downloads {
         guard transfers[id].status == 401, let head = transfers[id].head, let asked = transfers[id].hops.last,
             transfers[id].hops.allSatisfy({ $0.isSameOrigin(as: asked) })
         else { return false }
-        let hasPassword = transfers[id].request.credential != nil || transfers[id].hasAnsweredChallenge
+        let hasPassword = transfers[id].request.identity.credential != nil || transfers[id].hasAnsweredChallenge
         return hasPassword && ResponseRules.withholdsBasic(head, asked: asked, request: transfers[id].request)
     }
 

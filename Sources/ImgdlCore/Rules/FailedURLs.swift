@@ -11,10 +11,7 @@ package struct FailedURLs {
         let method: String
         /// Who asks otherwise may get other bytes.
         let fields: [HeaderField]
-        let credential: Credential?
-        let allowsBasicOverHTTP: Bool
-        let usesCookies: Bool
-        let tls: TLSOptions
+        let identity: RequestIdentity
         let followsRedirects: Bool
         let allowsDowngrade: Bool
 
@@ -22,10 +19,7 @@ package struct FailedURLs {
             url = request.url.canonical
             method = request.method
             fields = request.fields
-            credential = request.credential
-            allowsBasicOverHTTP = request.allowsBasicOverHTTP
-            usesCookies = request.usesCookies
-            tls = request.tls
+            identity = request.identity
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade
         }

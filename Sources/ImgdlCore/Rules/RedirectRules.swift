@@ -77,7 +77,7 @@ package enum RedirectRules {
         next.fields = first.fields.filter { field in !dropped.contains { equalIgnoringCase($0, field.name) } }
         next.body = redirect.sendsBody ? first.body : nil
         next.credential = redirect.url.credential ?? (redirect.leavesOrigin ? nil : first.credential)
-        if redirect.leavesOrigin { next.tls.forgetClient() }
+        if redirect.leavesOrigin { next.forgetClient() }
         return next
     }
 

@@ -41,7 +41,7 @@ package enum ResponseRules {
     /// Whether a challenge is left unanswered because the answer could be read on the way. `asked`: where the challenge is
     /// from. Digest is answered wherever it is offered.
     package static func withholdsBasic(_ challenge: ResponseHead, asked: ParsedURL, request: TransferRequest) -> Bool {
-        guard challenge.status == 401, !asked.isSecure, !request.allowsBasicOverHTTP,
+        guard challenge.status == 401, !asked.isSecure, !request.identity.allowsBasicOverHTTP,
             request.fields.first(named: "Authorization") == nil
         else { return false }
         let schemes = challenge.fields.filter { isNamed($0, "WWW-Authenticate") }.flatMap { field in

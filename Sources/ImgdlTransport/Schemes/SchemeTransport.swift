@@ -39,6 +39,10 @@ package final class SchemeTransport: Transport {
             })
     }
 
+    package var trust: [UInt8] { network.trust }
+
+    package func cookies(for request: TransportRequest) -> [UInt8]? { network.cookies(for: request) }
+
     package func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL {
         try network.resolveReference(reference, against: base)
     }

@@ -26,7 +26,8 @@ func fuzzContentRange(_ bytes: UnsafeRawBufferPointer) throws {
     }
     let tag = HeaderField("ETag", "\"a\"")
     let kept = StoredResponse(
-        status: 200, httpVersion: 11, fields: [tag], requestTime: wallTime, responseTime: wallTime, bodyLength: 40,
+        status: 200, httpVersion: 11, fields: [tag], requestTime: wallTime, responseTime: wallTime, context: .blank,
+        bodyLength: 40,
         extent: .beginning(total: nil))
     let head = ResponseHead(
         status: 206, httpVersion: 11, fields: [tag, HeaderField("Content-Range", bytes.text)], contentLength: nil,
@@ -45,8 +46,8 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
     let sent = fields(lines[..<end])
     let received = fields(lines[min(lines.count, end + 1)...])
     let head = ResponseHead(status: 200, httpVersion: 11, fields: received, contentLength: nil, isEncoded: false)
-    let plain = CacheRequest(method: "GET", fields: [], mode: .use)
-    for request in [plain, CacheRequest(method: "GET", fields: sent, mode: .use)] {
+    let plain = CacheRequest(method: "GET", fields: [], mode: .use, context: StoredContext.blank)
+    for request in [plain, CacheRequest(method: "GET", fields: sent, mode: .use, context: StoredContext.blank)] {
         guard var stored = CacheRules.stored(request, head, requestTime: wallTime - 1, responseTime: wallTime) else {
             continue
         }
@@ -56,7 +57,7 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
         let validated = CacheRules.validated(stored, by: changed, requestTime: wallTime, responseTime: wallTime)
         for mode in [CacheMode.use, .only, .refresh] {
             for asked in [plain.fields, sent] {
-                let again = CacheRequest(method: "GET", fields: asked, mode: mode)
+                let again = CacheRequest(method: "GET", fields: asked, mode: mode, context: StoredContext.blank)
                 try check(again, [stored] + (validated.map { [$0] } ?? []), wallTime: wallTime + 50)
             }
         }

@@ -82,7 +82,7 @@ private final class Client {
 
     func run(_ exchange: Exchange) throws {
         clock.seconds += exchange.seconds
-        let request = CacheRequest(method: "GET", fields: exchange.asked, mode: .use)
+        let request = CacheRequest(method: "GET", fields: exchange.asked, mode: .use, context: StoredContext.blank)
         var decision = CacheDecision.forward(adding: [], stores: true)
         var isSound = true
         let wallTime = clock.seconds

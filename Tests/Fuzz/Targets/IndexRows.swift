@@ -18,7 +18,8 @@ func fuzzIndexRow(_ bytes: UnsafeRawBufferPointer) throws {
     for range in ["bytes=-5", "bytes=5-9223372036854775807", "bytes=0-0", "bytes=9223372036854775807-"] {
         for mode in [CacheMode.use, .only, .refresh] {
             for fields in [[], [HeaderField("Range", range)], [HeaderField("If-Modified-Since", range)]] {
-                let question = CacheQuestion(CacheRequest(method: "GET", fields: fields, mode: mode))
+                let question = CacheQuestion(
+                    CacheRequest(method: "GET", fields: fields, mode: mode, context: StoredContext.blank))
                 let decision = CacheRules.decide(question, [entry], wallTime: 1_800_000_000)
                 guard case .answerPart(_, _, _, let found?) = decision else { continue }
                 try require(

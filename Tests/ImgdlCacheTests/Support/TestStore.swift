@@ -59,6 +59,7 @@ func response(
 ) -> StoredResponse {
     StoredResponse(
         status: 200, httpVersion: 11, fields: fields, requestTime: time, responseTime: time, varying: varying,
+        context: .blank,
         extent: extent)
 }
 
@@ -102,13 +103,13 @@ class StoreTestCase: XCTestCase {
 
     /// All body files.
     var files: [String] {
-        Folder.names(in: "\(path)/bodies").flatMap { shard in
-            Folder.names(in: "\(path)/bodies/\(shard)").map { "\(path)/bodies/\(shard)/\($0)" }
+        Folder.names(in: "\(path)/bodies-1").flatMap { shard in
+            Folder.names(in: "\(path)/bodies-1/\(shard)").map { "\(path)/bodies-1/\(shard)/\($0)" }
         }
     }
 
     var temporaries: [String] {
-        Folder.names(in: "\(path)/writers").flatMap { Folder.names(in: "\(path)/writers/\($0)") }
+        Folder.names(in: "\(path)/writers-1").flatMap { Folder.names(in: "\(path)/writers-1/\($0)") }
     }
 
     func read(_ file: String) -> [UInt8] {

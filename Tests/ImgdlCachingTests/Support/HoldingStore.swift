@@ -65,6 +65,7 @@ final class HoldingStore: Store, @unchecked Sendable {
     func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
     func use(_ id: EntryID) { cache.use(id) }
     func remove(_ id: EntryID) { cache.remove(id) }
+    func digest(_ message: ContextMessage) -> ContextDigest { cache.digest(message) }
     func remove(key: String) { cache.remove(key: key) }
     func count(_ outcome: StoreOutcome) { cache.count(outcome) }
     var images: (any ImageStore)? { cache.images }

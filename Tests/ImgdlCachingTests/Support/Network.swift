@@ -47,6 +47,19 @@ final class Network: @unchecked Sendable {
     private var started: [Exchange] = []
     private var script: ((TransportRequest) -> Reply?)?
     private var cancelledCount = 0
+    private var jar: [UInt8]?
+    private var configured: [UInt8] = []
+
+    /// What the jar holds for every URL.
+    var cookies: [UInt8]? {
+        get { lock.withLock { jar } }
+        set { lock.withLock { jar = newValue } }
+    }
+    /// What the transport is configured with that belongs to the security context.
+    var trust: [UInt8] {
+        get { lock.withLock { configured } }
+        set { lock.withLock { configured = newValue } }
+    }
 
     init() { changed = Condition(lock) }
 
@@ -88,6 +101,8 @@ final class Network: @unchecked Sendable {
 final class Exchange: @unchecked Sendable {
     let id: TransferID
     let request: TransportRequest
+    /// Sent with it. Changed before the answer alone.
+    var cookies: [UInt8]?
     private let loop: any TransportLoop
     private unowned let events: any TransportEvents
     /// The engine's thread alone.
@@ -95,10 +110,12 @@ final class Exchange: @unchecked Sendable {
     private var isDiscarding = false
 
     fileprivate init(
-        _ id: TransferID, _ request: TransportRequest, _ loop: any TransportLoop, _ events: any TransportEvents
+        _ id: TransferID, _ request: TransportRequest, _ cookies: [UInt8]?, _ loop: any TransportLoop,
+        _ events: any TransportEvents
     ) {
         self.id = id
         self.request = request
+        self.cookies = cookies
         self.loop = loop
         self.events = events
     }
@@ -113,8 +130,9 @@ final class Exchange: @unchecked Sendable {
 
     func head(_ status: Int32, _ fields: [HeaderField], length: Int64?) {
         step { exchange in
-            let head = ResponseHead(
+            var head = ResponseHead(
                 status: status, httpVersion: 11, fields: fields, contentLength: length, isEncoded: false)
+            head.sentCookies = exchange.cookies
             exchange.isDiscarding = exchange.events.transferReceived(exchange.id, head: head) == .discard
         }
     }
@@ -175,8 +193,12 @@ private final class ScriptedTransport: Transport {
         testURL(reference.hasPrefix("/") ? "\(base.scheme)://\(base.host)\(reference)" : reference)
     }
 
+    var trust: [UInt8] { network.trust }
+
+    func cookies(for request: TransportRequest) -> [UInt8]? { request.usesCookies ? network.cookies : nil }
+
     func start(_ id: TransferID, _ request: TransportRequest) {
-        let exchange = Exchange(id, request, loop, events)
+        let exchange = Exchange(id, request, cookies(for: request), loop, events)
         running[id] = exchange
         network.start(exchange)
     }

@@ -11,6 +11,7 @@ class CachingTestCase: XCTestCase {
     let codec = CountingCodec()
     var store: HoldingStore!
     var downloader: Downloader!
+    private(set) var configuration = DownloaderConfiguration(userAgent: "test")
     private var directory: String?
 
     override func setUpWithError() throws {
@@ -42,6 +43,7 @@ class CachingTestCase: XCTestCase {
         configuration.store = store
         configuration.defaults.cacheMode = .use
         change(&configuration)
+        self.configuration = configuration
         let ports = DownloaderPorts(codec: codec, clock: clock) { [network] (_, loop, events) throws(Failure) in
             network.open(loop, events)
         }
@@ -53,11 +55,13 @@ class CachingTestCase: XCTestCase {
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
-        credential: Credential? = nil, _ change: (inout SubscriberOptions) -> Void = { _ in }
+        credential: Credential? = nil, identity: RequestIdentity? = nil,
+        _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
         let profile = TransferRequest.Profile(
-            method: method, fields: fields, followsRedirects: followsRedirects, credential: credential,
-            usesCookies: usesCookies, cacheMode: mode, hooks: hooks)
+            method: method, fields: fields,
+            identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
+            followsRedirects: followsRedirects, cacheMode: mode, hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true

@@ -11,11 +11,15 @@ class CacheTestCase: XCTestCase {
 
     func request(
         _ fields: Fields = [], method: String = "GET", mode: CacheMode = .use, followsRedirects: Bool = true,
-        unknown: [String] = [], credential: Credential? = nil
+        identity: RequestIdentity = RequestIdentity(), cookies: String? = nil, url: String = "https://a.example/"
     ) -> CacheRequest {
-        CacheRequest(
-            method: method, fields: fields.map { HeaderField($0.0, $0.1) }, mode: mode,
-            followsRedirects: followsRedirects, unknownFields: unknown, credential: credential)
+        let fields = fields.map { HeaderField($0.0, $0.1) }
+        let sent = TransportRequest(
+            url: testURL(url), method: method, fields: fields, body: nil, maximumHeaderBytes: 1, identity: identity)
+        return CacheRequest(
+            method: method, fields: fields, mode: mode, followsRedirects: followsRedirects,
+            context: StoredContext(
+                SecurityContext(sent, cookies: cookies.map { Array($0.utf8) }, downloader: []), testDigest))
     }
 
     func response(_ fields: Fields = [], status: Int32 = 200, isEncoded: Bool = false) -> ResponseHead {
@@ -59,6 +63,13 @@ class CacheTestCase: XCTestCase {
     ) -> CacheDecision {
         CacheRules.decide(CacheQuestion(request(fields, mode: mode)), entries(responses), wallTime: start + seconds)
     }
+}
+
+/// Of a key that everybody knows.
+func testDigest(_ message: ContextMessage) -> ContextDigest {
+    var hasher = Hasher()
+    hasher.combine(message.bytes)
+    return ContextDigest(high: UInt64(bitPattern: Int64(hasher.finalize())), low: UInt64(message.bytes.count))
 }
 
 extension CacheDecision {

@@ -87,7 +87,8 @@ final class HostileNumberTests: CacheTestCase {
             (7, .part(Int64.max - 7..<Int64.max, total: .max), false), (6, .part(-6..<0, total: nil), false),
             (-1, .part(Int64.min..<Int64.max, total: nil), false), (0, .part(0..<0, total: 0), true),
         ] as [(Int64, StoredResponse.Extent, Bool)] {
-            var response = StoredResponse(status: 206, httpVersion: 11, fields: [], requestTime: 0, responseTime: 0)
+            var response = StoredResponse(
+                status: 206, httpVersion: 11, fields: [], requestTime: 0, responseTime: 0, context: .blank)
             response.bodyLength = length
             response.extent = extent
             XCTAssertEqual(response.isSound, isSound, "\(length) \(extent)")
@@ -119,14 +120,16 @@ final class HostileNumberTests: CacheTestCase {
                         ]
                         var response = StoredResponse(
                             status: 200, httpVersion: 11, fields: fields.map { HeaderField($0.0, $0.1) },
-                            requestTime: requestTime, responseTime: responseTime)
+                            requestTime: requestTime, responseTime: responseTime, context: .blank)
                         response.bodyLength = 10
                         for wallTime in times {
                             let shown = Freshness(response, wallTime: wallTime)
                             XCTAssertGreaterThanOrEqual(shown.age(wallTime), 0)
                             let entry = StoredEntry(id: EntryID(rawValue: 1), response: response)
                             for fields in [[], [HeaderField("Cache-Control", "max-stale, min-fresh=\(age)")]] {
-                                let question = CacheQuestion(CacheRequest(method: "GET", fields: fields, mode: .use))
+                                let question = CacheQuestion(
+                                    CacheRequest(
+                                        method: "GET", fields: fields, mode: .use, context: StoredContext.blank))
                                 let head = CacheRules.decide(question, [entry], wallTime: wallTime).head
                                 let told = head?.fields.first(named: "Age").flatMap { Int64($0) }
                                 XCTAssertTrue((0...1 << 31).contains(told ?? 0), "\(told ?? 0)")

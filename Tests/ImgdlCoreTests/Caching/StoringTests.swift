@@ -104,27 +104,41 @@ final class StoringTests: CacheTestCase {
         XCTAssertEqual(stored([fresh], at: 5)?.fields.lines, ["Cache-Control: max-age=60", "Date: \(date(5))"])
     }
 
-    /// What another one's credentials fetched answers nobody else, unless the directives of section 3.5 allow it.
+    /// What another one's credentials fetched answers nobody else, unless the response is for all.
     func testCredentials() {
         let first = request([("Authorization", "Bearer one")])
         let second = request([("Authorization", "Bearer two")])
         let entry = stored([fresh], to: first)
         XCTAssertTrue(decision(entry, to: first).isHit, "a private cache may store it")
-        for other in [second, request(), request(credential: Credential(user: "u", password: "p"))] {
+        let named = request(identity: RequestIdentity(credential: Credential(user: "u", password: "p")))
+        for other in [second, request(), named, request(cookies: "a=b")] {
             XCTAssertEqual(decision(entry, to: other), .forward(adding: [], stores: true))
         }
-        for directive in ["public", "must-revalidate", "s-maxage=5"] {
-            let shared = stored([("Cache-Control", "max-age=60, \(directive)")], to: first)
-            XCTAssertTrue(decision(shared).isHit, directive)
-            XCTAssertTrue(decision(shared, to: second).isHit, directive)
+        for directive in ["must-revalidate", "s-maxage=5", "private", "public, private"] {
+            let own = stored([("Cache-Control", "max-age=60, \(directive)")], to: first)
+            XCTAssertTrue(decision(own, to: first).isHit, directive)
+            XCTAssertTrue(decision(own, to: second).asksServer, directive)
         }
-        XCTAssertTrue(decision(stored([fresh]), to: first).isHit, "what anybody gets, everybody may have")
+        let shared = stored([("Cache-Control", "max-age=60, public")], to: first)
+        for other in [first, second, request(), named, request(cookies: "a=b")] {
+            XCTAssertTrue(decision(shared, to: other).isHit)
+        }
+        XCTAssertTrue(decision(stored([fresh]), to: first).asksServer, "nobody knows whether they get the same")
         XCTAssertFalse("\(String(describing: entry))".contains("one"), "the credential itself is not kept")
+    }
+
+    /// What anybody may have hands nobody's cookies on.
+    func testCookiesOfOthers() {
+        let setsCookie = ("Set-Cookie", "id=1")
+        let shared = stored([("Cache-Control", "max-age=60, public"), setsCookie], to: request(cookies: "a=b"))
+        XCTAssertNil(shared?.fields.first(named: "Set-Cookie"))
+        let own = stored([fresh, setsCookie])
+        XCTAssertEqual(own?.fields.first(named: "Set-Cookie"), "id=1")
     }
 
     func testCredentialsOfTheTransport() {
         func asked(_ user: String, _ password: String) -> CacheRequest {
-            request(unknown: ["authorization"], credential: Credential(user: user, password: password))
+            request(identity: RequestIdentity(credential: Credential(user: user, password: password)))
         }
         let entry = stored([fresh], to: asked("me", "secret"))
         XCTAssertTrue(decision(entry, to: asked("me", "secret")).isHit)
@@ -132,7 +146,11 @@ final class StoringTests: CacheTestCase {
             XCTAssertTrue(decision(entry, to: other).asksServer)
         }
         XCTAssertFalse("\(String(describing: entry))".contains("secret"))
-        XCTAssertNil(stored([fresh, ("Vary", "Authorization")], to: asked("me", "secret")), "digest is not known here")
+        for name in ["Authorization", "Cookie"] {
+            let varying = stored([("Cache-Control", "max-age=60, public"), ("Vary", name)], to: asked("me", "secret"))
+            XCTAssertTrue(decision(varying, to: asked("me", "secret")).isHit)
+            XCTAssertTrue(decision(varying, to: asked("you", "secret")).asksServer, "for all, but it varies")
+        }
     }
 
     /// A redirect that was followed answers only those who follow it: nobody received its body.

@@ -27,8 +27,10 @@ final class FailedURLsTests: XCTestCase {
         let url = request(1).url
         let others = [
             TransferRequest(url: url, fields: [HeaderField("Authorization", "x")]),
-            TransferRequest(url: url, credential: Credential(user: "a", password: "b")),
-            TransferRequest(url: url, usesCookies: true), TransferRequest(url: url, method: "HEAD"),
+            TransferRequest(url: url, identity: RequestIdentity(credential: Credential(user: "a", password: "b"))),
+            TransferRequest(url: url, identity: RequestIdentity(trust: RequestTrust(partition: "a"))),
+            TransferRequest(url: url, identity: RequestIdentity(usesCookies: true)),
+            TransferRequest(url: url, method: "HEAD"),
         ]
         for other in others { XCTAssertNil(failed.failure(other, lifetime: 50, instant(1))) }
         XCTAssertNotNil(failed.failure(request(1), lifetime: 50, instant(1)))
@@ -72,7 +74,7 @@ final class FailedURLsTests: XCTestCase {
         failed.insert(request(1), Failure(.tlsCertificate, "expired"), instant(0))
         var tls = TLSOptions()
         tls.allowsInvalidCertificates = true
-        let trusting = TransferRequest(url: request(1).url, tls: tls)
+        let trusting = TransferRequest(url: request(1).url, identity: RequestIdentity(trust: RequestTrust(tls: tls)))
         XCTAssertNil(failed.failure(trusting, lifetime: 1, instant(0)))
     }
 

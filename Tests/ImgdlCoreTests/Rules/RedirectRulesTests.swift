@@ -194,7 +194,8 @@ final class RedirectRequestTests: XCTestCase {
     private func next(_ redirect: Redirect, user: String? = nil) -> TransportRequest {
         let first = TransportRequest(
             url: testURL("https://a.example/1"), method: "POST", fields: fields, body: [1, 2, 3],
-            maximumHeaderBytes: 77, credential: user.map { Credential(user: $0, password: "") }, usesCookies: true)
+            maximumHeaderBytes: 77,
+            identity: RequestIdentity(credential: user.map { Credential(user: $0, password: "") }, usesCookies: true))
         return RedirectRules.request(for: redirect, of: first)
     }
 

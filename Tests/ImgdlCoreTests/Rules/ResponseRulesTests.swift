@@ -29,7 +29,8 @@ final class ResponseRulesTests: XCTestCase {
             _ challenges: String..., url: String = "http://a.example/1", status: Int32 = 401, allows: Bool = false,
             own: [HeaderField] = []
         ) -> Bool {
-            let request = TransferRequest(url: testURL(url), fields: own, allowsBasicOverHTTP: allows)
+            let request = TransferRequest(
+                url: testURL(url), fields: own, identity: RequestIdentity(allowsBasicOverHTTP: allows))
             let head = ResponseHead(
                 status: status, httpVersion: 11, fields: challenges.map { HeaderField("www-authenticate", $0) },
                 contentLength: nil, isEncoded: false)

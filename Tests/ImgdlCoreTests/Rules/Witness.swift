@@ -422,6 +422,9 @@ struct Witness {
         case .again: try leaveQueue(id)
         case .redirect:
             try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
+        case .challenge:
+            try require(transfer.transport == .ended && transfer.isDraining, "answered no challenge")
+            transfers[id]!.received = 0
         case .answer: try require(transfer.transport == .ended && transfer.takesOver && !isPlaced, "nothing takes over")
         case .standIn:
             // Others may have been consulted about first.

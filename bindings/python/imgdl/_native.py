@@ -375,6 +375,7 @@ class imgdl_request(Structure):
         ("scale_factor", c_double),
         ("cache_mode", imgdl_cache_mode),
         ("reserved2", c_uint32),
+        ("partition", c_char_p),
     ]
 
 
@@ -466,6 +467,7 @@ class imgdl_config(Structure):
         ("dns_servers", c_char_p),
         ("crl_file", c_char_p),
         ("nat64_prefixes", c_char_p),
+        ("partition", c_char_p),
     ]
 
 

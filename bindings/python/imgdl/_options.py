@@ -183,6 +183,7 @@ def _authenticate(
     client_key: Optional[str],
     client_key_password: Optional[str],
     pinned_public_key: Optional[str],
+    partition: Optional[str],
 ) -> None:
     target.user = optional_text(user, "user", Code.INVALID_HEADER)
     target.password = optional_text(password, "password", Code.INVALID_HEADER)
@@ -191,6 +192,7 @@ def _authenticate(
     target.client_key = optional_text(client_key, "client_key")
     target.client_key_password = optional_text(client_key_password, "client_key_password", Code.INVALID_HEADER)
     target.pinned_public_key = optional_text(pinned_public_key, "pinned_public_key")
+    target.partition = optional_text(partition, "partition")
 
 
 def _hook(target: Any, hooks: Optional[Hooks]) -> None:
@@ -325,6 +327,7 @@ def config(
     client_key: Optional[str] = None,
     client_key_password: Optional[str] = None,
     pinned_public_key: Optional[str] = None,
+    partition: Optional[str] = None,
     cookie_file: Optional[str] = None,
     hooks: Optional[Hooks] = None,
     retries: Union[None, int, Retry] = None,
@@ -368,7 +371,7 @@ def config(
     config.memory_budget = unsigned(memory_budget, "memory_budget", 64)
     config.proxy = optional_text(proxy, "proxy", Code.INVALID_URL)
     _authenticate(
-        config, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key
+        config, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key, partition
     )
     config.cookie_file = optional_text(cookie_file, "cookie_file")
     config.dns_servers = optional_text(dns_servers, "dns_servers")
@@ -464,6 +467,7 @@ def _template(
     client_key: Optional[str] = None,
     client_key_password: Optional[str] = None,
     pinned_public_key: Optional[str] = None,
+    partition: Optional[str] = None,
     hooks: Optional[Hooks] = None,
     scale_factor: Optional[float] = None,
     cache: Union[None, str, int] = None,
@@ -525,7 +529,7 @@ def _template(
     request.connect_timeout_ms = milliseconds(connect_timeout, "connect_timeout")
     request.idle_timeout_ms = milliseconds(idle_timeout, "idle_timeout")
     _authenticate(
-        request, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key
+        request, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key, partition
     )
     _retry(request, retries, _native.IMGDL_RETRY_NONE)
     _accept(request, accepted_statuses, accepted_types)

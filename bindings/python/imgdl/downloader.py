@@ -62,6 +62,7 @@ class Downloader:
                      files in PEM; the key may be in the certificate's
     pinned_public_key
                      "sha256//BASE64", several with ; between them
+    partition        for which of your program's accounts: what one has loaded answers no other
     cookie_file      where cookies are kept, in Netscape's format; in memory by default
     deny_private_addresses
                      refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
@@ -161,7 +162,7 @@ class Downloader:
         user, password    Basic or Digest, as the server asks; only ever for the URL's own origin
         cookies           send and keep cookies, in the downloader's jar
         connect_timeout, idle_timeout, retries, accepted_statuses, accepted_types, ca_file, client_certificate,
-        client_key, client_key_password, pinned_public_key, hooks
+        client_key, client_key_password, pinned_public_key, partition, hooks
                           in place of the downloader's; retries=0 is never
         allow_invalid_certificates
                           take any server certificate

@@ -53,6 +53,10 @@ const char *ccurl_default_ca_file(CURL *easy);
 /* How many certificates, or revocation lists, a file in PEM holds; -1 where one of them cannot be read. */
 int ccurl_count_in_trust_file(const char *path, bool lists);
 
+/* SHA-256 of what is in a regular file of 64 MiB at most; false where it cannot be read. */
+enum { CCURL_DIGEST_BYTES = 32 };
+bool ccurl_digest_file(const char *path, unsigned char *digest);
+
 /* A TLS handshake that a handle began, for as long as the handle or the connection has it. */
 struct ccurl_handshake;
 enum ccurl_handshake_end {

@@ -1,9 +1,10 @@
-/* What the store needs of C: SQLite; XXH3, whose functions are all inline in its header; and calls of the kernel that
+/* What the store needs of C: SQLite; XXH3, whose functions are all inline in its header; a keyed hash of OpenSSL's; and calls of the kernel that
  * Swift's Glibc module does not show. */
 #ifndef CSTORE_H
 #define CSTORE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,17 @@ void store_hash_add(store_hash_state *state, const void *bytes, size_t size);
 uint64_t store_hash_value(const store_hash_state *state);
 void store_hash_end(store_hash_state *state);
 
+/* The first bytes of HMAC with SHA-256; false where there is no memory. */
+enum { STORE_DIGEST_BYTES = 16 };
+bool store_keyed_digest(const void *key, size_t key_size, const void *message, size_t size, void *digest);
+
 /* sqlite3_bind_text and _blob of a copy: Swift does not see the macro that says so. */
 int store_bind_text(sqlite3_stmt *statement, int index, const char *text, int size);
 int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int size);
 
 /* Has the kernel begin to write what is dirty of a file, without waiting for it. */
 void store_begin_writeback(int descriptor);
+/* All of the file system that the descriptor is of is on the disk for good; the number of the error, 0 for none. */
+int store_synchronize(int descriptor);
 
 #endif

@@ -29,10 +29,11 @@ package struct CacheControl: Equatable, Sendable {
     package var isPrivate = false
     package var immutable = false
     package var onlyIfCached = false
-    /// s-maxage: says nothing to a private cache but that the response may be shared.
-    package var hasSharedMaxAge = false
     /// There was a field of that name.
     package var isPresent = false
+
+    /// The server says that whoever trusts it alike may have the response, whoever asked for it.
+    var isForAll: Bool { isPublic && !isPrivate }
 
     /// "the greatest positive integer": what a number that is too large counts as (section 1.2.2).
     package static let greatestSeconds: Int64 = 1 << 31
@@ -74,7 +75,6 @@ package struct CacheControl: Equatable, Sendable {
         case "private": isPrivate = true
         case "immutable": immutable = true
         case "only-if-cached": onlyIfCached = true
-        case "s-maxage": hasSharedMaxAge = true
         default: break
         }
     }

@@ -6,28 +6,17 @@ package struct CacheRequest: Sendable {
     package var mode: CacheMode
     /// Follows a redirect, and so has no use for its body.
     package var followsRedirects: Bool
-    /// Fields that the transport makes itself, in lower case ("cookie", "authorization"): a response that varies over
-    /// them is never used (features B4).
-    package var unknownFields: [String]
-    /// What the transport makes Authorization of. What was sent with it answers only who has it, too.
-    package var credential: Credential?
+    /// Who asks, and whom it trusts. nil: nothing that is stored answers it, and its answer is not stored.
+    package var context: StoredContext?
 
     package init(
-        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true,
-        unknownFields: [String] = [],
-        credential: Credential? = nil
+        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true, context: StoredContext?
     ) {
         self.method = method
         self.fields = fields
         self.mode = mode
         self.followsRedirects = followsRedirects
-        self.unknownFields = unknownFields
-        self.credential = credential
-    }
-
-    /// What the transport makes itself of cookies and credentials.
-    static func unknownFields(_ usesCookies: Bool, _ credential: Credential?) -> [String] {
-        (usesCookies ? ["cookie"] : []) + (credential == nil ? [] : ["authorization"])
+        self.context = context
     }
 }
 

@@ -4,12 +4,13 @@ extension CacheRules {
     package static func stored(
         _ request: CacheRequest, _ head: ResponseHead, requestTime: Int64, responseTime: Int64
     ) -> StoredResponse? {
-        guard request.mode != .off, request.method == "GET", !StatusRules.isNeverStored(head.status),
+        guard let context = request.context, request.mode != .off, request.method == "GET",
+            !StatusRules.isNeverStored(head.status),
             !CacheControl(request.fields).noStore
         else { return nil }
         let fields = head.fields
         let control = CacheControl(fields)
-        guard mayStore(head, control), var varying = VaryRules.varying(request, fields, control) else { return nil }
+        guard mayStore(head, control), var varying = VaryRules.varying(request, context, fields) else { return nil }
         var extent = StoredResponse.Extent.whole
         if head.status == 206 {
             guard let part = part(request, head) else { return nil }
@@ -21,8 +22,9 @@ extension CacheRules {
             && fields.first(named: "Location") != nil
         return StoredResponse(
             status: head.status, httpVersion: head.httpVersion,
-            fields: storable(fields, responseTime: responseTime),
-            requestTime: requestTime, responseTime: responseTime, varying: varying, wasEncoded: head.isEncoded,
+            fields: withoutCookies(storable(fields, responseTime: responseTime), control),
+            requestTime: requestTime, responseTime: responseTime, varying: varying, context: context,
+            wasEncoded: head.isEncoded,
             extent: isFollowed ? .headAlone : extent)
     }
 
@@ -54,6 +56,12 @@ extension CacheRules {
         var kept = fields.filter { !dropped.contains($0) }
         if kept.first(named: "Date") == nil { kept.append(HeaderField("Date", HTTPDate.text(responseTime))) }
         return kept
+    }
+
+    /// What anybody may have is not to hand one's cookies to others.
+    static func withoutCookies(_ fields: [HeaderField], _ control: CacheControl) -> [HeaderField] {
+        guard control.isForAll else { return fields }
+        return fields.filter { !isNamed($0, "Set-Cookie") && !isNamed($0, "Set-Cookie2") }
     }
 
     private static var hopFields: [String] {

@@ -57,6 +57,7 @@ extension CacheRules {
         // An age counts from the answer that had it.
         result.fields.removeAll { old in isNamed(old, "Age") || replaced.contains(old) }
         result.fields += new
+        result.fields = withoutCookies(result.fields, CacheControl(result.fields))
         result.requestTime = requestTime
         result.responseTime = responseTime
         return result

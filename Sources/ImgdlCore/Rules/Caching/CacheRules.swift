@@ -50,9 +50,9 @@ package enum CacheRules {
         var best: (index: Int, freshness: Freshness)?
         for index in stored.indices {
             let entry = stored[index]
-            guard isAnswer(entry.response, to: question), VaryRules.matches(question.request, entry.response.varying)
-            else { continue }
+            guard isAnswer(entry.response, to: question) else { continue }
             let freshness = entry.freshness(wallTime)
+            guard VaryRules.matches(question.request, entry, freshness) else { continue }
             if let best, !isPreferred(entry, freshness, to: stored[best.index], best.freshness) { continue }
             best = (index, freshness)
         }
@@ -81,7 +81,7 @@ package enum CacheRules {
         let request = question.request
         guard request.method == "GET", !question.isConditional, question.range == nil else { return nil }
         for (index, response) in stored.lazy.map(\.response).enumerated() {
-            guard case .beginning = response.extent, VaryRules.matches(request, response.varying),
+            guard case .beginning = response.extent, VaryRules.matches(request, response, isForAll: false),
                 let fields = ResumeRules.fields(for: response)
             else { continue }
             return .resume(index: index, adding: fields + question.refreshing)

@@ -5,6 +5,8 @@ package struct Consultation: Equatable, Sendable {
         case first
         /// What the redirect leads to.
         indirect case redirect(Redirect)
+        /// What the same would bring with this credential.
+        case challenge(Credential)
         /// The same as the last time: its turn has come.
         case again
         /// The stored response that the server's answer points to: a validation went well, or the server is in trouble.

@@ -383,6 +383,7 @@ pub struct imgdl_request {
     pub scale_factor: f64,
     pub cache_mode: imgdl_cache_mode,
     pub reserved2: u32,
+    pub partition: *const c_char,
 }
 
 #[repr(C)]
@@ -467,6 +468,7 @@ pub struct imgdl_config {
     pub dns_servers: *const c_char,
     pub crl_file: *const c_char,
     pub nat64_prefixes: *const c_char,
+    pub partition: *const c_char,
 }
 
 #[repr(C)]

@@ -85,7 +85,7 @@ fn rust_facts() -> Facts {
             user_data user password connect_timeout_ms idle_timeout_ms retry_count retry_base_ms
             retry_max_ms reserved accepted_statuses accepted_status_count accepted_types
             accepted_type_count ca_file client_certificate client_key client_key_password
-            pinned_public_key hooks scale_factor cache_mode reserved2
+            pinned_public_key hooks scale_factor cache_mode reserved2 partition
         }
         imgdl_outgoing { struct_size reserved url method headers header_count body body_length }
         imgdl_hooks_table {
@@ -98,7 +98,7 @@ fn rust_facts() -> Facts {
             password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
             retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
             accepted_types accepted_type_count progress_interval cache cache_mode reserved2 dns_servers
-            crl_file nat64_prefixes
+            crl_file nat64_prefixes partition
         }
         imgdl_result {
             struct_size code http_status reserved message image data response content_type preview

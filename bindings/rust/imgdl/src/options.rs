@@ -65,6 +65,7 @@ pub(crate) struct Common {
     pub(crate) client_key: Option<PathBuf>,
     pub(crate) client_key_password: Option<String>,
     pub(crate) pinned_public_key: Option<String>,
+    pub(crate) partition: Option<String>,
     pub(crate) retry: Option<Retry>,
     pub(crate) accepted_statuses: Option<Vec<sys::imgdl_status_range>>,
     pub(crate) accepted_types: Option<Vec<String>>,
@@ -125,6 +126,13 @@ macro_rules! common_options {
                 self
             }
 
+            /// For which of your program's accounts: requests of two partitions share neither connections nor transfers nor
+            /// what is stored. Any text of 256 bytes at most.
+            pub fn partition(mut self, name: impl Into<String>) -> $builder {
+                self.common.partition = Some(name.into());
+                self
+            }
+
             /// Tries again after what may pass; never by default.
             pub fn retry(mut self, retry: Retry) -> $builder {
                 self.common.retry = Some(retry);
@@ -167,6 +175,7 @@ pub(crate) struct CCommon {
     pub(crate) client_key: Option<CString>,
     pub(crate) client_key_password: Option<CString>,
     pub(crate) pinned_public_key: Option<CString>,
+    pub(crate) partition: Option<CString>,
     /// What the pointers in `type_pointers` point to.
     _types: Vec<CString>,
     type_pointers: Vec<*const c_char>,
@@ -187,6 +196,7 @@ impl CCommon {
             client_key: c_path(common.client_key.as_deref(), "client_key")?,
             client_key_password: credential(common.client_key_password.as_deref())?,
             pinned_public_key: c_option(common.pinned_public_key.as_deref(), Code::INVALID_ARGUMENT, "a pin")?,
+            partition: c_option(common.partition.as_deref(), Code::INVALID_ARGUMENT, "a partition")?,
             // A CString's bytes stay where they are when the CString moves.
             type_pointers: types.iter().map(|text| text.as_ptr()).collect(),
             _types: types,
@@ -234,6 +244,7 @@ macro_rules! write_common {
         $raw.client_key = pointer(&$common.client_key);
         $raw.client_key_password = pointer(&$common.client_key_password);
         $raw.pinned_public_key = pointer(&$common.pinned_public_key);
+        $raw.partition = pointer(&$common.partition);
         ($raw.retry_count, $raw.retry_base_ms, $raw.retry_max_ms) = $common.retry();
         ($raw.accepted_statuses, $raw.accepted_status_count) = $common.statuses();
         ($raw.accepted_types, $raw.accepted_type_count) = $common.types();

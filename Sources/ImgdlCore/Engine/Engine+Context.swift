@@ -1,0 +1,43 @@
+/// In which security context a hop is asked, and what a cache is asked of it.
+extension Engine {
+    func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
+        let profile = transfer.request.profile
+        let isUsual = isAskedAsItCame(transfer)
+        if isUsual, let known = questions.question(profile) { return known }
+        let request = hopRequest(id, transfer)
+        let question = CacheQuestion(
+            CacheRequest(
+                method: request.method, fields: request.fields, mode: transfer.request.cacheMode,
+                followsRedirects: transfer.request.followsRedirects, context: storedContext(of: request)))
+        if isUsual { questions.keep(question, profile) }
+        return question
+    }
+
+    /// Of the hop that is sent now. nil: its answer is not stored.
+    func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
+        if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {
+            return known.request.context
+        }
+        return storedContext(of: hopRequest(id, transfer))
+    }
+
+    /// Of the hop that was answered: the cookies are those that went with it.
+    func contextAnswered(_ id: TransferID, _ transfer: ActiveTransfer, _ head: ResponseHead) -> StoredContext? {
+        storedContext(of: hopRequest(id, transfer), cookies: head.sentCookies)
+    }
+
+    /// Neither a hook, a redirect nor a challenge has changed it, and what is sent depends on nothing else.
+    private func isAskedAsItCame(_ transfer: ActiveTransfer) -> Bool {
+        transfer.isAsItCame && !transfer.request.identity.usesCookies
+    }
+
+    private func storedContext(of request: TransportRequest) -> StoredContext? {
+        storedContext(of: request, cookies: request.usesCookies ? transport?.cookies(for: request) : nil)
+    }
+
+    private func storedContext(of request: TransportRequest, cookies: [UInt8]?) -> StoredContext? {
+        guard let store, let transport else { return nil }
+        let context = SecurityContext(request, cookies: cookies, downloader: transport.trust)
+        return StoredContext(context) { store.digest($0) }
+    }
+}

@@ -1,0 +1,143 @@
+"""Whose a stored answer is, with real servers, certificates, jars and processes (docs/caching.md, "Who sees what")."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import imgdl
+from imgdl import Code
+from support import PATIENCE, OriginTests
+
+FRESH = {"header": "Cache-Control:max-age=600"}
+PUBLIC = {"header": "Cache-Control:max-age=600, public"}
+OTHER_PROCESS = """
+import sys, imgdl
+cache = imgdl.Cache(sys.argv[1])
+with imgdl.Downloader(cache=cache, **eval(sys.argv[2])) as downloader:
+    for url, options in eval(sys.argv[3]):
+        token = downloader.download(url, body=True, cache="only", **options)
+        try:
+            print(token.result(20).response.cache_outcome)
+        except imgdl.Error as error:
+            print(imgdl.Code(error.code).name)
+cache.close()
+"""
+
+
+class ContextTests(OriginTests):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.directory = Path(self.folder.name) / "cache"
+
+    def stores(self, url, config=None, **options):
+        """Loads it into the cache, which is closed."""
+        with imgdl.Cache(self.directory) as cache, self.downloader(cache=cache, **(config or {})) as downloader:
+            downloader.download(url, body=True, **options).result(PATIENCE)
+            cache.flush()
+
+    def sees(self, url, config=None, **options):
+        """What another process gets of it without asking the server."""
+        ended = subprocess.run(
+            [sys.executable, "-c", OTHER_PROCESS, str(self.directory), repr(config or {}), repr([(url, options)])],
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=True, stdout=subprocess.PIPE, text=True)
+        return ended.stdout.strip()
+
+    def test_what_nobody_verified_is_not_stored(self):
+        origin = self.other_origin("--tls", "valid")
+        url, trust = origin.picture("palette.png", **FRESH), origin.info["ca_file"]
+        self.stores(url, allow_invalid_certificates=True)
+        self.assertEqual(self.sees(url, ca_file=trust), "NOT_CACHED")
+        self.assertEqual(self.sees(url, allow_invalid_certificates=True), "NOT_CACHED")
+
+    def test_trust(self):
+        origin = self.other_origin("--tls", "valid")
+        url, trust = origin.picture("palette.png", **PUBLIC), origin.info["ca_file"]
+        copy = Path(self.folder.name) / "copy.pem"
+        copy.write_bytes(Path(trust).read_bytes())
+        self.stores(url, ca_file=trust)
+        self.assertEqual(self.sees(url, ca_file=trust), "hit")
+        for options in (
+            {}, {"ca_file": str(copy)}, {"ca_file": trust, "pinned_public_key": origin.info["pin"]},
+            {"ca_file": trust, "partition": "a"},
+        ):
+            self.assertEqual(self.sees(url, **options), "NOT_CACHED", options)
+        for config in ({"require_tls_1_3": True}, {"proxy": "http://127.0.0.1:1"}, {"dns_servers": "127.0.0.1"}):
+            self.assertEqual(self.sees(url, config, ca_file=trust), "NOT_CACHED", config)
+        # Another certificate under the same name.
+        copy.write_bytes(Path(trust).read_bytes())
+        self.stores(url, ca_file=str(copy))
+        copy.write_bytes(copy.read_bytes() + b"\n")
+        self.assertEqual(self.sees(url, ca_file=str(copy)), "NOT_CACHED")
+
+    def test_credentials(self):
+        url, public = (self.origin.picture("palette.png", **fresh) for fresh in (FRESH, PUBLIC))
+        ways = [
+            {}, {"user": "u", "password": "p"}, {"user": "u", "password": "q"}, {"headers": {"Authorization": "Bearer 1"}},
+            {"headers": {"Cookie": "a=1"}}, {"partition": "a"}, {"headers": {"X-Api-Key": "1"}}, {"headers": {"Host": "x.test"}},
+        ]
+        for first in ways:
+            with self.subTest(first):
+                own = f"{url}&n={ways.index(first)}"
+                self.stores(own, **first)
+                for second in ways:
+                    self.assertEqual(self.sees(own, **second), "hit" if first == second else "NOT_CACHED", second)
+        self.stores(public, user="u", password="p")
+        for way in ways[:5]:
+            self.assertEqual(self.sees(public, **way), "hit", way)
+        for way in ways[5:]:
+            self.assertEqual(self.sees(public, **way), "NOT_CACHED", way)
+
+    def test_the_jar(self):
+        jar = str(Path(self.folder.name) / "jar")
+        url = self.origin.picture("palette.png", **FRESH)
+        with self.downloader(cookie_file=jar) as downloader:
+            downloader.download(self.origin.url("/cookies/set?a=1&path=/"), body=True, cookies=True).result(PATIENCE)
+        self.stores(url, {"cookie_file": jar}, cookies=True)
+        self.assertEqual(self.sees(url, {"cookie_file": jar}, cookies=True), "hit")
+        self.assertEqual(self.sees(url, cookies=True), "NOT_CACHED")
+        self.assertEqual(self.sees(url), "NOT_CACHED")
+        self.assertEqual(self.sees(url, headers={"Cookie": "a=2"}), "NOT_CACHED")
+
+    def test_private_addresses(self):
+        url = self.origin.picture("palette.png", **PUBLIC)
+        self.stores(url)
+        self.assertEqual(self.sees(url, {"deny_private_addresses": True, "proxy": ""}), "NOT_CACHED")
+
+    def test_a_key_that_is_gone(self):
+        url = self.origin.picture("palette.png", **FRESH)
+        self.stores(url)
+        (self.directory / "key").unlink()
+        self.assertEqual(self.sees(url), "NOT_CACHED")
+        self.stores(url)
+        self.assertEqual(self.sees(url), "hit")
+        key = self.directory / "key"
+        self.assertEqual(key.stat().st_mode & 0o777, 0o600)
+        for spoil in (lambda: key.chmod(0o644), lambda: key.write_bytes(b"short"), lambda: key.write_bytes(bytes(33))):
+            spoil()
+            self.assertEqual(self.sees(url), "NOT_CACHED")
+            self.stores(url)
+            self.assertEqual(self.sees(url), "hit")
+            self.assertEqual(key.stat().st_mode & 0o777, 0o600)
+
+    def test_partitions_share_no_connection(self):
+        with self.downloader(max_concurrent=1) as downloader:
+            for partition in ("a", "b", "a", "b", None):
+                downloader.download(
+                    self.origin.picture("palette.png"), body=True, partition=partition).result(PATIENCE)
+        connections = {request["connection"] for request in self.origin.requests("/pictures/palette.png")}
+        self.assertEqual(len(connections), 3)
+
+    def test_a_name_that_is_too_long(self):
+        with self.downloader() as downloader:
+            self.assertCode(Code.INVALID_ARGUMENT, downloader.download, self.origin.url("/a"), partition="x" * 257)
+        self.assertCode(Code.INVALID_ARGUMENT, self.downloader, partition="x" * 257)
+        self.assertCode(Code.INVALID_HEADER, self.downloader, partition="a\nb")
+
+
+if __name__ == "__main__":
+    unittest.main()
