@@ -244,6 +244,8 @@ final class CurlTransfer: LingeringStream {
         case .fresh where (isUnseen || isTurnedAway(code)) && request.url.isSecure: connection = .unshared
         default: return false
         }
+        // Connections are counted anew, and the next one may have a tunnel to be made.
+        connectionsAtServer = nil
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
         return true
     }
@@ -259,9 +261,9 @@ final class CurlTransfer: LingeringStream {
         return code == CURLE_HTTP2 || Self.endsOfConnections.contains(code) && handle?.newConnections == 0
     }
 
-    private static let endsOfConnections = [
-        CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
-    ]
+    private static var endsOfConnections: [CURLcode] {
+        [CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR]
+    }
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 

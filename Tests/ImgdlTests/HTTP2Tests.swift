@@ -9,15 +9,18 @@ final class HTTP2Tests: XCTestCase {
     private var downloader: OpaquePointer!
 
     private func begin(
-        certificate: Certificate = .valid, trusting: Bool = true, alsoHTTP1: Bool = false
+        certificate: Certificate = .valid, trusting: Bool = true, alsoHTTP1: Bool = false, proxy: String? = nil
     ) throws {
         origin = try HTTP2Origin(security: .tls(certificate), alsoHTTP1: alsoHTTP1)
         var config = imgdl_config()
         imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
         let file = trusting ? origin.caFile : nil
         let status = file.withCString { path in
-            config.ca_file = path
-            return imgdl_downloader_create(&config, &downloader)
+            proxy.withCString { proxy in
+                config.ca_file = path
+                config.proxy = proxy
+                return imgdl_downloader_create(&config, &downloader)
+            }
         }
         XCTAssertEqual(status, 0)
     }
@@ -192,6 +195,21 @@ final class HTTP2Tests: XCTestCase {
         let download = start("/a.jpg")
         assertEnds(download, "IMGDL_OK")
         XCTAssertEqual(download.record.httpVersion, 11)
+    }
+
+    /// Each connection has a tunnel of its own: what the proxy says of the last one is not the server's answer.
+    func testConnectionsThatEndBehindAProxy() throws {
+        let proxy = try ProxyOrigin()
+        defer { proxy.stop() }
+        try begin(alsoHTTP1: true, proxy: "http://127.0.0.1:\(proxy.port)")
+        origin.route("/a.jpg") { exchange in
+            if exchange.request.stream > 0 { return try exchange.goAway(lastStream: 0) }
+            try exchange.respond(body: Pictures.bytes("baseline.jpg"))
+        }
+        let download = start("/a.jpg")
+        assertEnds(download, "IMGDL_OK")
+        XCTAssertEqual(download.record.httpVersion, 11)
+        XCTAssertEqual(proxy.log.requests.count, 3)
     }
 
     func testCertificatesThatAreRefused() throws {
