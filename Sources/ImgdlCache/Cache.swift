@@ -50,7 +50,7 @@ package final class Cache: Store, @unchecked Sendable {
             try? folder.make()
             key = DigestKey.read(folder.key) ?? DigestKey().share(folder.key) ?? DigestKey()
             disk = try DiskStore(
-                directory: directory, configuration: configuration, clock: clock, tuning: tuning, memory: memory,
+                folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, memory: memory,
                 images: imageTier, events: events)
         } else {
             key = DigestKey()

@@ -31,6 +31,9 @@ package enum FileDigest {
 
     private static let known = Known()
 
+    /// Guards what is known of all files. Made when the library is loaded, and held across fork(), as those of the process.
+    package static var lock: Lock { known.lock }
+
     /// nil: there is no such file, or it cannot be read.
     package static func of(_ path: String) -> [UInt8]? {
         guard let state = State(path) else { return nil }

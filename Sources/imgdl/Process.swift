@@ -109,6 +109,7 @@ enum Process {
         _ = HandleTable.shared
         _ = InlineExecutor.shared
         _ = codec
+        _ = FileDigest.lock
         Cache.prepare()
         lock.withLock {
             live.removeAll()
@@ -120,8 +121,10 @@ enum Process {
                 Process.lock.enterFork()
                 HandleTable.shared.lock.enterFork()
                 Process.codec.registry.lock.enterFork()
+                FileDigest.lock.enterFork()
             },
             {
+                FileDigest.lock.leaveFork()
                 Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
@@ -130,6 +133,7 @@ enum Process {
             {
                 system_forget_thread_number()
                 ProcessGeneration.advance()
+                FileDigest.lock.leaveFork()
                 Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()

@@ -192,6 +192,7 @@ final class FailingDiskTests: StoreTestCase {
         try cache.flush()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
         XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        try checkSharedKey(cache)
         cache.close()
     }
 
@@ -224,7 +225,17 @@ final class FailingDiskTests: StoreTestCase {
         cache.put("k", bytes(10))
         try cache.flush()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+        try checkSharedKey(cache)
         cache.close()
+    }
+
+    /// Whoever opens the folder from now on tells contexts apart by the key that this one has.
+    private func checkSharedKey(_ cache: Cache) throws {
+        var message = ContextMessage()
+        message.add("u")
+        let other = try open()
+        XCTAssertEqual(other.digest(message), cache.digest(message))
+        other.close()
     }
 
     /// The index itself has no room: a real file system of 256 KiB, where one can be mounted.

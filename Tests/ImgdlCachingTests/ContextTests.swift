@@ -196,6 +196,29 @@ final class ContextTests: CachingTestCase {
         XCTAssertEqual(try get("/a").response?.head.first(named: "X-Who"), "somebody")
     }
 
+    /// Whoever asks with other cookies than those that the answer was chosen for gets no stale one, when the server is away.
+    func testOtherCookiesGetNoStaleAnswer() throws {
+        let identity = Self.identity { $0.usesCookies = true }
+        network.cookies = Array("a=1".utf8)
+        serve([("Cache-Control", "max-age=60")])
+        _ = try end(try start("/a", identity: identity))
+        clock.pass(seconds: 61)
+        network.answers { _ in nil }
+        var heard = try start("/a", identity: identity)
+        var asked = try network.exchange(1)
+        network.cookies = Array("a=2".utf8)
+        asked.answer(.failed(.connectFailed))
+        // Asked once more, as whoever it is now.
+        asked = try network.exchange(2)
+        XCTAssertNil(asked.field("If-None-Match"))
+        asked.answer(.failed(.connectFailed))
+        XCTAssertEqual(try end(heard).failure?.code, .connectFailed)
+        network.cookies = Array("a=1".utf8)
+        heard = try start("/a", identity: identity)
+        try network.exchange(3).answer(.failed(.connectFailed))
+        XCTAssertEqual(try end(heard).outcome, .stale)
+    }
+
     /// Cookies that change between the look-up and the answer: the 304 is about what another has.
     func testA304OfOtherCookiesIsAskedAgain() throws {
         let identity = Self.identity { $0.usesCookies = true }

@@ -8,7 +8,7 @@ extension DiskStore {
 
     func flush() throws(Failure) { try onWriter { $0.flush() } }
 
-    /// What was said before is in the index.
+    /// All changes that were asked for before are in the index.
     func writeBatch() throws(Failure) { try onWriter { $0.writeBatch() } }
 
     func removeOlder(than time: Int64) throws(Failure) {

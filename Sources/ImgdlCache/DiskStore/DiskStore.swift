@@ -6,6 +6,8 @@ import ImgdlCore
 /// Threads: any; nothing waits but what says so.
 final class DiskStore: @unchecked Sendable {
     let folder: Folder
+    /// Put into the folder again where it has gone with it.
+    let key: DigestKey
     let configuration: CacheConfiguration
     let clock: any Clock
     let tuning: CacheTuning
@@ -40,10 +42,12 @@ final class DiskStore: @unchecked Sendable {
 
     /// Throws `outOfMemory` when there are no threads.
     init(
-        directory: String, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning, memory: MemoryTier,
+        folder: Folder, key: DigestKey, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
+        memory: MemoryTier,
         images: ImageTier?, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {
-        folder = Folder(path: directory)
+        self.folder = folder
+        self.key = key
         self.configuration = configuration
         self.clock = clock
         self.tuning = tuning

@@ -19,6 +19,7 @@ extension DiskWriter {
         }
         do throws(DiskError) {
             try folder.make()
+            if DigestKey.read(folder.key) == nil { _ = store.key.share(folder.key) }
             if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
                 writerFolder = try WriterFolder.make(in: folder)
             }

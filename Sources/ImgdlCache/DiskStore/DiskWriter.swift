@@ -183,7 +183,7 @@ final class DiskWriter {
         for _ in 0..<20 where !commit() {}
     }
 
-    /// What was stored before is on the disk for good.
+    /// All that was stored before is on the disk for good.
     func flush() {
         writeBatch()
         guard !hasFailed, index != nil else { return }

@@ -28,7 +28,7 @@ struct UnsyncedBodies {
         self = UnsyncedBodies()
     }
 
-    /// What is gone by now needs no sync.
+    /// A file that is gone by now needs no sync.
     private static func synchronize(_ path: String, on disk: any Disk) throws(DiskError) {
         do throws(DiskError) {
             try disk.synchronize(path)

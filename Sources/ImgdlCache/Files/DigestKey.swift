@@ -2,8 +2,8 @@ import CStore
 import Glibc
 import ImgdlCore
 
-/// What contexts are told apart by without being shown: all programs that use a folder share the key in it. Who can read it
-/// can try whether a guess at somebody's credentials is right, and no more.
+/// The key of the digests by which contexts are told apart without being shown. All programs that use a folder share the one
+/// in it. Who can read it can try whether a guess at somebody's credentials is right, and no more.
 struct DigestKey: Sendable {
     private static let byteCount = 32
 
@@ -61,7 +61,7 @@ struct DigestKey: Sendable {
         guard isWritten else { return nil }
         if link(temporary, path) == 0 { return self }
         if let other = Self.read(path) { return other }
-        // What is there is no key.
+        // No key lies there.
         return rename(temporary, path) == 0 ? self : nil
     }
 }

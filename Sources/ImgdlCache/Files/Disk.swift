@@ -23,7 +23,7 @@ protocol Disk: Sendable {
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError)
     /// The file is whole.
     func close(_ descriptor: Int32, _ path: String) throws(DiskError)
-    /// What was written to a file, or the names in a folder, is on the disk for good.
+    /// The bytes of a file, or the names in a folder, are on the disk for good.
     func synchronize(_ path: String) throws(DiskError)
     /// The same of all of the file system that the folder is on, other programs' files too.
     func synchronizeAll(_ folder: String) throws(DiskError)

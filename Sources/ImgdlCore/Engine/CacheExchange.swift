@@ -23,13 +23,13 @@ final class CacheExchange {
     let key: String
     let question: CacheQuestion
     var request: CacheRequest { question.request }
-    /// What is stored under the key for who asks, where the answer may say something about it: a HEAD's.
+    /// Entries under the key for who asks, where the answer may say something about them: a HEAD's.
     var known: [StoredEntry] = []
     var plan = Plan.fetch(stores: false)
     /// Fields that go to the server besides the request's.
     var added: [HeaderField] = []
     var replacement: Replacement?
-    /// In which the request was sent; nil: its answer is not stored.
+    /// The context in which the request was sent; nil: its answer is not stored.
     var context: StoredContext?
     /// Seconds since 1970.
     var requestTime: Int64 = 0
@@ -61,7 +61,7 @@ final class CacheExchange {
         replacement = nil
     }
 
-    /// What is stored has no part in it any more. Whether the answer may be stored stays as it was.
+    /// Nothing that is stored has a part in it any more. Whether the answer may be stored stays as it was.
     func forgetStored() {
         switch plan {
         case .fetch: break
@@ -186,7 +186,7 @@ final class CacheChoice: @unchecked Sendable {
         self.isQueued = isQueued
     }
 
-    /// What is stored for who asks.
+    /// Those that are stored for who asks.
     var entriesForAsker: [StoredEntry] {
         entries.filter { VaryRules.matches(question.request, $0, $0.freshness(wallTime)) }
     }

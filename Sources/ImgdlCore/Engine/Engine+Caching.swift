@@ -204,7 +204,9 @@ extension Engine {
     /// What the server's answer led to, or what stands in for it: its body is read now, and not before it is needed.
     private func findReplacement(_ id: TransferID, _ consultation: Consultation, _ transfer: ActiveTransfer) {
         guard let exchange = transfer.exchange, let store else { return giveUpReplacement(id, consultation.number) }
-        if consultation.kind == .standIn, case .validate(let entry, _) = exchange.plan {
+        if consultation.kind == .standIn, case .validate(let entry, _) = exchange.plan,
+            contextSent(id, transfer) == exchange.question.request.context
+        {
             exchange.replacement = CacheExchange.Replacement(entry: entry, outcome: .stale)
         }
         guard let replacement = exchange.replacement else { return giveUpReplacement(id, consultation.number) }

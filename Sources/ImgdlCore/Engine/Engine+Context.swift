@@ -13,7 +13,7 @@ extension Engine {
         return question
     }
 
-    /// Of the hop that is sent now. nil: its answer is not stored.
+    /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
         if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {
             return known.request.context
@@ -21,7 +21,7 @@ extension Engine {
         return storedContext(of: hopRequest(id, transfer))
     }
 
-    /// Of the hop that was answered: the cookies are those that went with it.
+    /// The context of the hop that was answered: the cookies are those that went with it.
     func contextAnswered(_ id: TransferID, _ transfer: ActiveTransfer, _ head: ResponseHead) -> StoredContext? {
         storedContext(of: hopRequest(id, transfer), cookies: head.sentCookies)
     }

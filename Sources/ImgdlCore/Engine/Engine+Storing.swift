@@ -6,7 +6,11 @@ extension Engine {
         guard let transfer = transfer(id) else { return }
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
-        transfer.exchange?.begin(clock.wallTime(), contextSent(id, transfer))
+        if let exchange = transfer.exchange {
+            exchange.begin(clock.wallTime(), contextSent(id, transfer))
+            // While it waited a cookie may have come, or another transport.
+            if exchange.isAnsweredToAnother { exchange.forgetStored() }
+        }
         transport?.start(id, transportRequest(id, transfer))
     }
 

@@ -11,23 +11,10 @@ package struct StoredContext: Hashable, Sendable {
         self.credentials = credentials
     }
 
-    /// Of what is not stored yet.
-    package static let blank = StoredContext(
-        trust: ContextDigest(high: 0, low: 0), request: ContextDigest(high: 0, low: 0),
-        credentials: ContextDigest(high: 0, low: 0))
-
-    /// nil: what is answered in it is not stored, and nothing that is stored answers it.
-    package init?(_ context: SecurityContext, _ digest: (ContextMessage) -> ContextDigest) {
-        guard context.isVerified else { return nil }
-        trust = digest(context.trust)
-        request = digest(context.request)
-        credentials = digest(context.credentials)
-    }
-
-    /// Whether what was answered in this context may answer another. `isForAll`: the response says so itself (public,
-    /// RFC 9111 section 5.2.2.9).
-    func answers(_ asked: StoredContext, isForAll: Bool) -> Bool {
-        trust == asked.trust && request == asked.request && (isForAll || credentials == asked.credentials)
+    /// A place for the context of what is not stored yet.
+    package static var blank: StoredContext {
+        let digest = ContextDigest(high: 0, low: 0)
+        return StoredContext(trust: digest, request: digest, credentials: digest)
     }
 }
 

@@ -1,5 +1,5 @@
-/* What the store needs of C: SQLite; XXH3, whose functions are all inline in its header; a keyed hash of OpenSSL's; and calls of the kernel that
- * Swift's Glibc module does not show. */
+/* The store's needs of C: SQLite; XXH3, whose functions are all inline in its header; a keyed hash of OpenSSL's; and calls
+ * of the kernel that Swift's Glibc module does not show. */
 #ifndef CSTORE_H
 #define CSTORE_H
 

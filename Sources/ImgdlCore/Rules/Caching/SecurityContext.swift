@@ -1,0 +1,105 @@
+/// Everything that can change who is answered, by whom, and how far the answer is trusted, of one exchange. It decides who
+/// may have what is stored: nothing that was answered in one context answers another, but for responses that say `public`,
+/// which other credentials of the same trust may have, too.
+package struct SecurityContext: Equatable, Sendable {
+    /// Whom the request trusts, on which way it goes, and for which account: TLS, proxy, denied addresses, partition.
+    let trust: ContextMessage
+    /// What it asks besides the URL and what Vary is for: Host, fields of the caller's, a body.
+    let request: ContextMessage
+    /// As whom it asks: user and password, Authorization, cookies.
+    let credentials: ContextMessage
+    /// False: anybody may have answered it.
+    let isVerified: Bool
+
+    /// `request`: as it is sent, whatever changed it on the way. `cookies`: the Cookie field that is made of a jar; nil: none.
+    /// `downloader`: what all its requests have in common (`Transport.trust`).
+    package init(_ request: TransportRequest, cookies: [UInt8]?, downloader: [UInt8]) {
+        let identity = request.manner.identity
+        let tls = identity.trust.tls
+        var trust = ContextMessage()
+        trust.add(downloader)
+        trust.add(identity.trust.partition)
+        trust.add(tls.certificateAuthorities)
+        trust.add(tls.clientCertificate)
+        trust.add(tls.clientKey)
+        trust.add(tls.clientKeyPassword)
+        trust.add(tls.pinnedPublicKey)
+        trust.add(tls.authoritiesDigest)
+        trust.add(tls.clientDigest)
+        trust.add(tls.allowsInvalidCertificates)
+        var credentials = ContextMessage()
+        credentials.add(identity.credential?.user)
+        credentials.add(identity.credential?.password)
+        credentials.add(identity.allowsBasicOverHTTP)
+        credentials.add(cookies)
+        var own = ContextMessage()
+        own.add(request.body)
+        for field in Self.merged(request.fields) {
+            if ContextFields.areCredentials(field.name) {
+                credentials.add(field.name)
+                credentials.add(field.value)
+            } else if !ContextFields.areForAll(field.name) {
+                own.add(field.name)
+                own.add(field.value)
+            }
+        }
+        self.trust = trust
+        self.request = own
+        self.credentials = credentials
+        isVerified = !tls.allowsInvalidCertificates || !request.url.isSecure
+    }
+
+    /// Each name once and in lower case, in an order of their own: that of fields of different names means nothing. Values as
+    /// one field, as far as that changes nothing in their meaning.
+    private static func merged(_ fields: [HeaderField]) -> [HeaderField] {
+        let named = fields.enumerated().map { (name: $1.name.lowercased(), index: $0, value: $1.value) }
+        var merged: [HeaderField] = []
+        for field in named.sorted(by: { ($0.name, $0.index) < ($1.name, $1.index) }) {
+            let value = listMembers(field.value).joined(separator: ",")
+            if let last = merged.indices.last, merged[last].name == field.name {
+                merged[last].value += "," + value
+            } else {
+                merged.append(HeaderField(field.name, value))
+            }
+        }
+        return merged
+    }
+}
+
+extension StoredContext {
+    /// nil: what is answered in it is not stored, and nothing that is stored answers it.
+    package init?(_ context: SecurityContext, _ digest: (ContextMessage) -> ContextDigest) {
+        guard context.isVerified else { return nil }
+        self.init(
+            trust: digest(context.trust), request: digest(context.request), credentials: digest(context.credentials))
+    }
+
+    /// Whether what was answered in this context may answer another. `isForAll`: the response says so itself (public,
+    /// RFC 9111 section 5.2.2.9).
+    func answers(_ asked: StoredContext, isForAll: Bool) -> Bool {
+        trust == asked.trust && request == asked.request && (isForAll || credentials == asked.credentials)
+    }
+}
+
+/// Header fields of a request, by what they say about who asks. All say something that are not named here: nobody knows what
+/// a server makes of them.
+enum ContextFields {
+    /// Vary and the rules of caching are for the first of them; the others say nothing of who asks. In lower case.
+    static func areForAll(_ name: String) -> Bool {
+        switch name {
+        case "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "range",
+            "if-match",
+            "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "user-agent", "referer",
+            "priority",
+            "dnt", "upgrade-insecure-requests", "save-data", "sec-gpc", "traceparent", "tracestate", "baggage", "b3",
+            "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags", "x-request-id",
+            "x-correlation-id", "x-cloud-trace-context", "x-amzn-trace-id", "sentry-trace", "uber-trace-id":
+            true
+        default: false
+        }
+    }
+
+    static func areCredentials(_ name: String) -> Bool {
+        name == "authorization" || name == "cookie" || name == "proxy-authorization"
+    }
+}
