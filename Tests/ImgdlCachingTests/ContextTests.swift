@@ -156,6 +156,23 @@ final class ContextTests: CachingTestCase {
         }
     }
 
+    /// Requests join a transfer that asks with the same cookies of the jar, and no other.
+    func testOtherCookiesShareNoTransfer() throws {
+        let identity = Self.identity { $0.usesCookies = true }
+        network.answers { _ in nil }
+        network.cookies = Array("a=1".utf8)
+        var heard = [try start("/a", identity: identity), try start("/a", identity: identity)]
+        // Once this one is there, so are those before it.
+        heard.append(try start("/b"))
+        try network.exchange(1).answer(Reply(200, [], [0]))
+        network.cookies = Array("a=2".utf8)
+        heard.append(try start("/a", identity: identity))
+        try network.exchange(2).answer(Reply(200, [], [2]))
+        try network.exchange(0).answer(Reply(200, [], [1]))
+        XCTAssertEqual(try heard.map { try end($0).bytes }, [[1], [1], [0], [2]])
+        XCTAssertEqual(network.count, 3)
+    }
+
     /// Nothing that anybody may have answered is stored.
     func testNothingUnverifiedIsStored() throws {
         serve([("Cache-Control", "public, max-age=60")])

@@ -259,7 +259,7 @@ extension Engine {
             url: asked.url, method: asked.method, fields: asked.fields, identity: asked.identity,
             followsRedirects: false,
             cacheMode: .refresh)
-        guard let revalidation = downloads.revalidate(request, now) else { return }
+        guard let revalidation = downloads.revalidate(withCookies(request), now) else { return }
         beginMeasurement(revalidation)
     }
 }

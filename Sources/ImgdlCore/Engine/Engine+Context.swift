@@ -13,6 +13,13 @@ extension Engine {
         return question
     }
 
+    /// Who asks with other cookies shares nothing with it.
+    func withCookies(_ request: TransferRequest) -> TransferRequest {
+        guard request.identity.usesCookies, let transport else { return request }
+        let asked = TransportRequest(url: request.url, request.manner, maximumHeaderBytes: 0)
+        return request.asked(with: transport.cookies(for: asked))
+    }
+
     /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
         if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {

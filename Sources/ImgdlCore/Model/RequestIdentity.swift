@@ -7,6 +7,8 @@ package struct RequestIdentity: Hashable, Sendable {
     /// A password may be readable to everybody on the way.
     package var allowsBasicOverHTTP: Bool
     package var usesCookies: Bool
+    /// The Cookie field that the jar had for it when it was asked for: who asks later with another one gets another answer.
+    package var cookies: [UInt8]?
 
     package init(
         trust: RequestTrust = RequestTrust(), credential: Credential? = nil, allowsBasicOverHTTP: Bool = false,
@@ -16,6 +18,7 @@ package struct RequestIdentity: Hashable, Sendable {
         self.credential = credential
         self.allowsBasicOverHTTP = allowsBasicOverHTTP
         self.usesCookies = usesCookies
+        cookies = nil
     }
 }
 

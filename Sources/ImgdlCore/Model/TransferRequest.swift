@@ -23,6 +23,15 @@ package struct TransferRequest: Hashable, Sendable {
             self.hooks = hooks
         }
 
+        /// The same, asked for while the jar has these cookies.
+        fileprivate init(_ other: Profile, cookies: [UInt8]?) {
+            manner = other.manner.with { $0.identity.cookies = cookies }
+            followsRedirects = other.followsRedirects
+            allowsDowngrade = other.allowsDowngrade
+            cacheMode = other.cacheMode
+            hooks = other.hooks
+        }
+
         fileprivate func isEqual(to other: Profile) -> Bool {
             if self === other { return true }
             return manner == other.manner
@@ -46,6 +55,11 @@ package struct TransferRequest: Hashable, Sendable {
             Profile(
                 method: method, fields: fields, body: body, identity: identity, followsRedirects: followsRedirects,
                 allowsDowngrade: allowsDowngrade, cacheMode: cacheMode, hooks: hooks))
+    }
+
+    /// The same, asked for while the jar has these cookies.
+    func asked(with cookies: [UInt8]?) -> TransferRequest {
+        TransferRequest(url: url, Profile(profile, cookies: cookies))
     }
 
     /// What of it the transport needs to know.
