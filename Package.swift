@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Each C library is imported by one target alone: libcurl, c-ares, libpsl, and those that undo content codings, by
-// ImgdlTransport (through CCurl, CAres, CPublicSuffix and CCodings),
-// the codecs by ImgdlCodecs (through CCodecs), SQLite by ImgdlCache (through CStore). ImgdlCore sees the kernel only.
+// Each C library is called by one target alone: libcurl, OpenSSL's TLS, c-ares, libpsl, and those that undo content codings,
+// by ImgdlTransport (through CCurl, CAres, CPublicSuffix and CCodings), the codecs by ImgdlCodecs (through CCodecs), SQLite by
+// ImgdlCache (through CStore). OpenSSL's digests are called by both CCurl and CStore. ImgdlCore sees the kernel only.
 let package = Package(
     name: "imgdl",
     products: [

@@ -24,7 +24,7 @@ package enum TrustFile {
         }
     }
 
-    /// A file that can be opened, and whose end comes. Throws as `checkCertificates`.
+    /// A file that may be read, and that is no folder, pipe or device. Throws as `checkCertificates`.
     package static func checkReadable(_ path: String, option: String) throws(Failure) {
         guard let cause = unreadable(path) else { return }
         throw Failure(.invalidOperation, "\(option) “\(path)” cannot be read: \(cause)")

@@ -2,7 +2,7 @@
     import Synchronization
 #endif
 
-/// Counts what is done with header fields, so that tests see how it grows with the header. Nothing but in debug builds.
+/// Counts what is done with header fields, so that tests see how it grows with the header. In release builds it does nothing.
 package enum HeaderSteps {
     #if DEBUG
         private static let taken = Atomic<Int>(0)

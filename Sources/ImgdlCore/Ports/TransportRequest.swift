@@ -28,8 +28,8 @@ package struct TransportRequest: Sendable {
         get { manner.method }
         set { manner = manner.with { $0.method = newValue } }
     }
-    /// All that is sent besides Host and Accept-Encoding, which are the transport's unless given here, and what frames the
-    /// request, which is always.
+    /// Header fields of the request. The transport adds Host and Accept-Encoding unless they are given here, the cookies of
+    /// its jar, the credential's Authorization, and what frames the request.
     package var fields: [HeaderField] {
         get { manner.fields }
         set { manner = manner.with { $0.fields = newValue } }

@@ -32,20 +32,30 @@ package enum AddressRules {
         }
     }
 
-    /// IPv4 addresses that an IPv6 one carries, whatever they are.
+    /// IPv4 addresses that an IPv6 one carries, whatever they are. An address can have several forms at once: a 6to4 one
+    /// whose interface is called as ISATAP calls it carries two.
     package static func carried(by bytes: [UInt8]) -> [[UInt8]] {
         guard bytes.count == 16 else { return [] }
+        return carriedByPrefix(of: bytes) + (isISATAP(bytes) ? [Array(bytes[12...])] : [])
+    }
+
+    /// As the first bits of the address say: it is an IPv4 address, and nothing else.
+    private static func carriedByPrefix(of bytes: [UInt8]) -> [[UInt8]] {
         func part(_ start: Int) -> [UInt8] { Array(bytes[start..<start + 4]) }
         let zeros = bytes.prefix { $0 == 0 }.count
-        let isMapped = zeros == 10 && bytes[10] == 0xFF && bytes[11] == 0xFF
-        let isTranslated = zeros == 8 && bytes[8..<12] == [0xFF, 0xFF, 0, 0]
-        if zeros >= 12 || isMapped || isTranslated || isISATAP(bytes) { return [part(12)] }
+        // IPv4-compatible, IPv4-mapped, and IPv4-translated (RFC 2765).
+        if zeros >= 12 { return [part(12)] }
+        if zeros == 10, bytes[10] == 0xFF, bytes[11] == 0xFF { return [part(12)] }
+        if zeros == 8, bytes[8..<12] == [0xFF, 0xFF, 0, 0] { return [part(12)] }
+        // NAT64.
         if bytes.starts(with: [0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0]) { return [part(12)] }
+        // 6to4, and Teredo with its server and its client.
         if bytes.starts(with: [0x20, 0x02]) { return [part(2)] }
         if bytes.starts(with: [0x20, 0x01, 0, 0]) { return [part(4), part(12).map { ~$0 }] }
         return []
     }
 
+    /// RFC 5214 section 6.1: behind any prefix.
     private static func isISATAP(_ bytes: [UInt8]) -> Bool {
         (bytes[8] == 0 || bytes[8] == 2) && bytes[9..<12] == [0, 0x5E, 0xFE]
     }
@@ -65,28 +75,19 @@ package enum AddressRules {
 
     private static func kindOfPrivateIPv6(_ bytes: [UInt8]) -> String? {
         func begins(_ prefix: UInt8...) -> Bool { bytes.starts(with: prefix) }
-        func embedded(_ start: Int, inverted: Bool = false) -> String? {
-            kindOfPrivateIPv4(bytes[start..<start + 4].map { inverted ? ~$0 : $0 })
-        }
         let zeros = bytes.prefix { $0 == 0 }.count
         if zeros == 16 { return "unspecified" }
         if zeros == 15, bytes[15] == 1 { return "loopback" }
-        // IPv4-compatible, IPv4-mapped, and IPv4-translated (RFC 2765).
-        if zeros >= 12 { return embedded(12) }
-        if zeros == 10, bytes[10] == 0xFF, bytes[11] == 0xFF { return embedded(12) }
-        if zeros == 8, bytes[8] == 0xFF, bytes[9] == 0xFF, bytes[10] == 0, bytes[11] == 0 { return embedded(12) }
-        // NAT64. The prefix for local use (RFC 8215) can hold the IPv4 address at any place.
-        if begins(0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0) { return embedded(12) }
+        for address in carried(by: bytes) {
+            if let kind = kindOfPrivateIPv4(address) { return kind }
+        }
+        if !carriedByPrefix(of: bytes).isEmpty { return nil }
+        // The prefix of NAT64 for local use (RFC 8215) can hold the IPv4 address at any place.
         if begins(0, 0x64, 0xFF, 0x9B, 0, 1) { return "local translation" }
-        // 6to4, and Teredo with its server and its client.
-        if begins(0x20, 0x02) { return embedded(2) }
-        if begins(0x20, 0x01, 0, 0) { return embedded(4) ?? embedded(12, inverted: true) }
         if begins(0x01, 0, 0, 0, 0, 0, 0, 0) { return "discard" }
         if begins(0x20, 0x01, 0, 0x02, 0, 0) { return "benchmark" }
         // IETF's protocol assignments (2001::/23): what has not been assigned is nobody's, and some of it no address at all.
         if begins(0x20, 0x01), bytes[2] < 0x02, !isAssignedProtocol(bytes) { return "protocol" }
-        // ISATAP (RFC 5214 section 6.1).
-        if isISATAP(bytes), let kind = embedded(12) { return kind }
         if begins(0x20, 0x01, 0x0D, 0xB8) || (begins(0x3F, 0xFF) && bytes[2] < 0x10) { return "documentation" }
         switch (bytes[0], bytes[1]) {
         case (0xFC...0xFD, _): return "unique-local"

@@ -2,7 +2,7 @@
 /// oldest goes first.
 package struct FailedURLs {
     package static let capacity = 1024
-    /// Requests that take more than this, in bytes, are not remembered.
+    /// Requests whose URL and header fields have more bytes are not remembered.
     static let maximumRequestBytes = 16 << 10
 
     /// What of a request the failure was about.

@@ -5,8 +5,6 @@ struct FieldNames {
 
     init(_ names: some Sequence<String>) { for name in names { insert(name) } }
 
-    var isEmpty: Bool { names.isEmpty }
-    var count: Int { names.count }
 
     /// False: it is there already.
     @discardableResult

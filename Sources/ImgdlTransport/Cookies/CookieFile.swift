@@ -11,7 +11,7 @@ enum CookieFile {
     /// A line of this length could be of a cookie.
     private static let maximumLineBytes =
         Cookie.maximumPairBytes + Cookie.maximumAttributeBytes + maximumDomainBytes + 64
-    /// Longer names are none (RFC 1035 section 2.3.4).
+    /// A domain with its dots; URLs have at most 253 (RFC 1035 section 2.3.4).
     private static let maximumDomainBytes = 255
     /// In front of the domain.
     private static let httpOnly = Array("#HttpOnly_".utf8)

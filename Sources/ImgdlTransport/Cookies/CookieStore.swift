@@ -157,7 +157,7 @@ struct CookieStore {
         }
     }
 
-    /// Of all: at most once in a second, since none is stored that expires in the same.
+    /// Of all domains. Once a second at most: times are whole seconds, and a cookie that has expired already is not stored.
     private mutating func removeExpired(_ now: Int64) {
         earliestExpiry = .max
         for slot in entries.indices {

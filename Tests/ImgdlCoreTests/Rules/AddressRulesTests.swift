@@ -52,7 +52,8 @@ final class AddressRulesTests: XCTestCase {
             ("2001:10::1", "protocol"), ("2001:1f::1", "protocol"), ("2001:40::1", "protocol"),
             ("2001:ff::1", "protocol"), ("2001:100::1", "protocol"), ("2001:1ff:ffff::1", "protocol"),
             ("2606:4700::5efe:a00:1", "private"), ("2606:4700::200:5efe:7f00:1", "loopback"),
-            ("2a00:1450::5efe:169.254.169.254", "link-local"),
+            ("2a00:1450::5efe:169.254.169.254", "link-local"), ("2002:808:808::5efe:10.0.0.1", "private"),
+            ("2001:0:808:808:0:5efe:127.0.0.1", "loopback"),
         ]
         for (address, kind) in table { XCTAssertEqual(AddressRules.kindOfPrivate(bytes(address)), kind, address) }
     }
@@ -85,6 +86,8 @@ final class AddressRulesTests: XCTestCase {
         let table: [(String, String?)] = [
             ("8.8.4.1", own), ("::ffff:8.8.4.1", own), ("64:ff9b::8.8.4.1", own), ("2002:808:401::1", own),
             ("2001:0:808:808::f7f7:fbfe", own), ("2a00:1451::5efe:8.8.4.1", own), ("2a00:1450::1", own),
+            ("2002:808:401::5efe:101:101", own), ("2001:0:808:401::f7f7:f7f7", own),
+            ("2002:808:808::5efe:8.8.4.1", own), ("2002:101:101::5efe:9.9.200.7", near),
             ("9.9.128.1", near), ("9.9.255.255", near), ("::ffff:9.9.200.7", near), ("2606:4700:0:1:2::3", near),
             ("8.8.4.2", nil), ("9.9.127.255", nil), ("9.10.128.1", nil), ("2a00:1450::2", nil),
             ("2606:4700:0:2::1", nil), ("::ffff:8.8.4.2", nil), ("10.0.0.1", "private"),

@@ -91,7 +91,8 @@ enum codec_samples { CODEC_SAMPLES_COLOURS, CODEC_SAMPLES_GRAY, CODEC_SAMPLES_IN
 typedef enum codec_samples codec_samples;
 
 /* From a profile to sRGB, for pixels that were stored as `samples`, inks inverted or not; NULL for a profile that cannot be
- * used for them, and when it was stopped, which is looked at every 50 ms. One thread at a time. */
+ * used for them, and when it was stopped, which is looked at before each of at most two transforms of up to 50 ms. One thread at a
+ * time. */
 codec_colour *codec_colour_create(
     const void *profile, size_t length, codec_samples samples, int inverted, int bgra, codec_stop *stop);
 void codec_colour_destroy(codec_colour *colour);

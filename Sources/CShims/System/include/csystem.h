@@ -44,15 +44,15 @@ void system_fork_prepare(void);
 void system_fork_parent(void);
 void system_fork_child(void);
 
-/* What a thread of the library's spends in code that is not the library's: between end_work and begin_work. */
+/* The time that a thread of the library's spends between end_work and begin_work: in the host's code, or waiting. */
 struct system_rest;
 /* The calling thread's, for as long as it runs. */
 struct system_rest *system_thread_rest(void);
 /* Called by end_work and begin_work. */
 void system_rest_begin(void);
 void system_rest_end(void);
-/* Threads, of these: any. The thread's CPU time in rests, in nanoseconds, which counts while it is measured: of rests that
- * begin after that. */
+/* These may be called by any thread. CPU time of rests, in nanoseconds, is added up from when measuring is switched on; a
+ * rest that had begun before is left out. */
 void system_rest_measure(struct system_rest *rest, int is_measured);
 int system_rest_is_under_way(struct system_rest *rest);
 int64_t system_rest_nanoseconds(struct system_rest *rest);
