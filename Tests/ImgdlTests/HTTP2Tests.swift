@@ -209,7 +209,9 @@ final class HTTP2Tests: XCTestCase {
         let download = start("/a.jpg")
         assertEnds(download, "IMGDL_OK")
         XCTAssertEqual(download.record.httpVersion, 11)
-        XCTAssertEqual(proxy.log.requests.count, 3)
+        // How often curl itself begins again, up to five times each, differs by its version.
+        XCTAssertTrue((3...13).contains(proxy.log.requests.count), "\(proxy.log.requests.count)")
+        XCTAssertEqual(proxy.log.requests.count, origin.log.requests.count)
     }
 
     func testCertificatesThatAreRefused() throws {
