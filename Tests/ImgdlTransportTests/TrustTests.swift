@@ -45,6 +45,24 @@ final class TrustTests: TransportTestCase {
         }
     }
 
+    /// Of the environment's proxies; a list of exceptions without one changes nothing.
+    func testTheEnvironmentsProxies() throws {
+        func described(_ variables: [String: String]) throws -> ContextMessage {
+            var message = ContextMessage()
+            try ProxyRules(configured: nil) { variables[$0] }.describe(to: &message)
+            return message
+        }
+        let none = try described([:])
+        XCTAssertEqual(try described(["no_proxy": "a.example"]), none)
+        let ways = [
+            ["https_proxy": "http://p.example"], ["http_proxy": "http://p.example"],
+            ["https_proxy": "http://p.example", "no_proxy": "a.example"],
+            ["https_proxy": "http://p.example", "no_proxy": "b.example"], ["https_proxy": "http://u:p@p.example"],
+        ]
+        let messages = try ways.map(described) + [none]
+        for (index, message) in messages.enumerated() { XCTAssertEqual(messages.firstIndex(of: message), index) }
+    }
+
     /// What says nothing of whom it trusts, or as whom it asks.
     func testOtherItemsDoNot() throws {
         let plain = try trust { _ in }
