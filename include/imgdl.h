@@ -1339,13 +1339,14 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
  *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
- *            of your own brought (206) answers ranges within it. Not stored: no-store, answers to other methods, Vary: *,
- *            file: and data: URLs, schemes of yours. PUT, POST, DELETE
+ *            of your own brought (206) answers ranges within it. Not stored: no-store, demands for credentials (401), answers
+ *            to other methods, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
  *            and methods that are not known remove what is stored for their URL when they succeed.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
- *            partition an answer with `public` is for all credentials and cookies. What came with
+ *            partition an answer with `public` is for all credentials and cookies; what the server says of it to others (304,
+ *            HEAD) without `public` is theirs. What came with
  *            ALLOW_INVALID_CERTIFICATES over https is not stored. Bodies, URLs and headers lie on the disk as they are,
  *            readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
