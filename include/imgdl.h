@@ -647,8 +647,8 @@ enum {
     IMGDL_REQUEST_ALLOW_DOWNGRADE = 1u << 3,
     /* Any HTTP status is a success: for callers that look at it themselves. */
     IMGDL_REQUEST_ANY_STATUS = 1u << 4,
-    /* Send and keep cookies, in the downloader's jar: those of its own Cookie header first. Without it a request has
-     * nothing to do with cookies. */
+    /* Send and keep cookies, in the downloader's jar, where each partition has its own: those of the request's own Cookie
+     * header first. Without it a request has nothing to do with cookies. */
     IMGDL_REQUEST_COOKIES = 1u << 5,
     /* Take any server certificate, of any name. Its connection is not used for requests that do not say so. */
     IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,
@@ -743,8 +743,8 @@ typedef struct imgdl_request {
     imgdl_cache_mode cache_mode;         /* IMGDL_CACHE_…                                                            */
     uint32_t reserved2;
     const char *partition;               /* for which of your program's accounts: requests of two partitions share   */
-                                         /* neither connections nor transfers nor what is stored. Any text of 256    */
-                                         /* bytes at most; NULL: the downloader's                                    */
+                                         /* no connections, transfers or cookies, and nothing that is stored. Any    */
+                                         /* text of 256 bytes at most; NULL: the downloader's                        */
 } imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -888,13 +888,15 @@ typedef struct imgdl_config {
     const char *client_key_password;
     const char *pinned_public_key;
     const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
-                                  /* end, unless it holds something else; NULL: in memory                            */
+                                  /* end, unless it holds something else; NULL: in memory, as are always the cookies */
+                                  /* of requests with a partition of their own                                       */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
     uint32_t retry_max_ms;        /* 0 is IMGDL_DEFAULT_RETRY_MAX_MS                                                 */
     uint32_t failure_ttl_ms;      /* a URL that failed in a way that will not pass (bad picture, invalid URL of a    */
-                                  /* redirect, certificate, protocol) fails at once for so long (BLACKLISTED); 0: off */
+                                  /* redirect, certificate, protocol) fails at once for so long (BLACKLISTED), but   */
+                                  /* for requests with hooks; 0: off                                                 */
     const imgdl_status_range *accepted_statuses; /* NULL: 200 to 299                                                 */
     size_t accepted_status_count;
     const char *const *accepted_types; /* NULL: any                                                                  */
@@ -1337,13 +1339,14 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
  *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
- *            of your own brought (206) answers ranges within it. Not stored: no-store, answers to other methods, Vary: *,
- *            file: and data: URLs, schemes of yours. PUT, POST, DELETE
+ *            of your own brought (206) answers ranges within it. Not stored: no-store, demands for credentials (401), answers
+ *            to other methods, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
  *            and methods that are not known remove what is stored for their URL when they succeed.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
- *            partition an answer with `public` is for all credentials and cookies. What came with
+ *            partition an answer with `public` is for all credentials and cookies; what the server says of it to others (304,
+ *            HEAD) without `public` is theirs. What came with
  *            ALLOW_INVALID_CERTIFICATES over https is not stored. Bodies, URLs and headers lie on the disk as they are,
  *            readable to their user alone, contexts as keyed digests.
  * Modes      imgdl_cache_mode, of the request, else of the downloader. Cache-Control, Pragma, Range and conditions among the
@@ -1438,7 +1441,8 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  * WOULD_DEADLOCK; wherever else a function may be called they may. URLs are those of downloads, whatever their fragment,
  * user and password. All of them return IMGDL_OK, INVALID_HANDLE, FORKED, WOULD_DEADLOCK, and what is said besides. */
 
-/** The newest that is stored for url, whatever its Vary says. Gives: *entry (struct_size set by imgdl_cache_entry_init).
+/** The newest that is stored for url, whatever its Vary says, and whoever may have it. Gives: *entry (struct_size set by
+ *  imgdl_cache_entry_init).
  *  Returns besides: NOT_CACHED, INVALID_URL, UNSUPPORTED_SCHEME (not http or https), INVALID_ARGUMENT, UNSUPPORTED_OPTION.
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);

@@ -368,7 +368,7 @@ final class CurlTransfer: LingeringStream {
     /// Those of interim responses are passed over, and so are a proxy's, which speaks for no server. Whether there are any.
     private func takeCookies(_ head: ResponseHead) -> Bool {
         guard request.usesCookies, head.status != 407 else { return false }
-        return options.cookies.receive(head, from: request.url)
+        return options.cookies.receive(head, from: request.url, request.partition)
     }
 
     /// curl may ask again by itself, with the credentials that it has.

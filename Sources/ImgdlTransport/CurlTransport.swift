@@ -62,7 +62,8 @@ package final class CurlTransport: Transport {
             trust: TrustAnchors(
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
-            proxies: proxies, cookies: CookieJar(file: configuration.cookieFile),
+            proxies: proxies,
+            cookies: CookieJar(file: configuration.cookieFile, partition: configuration.cookiePartition),
             addressGuard: configuration.deniesPrivateAddresses
                 ? AddressGuard(translators: configuration.translators) : nil, configuration)
         lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)
@@ -71,7 +72,7 @@ package final class CurlTransport: Transport {
     package var trust: [UInt8] { options.trustOfAll }
 
     package func cookies(for request: TransportRequest) -> [UInt8]? {
-        options.cookies.line(for: request.url, besides: request.fields)
+        options.cookies.line(for: request.url, request.partition, besides: request.fields)
     }
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }

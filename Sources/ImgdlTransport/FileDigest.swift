@@ -22,6 +22,10 @@ package enum FileDigest {
         }
     }
 
+    /// Whether another change would show. Older kernels count times in ticks, some file systems in pairs of seconds: a file
+    /// that was written a moment ago may have other bytes and the same times now.
+    static func isSettled(changed: Int64, now: Int64) -> Bool { changed < now - 2 }
+
     private static let maximumKnown = 64
 
     private final class Known: @unchecked Sendable {
@@ -40,6 +44,7 @@ package enum FileDigest {
         if let digest = known.lock.withLock({ known.digests[state] }) { return digest }
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         guard ccurl_digest_file(path, &digest), State(path) == state else { return nil }
+        guard isSettled(changed: state.changed, now: Int64(time(nil))) else { return digest }
         known.lock.withLock {
             if known.digests.count >= maximumKnown { known.digests = [:] }
             known.digests[state] = digest

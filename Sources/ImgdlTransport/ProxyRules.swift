@@ -36,7 +36,8 @@ struct ProxyRules {
     func describe(to message: inout ContextMessage) {
         message.add(http?.text)
         message.add(https?.text)
-        message.add(exceptions.text)
+        // Exceptions to nothing say nothing.
+        message.add(isUsed ? exceptions.text : nil)
     }
 
     /// nil: the host is reached directly.

@@ -196,7 +196,9 @@ final class RequestOptions {
 
     /// Also while the transfer runs: curl sends them when it asks again with a credential.
     func setFields(_ request: TransportRequest, on handle: EasyHandle) {
-        guard request.usesCookies, let line = cookies.line(for: request.url, besides: request.fields) else {
+        guard request.usesCookies,
+            let line = cookies.line(for: request.url, request.partition, besides: request.fields)
+        else {
             handle.cookies = nil
             return handle.setFields(lines(request), nil)
         }

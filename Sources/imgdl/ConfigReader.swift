@@ -86,8 +86,10 @@ struct ConfigReader {
             certificate: try readableFile(config.client_certificate, "client_certificate"),
             key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
             pin: config.pinned_public_key)
+        let partition = try partition(config.partition) ?? ""
+        configuration.transport.cookiePartition = partition
         configuration.defaults.identity = RequestIdentity(
-            trust: RequestTrust(tls: tls, partition: try partition(config.partition) ?? ""),
+            trust: RequestTrust(tls: tls, partition: partition),
             credential: try credential(config.user, config.password),
             allowsBasicOverHTTP: config.flags & UInt32(IMGDL_CONFIG_BASIC_OVER_HTTP) != 0, usesCookies: false)
         if config.hooks != nil { configuration.defaults.hooks = try object(config.hooks, .hooks, as: CHooks.self) }

@@ -31,7 +31,7 @@ extension TLSOptions {
         clientCertificate = certificate
         clientKey = key
         clientKeyPassword = try text(password, "client_key_password")
-        clientDigest = [certificate, key].compactMap { $0.flatMap(FileDigest.of) }.flatMap { $0 }
+        readClient()
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")
@@ -42,6 +42,11 @@ extension TLSOptions {
         guard pins.allSatisfy({ $0.hasPrefix("sha256//") && $0.utf8.count == 8 + 44 }) else {
             throw Failure(.invalidArgument, "pinned_public_key is not sha256//BASE64, or several with ; between them")
         }
+    }
+
+    /// What is in the client's files now: a connection that is made from now on has it.
+    mutating func readClient() {
+        clientDigest = [clientCertificate, clientKey].compactMap { $0.flatMap(FileDigest.of) }.flatMap { $0 }
     }
 }
 

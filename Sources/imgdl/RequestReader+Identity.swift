@@ -75,6 +75,8 @@ extension TLSOptions {
             clientKey = own.clientKey
             clientKeyPassword = own.clientKeyPassword
             clientDigest = own.clientDigest
+        } else if clientCertificate != nil {
+            readClient()
         }
         if let pin = own.pinnedPublicKey { pinnedPublicKey = pin }
         allowsInvalidCertificates = request.flags & UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) != 0

@@ -78,7 +78,10 @@ struct RequestReader {
             if !url.hasCredential { return (url, known) }
         }
         let (url, template) = try readWhole(request, downloader, desk)
-        if !url.hasCredential { withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, desk.epoch) } }
+        // What is in the files of a client certificate may be another one's by the next request.
+        if !url.hasCredential, downloader.defaults.identity.trust.tls.clientCertificate == nil {
+            withUnsafeBytes(of: &given) { downloader.keep(template, for: $0, desk.epoch) }
+        }
         return (url, template)
     }
 

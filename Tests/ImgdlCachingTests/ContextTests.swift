@@ -3,112 +3,26 @@ import XCTest
 @testable import ImgdlCore
 
 /// Whose an answer is: what was answered in one context answers no other.
-final class ContextTests: CachingTestCase {
-    /// One way in which requests differ in who asks and whom they trust; `isTrust`: in whom they trust.
-    private struct Way {
-        let name: String
-        var fields: [HeaderField] = []
-        var identity = RequestIdentity()
-        var cookies: String?
-        var trust: [UInt8] = []
-        var isTrust = false
-        var hooks: TestHooks?
-    }
-
-    private static func identity(_ change: (inout RequestIdentity) -> Void) -> RequestIdentity {
-        var identity = RequestIdentity()
-        change(&identity)
-        return identity
-    }
-
-    private static func trusting(_ name: String, _ change: (inout RequestTrust) -> Void) -> Way {
-        Way(name: name, identity: identity { change(&$0.trust) }, isTrust: true)
-    }
-
-    private static func field(_ name: String, _ value: String) -> Way {
-        Way(name: "\(name): \(value)", fields: [HeaderField(name, value)])
-    }
-
-    private static func modifying(_ field: HeaderField) -> Way {
-        let hooks = TestHooks([.modifyRequest])
-        hooks.request = { outgoing in
-            var changed = outgoing
-            changed.fields.append(field)
-            return .replaced(changed)
-        }
-        return Way(name: "a hook adds \(field.name)", hooks: hooks)
-    }
-
-    private static var ways: [Way] {
-        [
-            Way(name: "nobody"),
-            Way(name: "u", identity: identity { $0.credential = Credential(user: "u", password: "p") }),
-            Way(name: "u, otherwise", identity: identity { $0.credential = Credential(user: "u", password: "q") }),
-            Way(name: "Basic", identity: identity { $0.allowsBasicOverHTTP = true }),
-            field("Authorization", "Bearer 1"), field("Authorization", "Bearer 2"), field("Cookie", "a=1"),
-            field("Host", "b.example"), field("X-Api-Key", "1"), field("X-Api-Key", "2"), field("X-Account", "1"),
-            field("Origin", "https://b.example"),
-            Way(name: "jar 1", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=1"),
-            Way(name: "jar 2", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=2"),
-            trusting("CA") { $0.tls.certificateAuthorities = "/ca" },
-            trusting("changed CA") {
-                $0.tls.certificateAuthorities = "/ca"
-                $0.tls.authoritiesDigest = [1]
-            },
-            trusting("client") { $0.tls.clientCertificate = "/c" },
-            trusting("client key") {
-                $0.tls.clientCertificate = "/c"
-                $0.tls.clientKey = "/k"
-            },
-            trusting("renewed client") {
-                $0.tls.clientCertificate = "/c"
-                $0.tls.clientDigest = [1]
-            },
-            trusting("pin") { $0.tls.pinnedPublicKey = "sha256//x" },
-            trusting("partition") { $0.partition = "a" }, trusting("other partition") { $0.partition = "b" },
-            Way(name: "proxy", trust: [1], isTrust: true),
-            modifying(HeaderField("X-Signature", "1")),
-        ]
-    }
-
+final class ContextTests: ContextTestCase {
     private let bytes = [UInt8]((0..<2500).map { UInt8(truncatingIfNeeded: $0 * 7) })
 
     private func serve(_ fields: [(String, String)]) {
         network.answers { [bytes] _ in Reply(200, [("ETag", "\"1\"")] + fields, bytes) }
     }
 
-    private func get(_ way: Way, _ path: String, mode: CacheMode = .use) throws -> Ended {
-        if network.trust != way.trust {
-            network.trust = way.trust
-            try downloader.reconfigure(configuration)
-        }
-        network.cookies = way.cookies.map { Array($0.utf8) }
-        return try end(try start(path, mode, fields: way.fields, hooks: way.hooks, identity: way.identity))
-    }
-
-    /// Each way gets a body of its own.
-    private func serveEach(_ fields: [(String, String)]) {
-        var count: UInt8 = 0
-        network.answers { _ in
-            count += 1
-            return Reply(200, fields + [("ETag", "\"\(count)\"")], [UInt8](repeating: count, count: 10))
-        }
-    }
-
     private func checkPairs() throws {
         for (fields, isForAll) in [
             ("max-age=60", false), ("private, must-revalidate, max-age=60", false), ("public, max-age=60", true),
         ] {
-            for (index, first) in Self.ways.enumerated() {
+            for (index, first) in Way.all.enumerated() {
                 let path = "/\(index)-\(fields.count)"
                 serveEach([("Cache-Control", fields)])
                 let own = try XCTUnwrap(get(first, path).bytes)
                 XCTAssertEqual(try get(first, path).bytes, own, "\(first.name) shares with itself")
-                for second in Self.ways where second.name != first.name {
+                for second in Way.all where second.name != first.name {
                     let isSameTrust = !first.isTrust && !second.isTrust
-                    let asksAlike = first.hooks == nil && second.hooks == nil && isSameRequest(first, second)
                     let heard = try get(second, path, mode: .only)
-                    if isForAll, isSameTrust, asksAlike {
+                    if isForAll, isSameTrust, first.asksAlike(second) {
                         XCTAssertEqual(heard.bytes, own, "\(first.name) for \(second.name): \(fields)")
                     } else {
                         XCTAssertEqual(heard.failure?.code, .notCached, "\(first.name) for \(second.name): \(fields)")
@@ -116,14 +30,6 @@ final class ContextTests: CachingTestCase {
                 }
             }
         }
-    }
-
-    /// But for credentials and cookies.
-    private func isSameRequest(_ first: Way, _ second: Way) -> Bool {
-        func own(_ way: Way) -> [HeaderField] {
-            way.fields.filter { !["Authorization", "Cookie"].contains($0.name) }
-        }
-        return own(first) == own(second)
     }
 
     func testNoPairSharesWhatIsInMemory() throws { try checkPairs() }
@@ -135,7 +41,7 @@ final class ContextTests: CachingTestCase {
 
     /// Requests that run at the same time share a transfer where all is equal, and nowhere else.
     func testNoPairSharesATransfer() throws {
-        let ways = Self.ways.filter { $0.trust.isEmpty && $0.cookies == nil }
+        let ways = Way.all.filter { $0.trust.isEmpty && $0.cookies == nil }
         var asked = 0
         for first in ways {
             for second in ways {
@@ -158,7 +64,7 @@ final class ContextTests: CachingTestCase {
 
     /// Requests join a transfer that asks with the same cookies of the jar, and no other.
     func testOtherCookiesShareNoTransfer() throws {
-        let identity = Self.identity { $0.usesCookies = true }
+        let identity = Way.identity { $0.usesCookies = true }
         network.answers { _ in nil }
         network.cookies = Array("a=1".utf8)
         var heard = [try start("/a", identity: identity), try start("/a", identity: identity)]
@@ -176,7 +82,7 @@ final class ContextTests: CachingTestCase {
     /// Nothing that anybody may have answered is stored.
     func testNothingUnverifiedIsStored() throws {
         serve([("Cache-Control", "public, max-age=60")])
-        let identity = Self.identity { $0.trust.tls.allowsInvalidCertificates = true }
+        let identity = Way.identity { $0.trust.tls.allowsInvalidCertificates = true }
         for expected in 1...2 {
             _ = try end(try start("/a", identity: identity))
             XCTAssertEqual(network.count, expected)
@@ -187,13 +93,13 @@ final class ContextTests: CachingTestCase {
     /// What broke off is continued by whom it belongs to alone.
     func testNoPairResumesForAnother() throws {
         let fields = [("ETag", "\"1\""), ("Cache-Control", "public, max-age=60"), ("Accept-Ranges", "bytes")]
-        for (index, first) in Self.ways.enumerated() {
+        for (index, first) in Way.all.enumerated() {
             let path = "/\(index)"
             network.answers { [bytes] request in
                 request.fields.first(named: "Range") == nil ? Reply(200, fields, bytes).cut(after: 20) : Reply(500)
             }
             XCTAssertEqual(try get(first, path).failure?.code, .truncated)
-            for second in Self.ways where second.name != first.name {
+            for second in Way.all where second.name != first.name {
                 _ = try get(second, path)
                 XCTAssertNil(network.last.fields.first(named: "Range"), "\(first.name) for \(second.name)")
                 XCTAssertNil(network.last.fields.first(named: "If-None-Match"))
@@ -215,7 +121,7 @@ final class ContextTests: CachingTestCase {
 
     /// Whoever asks with other cookies than those that the answer was chosen for gets no stale one, when the server is away.
     func testOtherCookiesGetNoStaleAnswer() throws {
-        let identity = Self.identity { $0.usesCookies = true }
+        let identity = Way.identity { $0.usesCookies = true }
         network.cookies = Array("a=1".utf8)
         serve([("Cache-Control", "max-age=60")])
         _ = try end(try start("/a", identity: identity))
@@ -238,7 +144,7 @@ final class ContextTests: CachingTestCase {
 
     /// Cookies that change between the look-up and the answer: the 304 is about what another has.
     func testA304OfOtherCookiesIsAskedAgain() throws {
-        let identity = Self.identity { $0.usesCookies = true }
+        let identity = Way.identity { $0.usesCookies = true }
         network.cookies = Array("a=1".utf8)
         serve([("Cache-Control", "max-age=60")])
         _ = try end(try start("/a", identity: identity))

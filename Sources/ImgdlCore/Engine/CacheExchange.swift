@@ -187,8 +187,10 @@ final class CacheChoice: @unchecked Sendable {
     }
 
     /// Those that are stored for who asks.
-    var entriesForAsker: [StoredEntry] {
-        entries.filter { VaryRules.matches(question.request, $0, $0.freshness(wallTime)) }
+    var entriesForAsker: [StoredEntry] { entries.filter(isForAsker) }
+
+    private func isForAsker(_ entry: StoredEntry) -> Bool {
+        VaryRules.matches(question.request, entry, entry.freshness(wallTime))
     }
 
     /// Hands the decision over: it is large, and asked for once.
@@ -213,8 +215,9 @@ final class CacheChoice: @unchecked Sendable {
         isSnapshot = false
         switch decided {
         case .forward, .unavailable:
-            let whole = entries.firstIndex { $0.response.extent == .whole }
-            return compares ? whole.map { snapshot($0) } ?? .nothing : .nothing
+            guard compares else { return .nothing }
+            let whole = entries.firstIndex { $0.response.extent == .whole && isForAsker($0) }
+            return whole.map { snapshot($0) } ?? .nothing
         case .answer(let index, _, _, _): return .entry(index, withBody: needsBody)
         case .answerPart(let index, _, _, let range): return .entry(index, withBody: needsBody && range != nil)
         case .validate(let index, _, _): return compares ? snapshot(index) : .entry(index, withBody: false)

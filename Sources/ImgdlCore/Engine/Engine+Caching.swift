@@ -256,9 +256,8 @@ extension Engine {
     private func revalidate(_ id: TransferID, _ transfer: ActiveTransfer, _ now: Instant) {
         let asked = hopRequest(id, transfer)
         let request = TransferRequest(
-            url: asked.url, method: asked.method, fields: asked.fields, identity: asked.identity,
-            followsRedirects: false,
-            cacheMode: .refresh)
+            url: asked.url, method: asked.method, fields: asked.fields, body: asked.body, identity: asked.identity,
+            followsRedirects: false, cacheMode: .refresh)
         guard let revalidation = downloads.revalidate(withCookies(request), now) else { return }
         beginMeasurement(revalidation)
     }

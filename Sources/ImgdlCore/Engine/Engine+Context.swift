@@ -1,15 +1,14 @@
 /// In which security context a hop is asked, and what a cache is asked of it.
 extension Engine {
     func cacheQuestion(_ id: TransferID, _ transfer: ActiveTransfer) -> CacheQuestion {
-        let profile = transfer.request.profile
         let isUsual = isAskedAsItCame(transfer)
-        if isUsual, let known = questions.question(profile) { return known }
+        if isUsual, let known = questions.question(transfer.request) { return known }
         let request = hopRequest(id, transfer)
         let question = CacheQuestion(
             CacheRequest(
                 method: request.method, fields: request.fields, mode: transfer.request.cacheMode,
                 followsRedirects: transfer.request.followsRedirects, context: storedContext(of: request)))
-        if isUsual { questions.keep(question, profile) }
+        if isUsual { questions.keep(question, transfer.request) }
         return question
     }
 
@@ -22,7 +21,7 @@ extension Engine {
 
     /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
-        if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {
+        if isAskedAsItCame(transfer), let known = questions.question(transfer.request) {
             return known.request.context
         }
         return storedContext(of: hopRequest(id, transfer))

@@ -74,7 +74,7 @@ extension Engine {
             exchange.forget()
             return downloads.asksAgain(id, clock.now())
         }
-        store.update(entry.id, updated)
+        if CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) { store.update(entry.id, updated) }
         exchange.replacement = CacheExchange.Replacement(
             entry: StoredEntry(id: entry.id, response: updated), outcome: .validated)
         downloads.storedTakesOver(id, clock.now())
@@ -100,7 +100,8 @@ extension Engine {
     /// A HEAD's answer says whether what is stored is still good (RFC 9111 section 4.3.5).
     private func freshen(_ head: ResponseHead, _ exchange: CacheExchange) {
         guard exchange.request.method == "HEAD", head.status == 200 else { return }
-        for entry in exchange.known {
+        for entry in exchange.known
+        where CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) {
             let updated = CacheRules.validated(
                 entry.response, by: head, requestTime: exchange.requestTime, responseTime: exchange.responseTime)
             if let updated { store?.update(entry.id, updated) }

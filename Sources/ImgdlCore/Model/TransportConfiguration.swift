@@ -12,6 +12,8 @@ package struct TransportConfiguration: Equatable, Sendable {
     package var nameServers: String?
     /// Where the cookie jar is kept, in Netscape's format; nil: in memory.
     package var cookieFile: String?
+    /// Whose cookies are in that file.
+    package var cookiePartition = ""
     /// No loopback, private, link-local … addresses, on any hop; not together with a proxy.
     package var deniesPrivateAddresses = false
     /// Prefixes of the network's NAT64, so that the addresses behind them can be judged.

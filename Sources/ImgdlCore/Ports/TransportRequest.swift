@@ -51,6 +51,7 @@ package struct TransportRequest: Sendable {
     package var allowsBasicOverHTTP: Bool { manner.identity.allowsBasicOverHTTP }
     package var usesCookies: Bool { manner.identity.usesCookies }
     package var tls: TLSOptions { manner.identity.trust.tls }
+    package var partition: String { manner.identity.trust.partition }
 
     /// As whom it appears is for one origin alone.
     package mutating func forgetClient() {

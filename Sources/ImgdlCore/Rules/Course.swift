@@ -86,8 +86,6 @@ struct TransferDetours {
     /// What waits for the answer: the head, and an end that came meanwhile.
     var askedHead: AskedHead?
     var heldEnd: Result<Void, Failure>?
-    /// Hooks had a part in what becomes of it: its failure says nothing about the URL.
-    var isModified = false
     var isRefused = false
     var wasChallenged = false
     /// A hook has given a credential.

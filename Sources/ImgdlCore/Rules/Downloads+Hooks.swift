@@ -10,10 +10,6 @@ extension Downloads {
     package mutating func answered(_ id: TransferID, _ number: UInt32, _ answer: Answer, _ now: Instant) {
         guard isAsking(id, number), let question = transfers[id].question else { return }
         transfers[id].question = nil
-        switch answer {
-        case .unchanged, .credential: break
-        case .request, .response, .body, .redirect, .refused: transfers[id].isModified = true
-        }
         if case .refused = answer { transfers[id].isRefused = true }
         switch question.kind {
         case .request: answeredRequest(id, answer, now)

@@ -14,10 +14,11 @@ extension Downloads {
         startWaiting(now)
     }
 
-    /// Everything is cancelled; what comes now goes by these limits.
+    /// Everything is cancelled; what comes now goes by these limits, to other servers perhaps, which are trusted otherwise.
     package mutating func reconfigure(_ limits: Limits, _ now: Instant) {
         cancelAll(now)
         self.limits = limits
+        failedURLs = FailedURLs()
         memory.setBudget(limits.memoryBudget)
         setMaximumPerHost(limits.maximumPerHost, now)
     }

@@ -11,6 +11,7 @@ package struct FailedURLs {
         let method: String
         /// Who asks otherwise may get other bytes.
         let fields: [HeaderField]
+        let body: [UInt8]?
         let identity: RequestIdentity
         let followsRedirects: Bool
         let allowsDowngrade: Bool
@@ -19,6 +20,7 @@ package struct FailedURLs {
             url = request.url.canonical
             method = request.method
             fields = request.fields
+            body = request.body
             identity = request.identity
             followsRedirects = request.followsRedirects
             allowsDowngrade = request.allowsDowngrade
@@ -52,7 +54,12 @@ package struct FailedURLs {
     }
 
     private static func bytes(_ request: TransferRequest) -> Int {
-        request.fields.reduce(request.url.canonical.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        let identity = request.identity
+        let credential = identity.credential.map { $0.user.utf8.count + $0.password.utf8.count } ?? 0
+        let own = credential + (identity.cookies?.count ?? 0) + (request.body?.count ?? 0)
+        return request.fields.reduce(request.url.canonical.utf8.count + own) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count
+        }
     }
 
     package mutating func insert(_ request: TransferRequest, _ failure: Failure, _ now: Instant) {
@@ -91,7 +98,7 @@ package struct FailedURLs {
 extension Downloads {
     /// Why a request fails at once.
     mutating func blacklisted(_ request: TransferRequest, _ options: SubscriberOptions, _ now: Instant) -> Failure? {
-        guard limits.failureLifetime > 0, !options.retriesFailed else { return nil }
+        guard limits.failureLifetime > 0, request.hooks == nil, !options.retriesFailed else { return nil }
         return failedURLs.failure(request, lifetime: limits.failureLifetime, now)
     }
 
@@ -106,14 +113,14 @@ extension Downloads {
         return Admission(subscriber: subscriber, transfer: id, hasJoined: false)
     }
 
-    /// What the end of a subscriber says about its URL. Nothing, where hooks had a part in it, or where the caller asked
-    /// for less than a picture.
+    /// What the end of a subscriber says about its URL. Nothing, where the caller asked for less than a picture, or where
+    /// hooks decide what is asked, as whom, and what comes of it.
     mutating func remember(_ id: TransferID, _ options: Boxed<SubscriberOptions>, _ outcome: Outcome, _ now: Instant) {
-        guard limits.failureLifetime > 0 else { return }
+        guard limits.failureLifetime > 0, transfers[id].request.hooks == nil else { return }
         switch outcome {
         case .success: failedURLs.remove(transfers[id].request)
         case .failure(let failure, _):
-            guard FailedURLs.isLasting(failure.code), !transfers[id].isModified else { return }
+            guard FailedURLs.isLasting(failure.code) else { return }
             if failure.code == .badImageData {
                 let isOwnDemand = options.wrappedValue.decode.map { $0.requiresAnimation || $0.coder != nil } ?? true
                 guard ResponseRules.isSuccess(transfers[id].status), !isOwnDemand else { return }

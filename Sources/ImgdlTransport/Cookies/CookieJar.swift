@@ -2,40 +2,44 @@ import Glibc
 import ImgdlCore
 
 /// The cookies of one transport: what servers set on requests that use cookies (features O5). Requests that do not use
-/// them neither send nor store any. On the engine's thread.
+/// them neither send nor store any, and what one partition was given no other sends. On the engine's thread.
 final class CookieJar {
     private var store = CookieStore()
     private let clock: any Clock
     /// Written at the end; nil: nowhere.
     private let file: String?
+    /// Whose cookies are in the file, which knows no partitions.
+    private let partition: String
 
-    /// Reads the file, in Netscape's format. One that is missing or empty is written at the end. One that is something
-    /// else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
-    init(file: String?, clock: any Clock = MonotonicClock()) {
+    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One that is
+    /// something else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
+    init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) {
         self.clock = clock
+        self.partition = partition
         guard let file, let contents = Self.read(file) else {
             self.file = nil
             return
         }
         self.file = file
         let now = clock.wallTime()
-        for cookie in CookieFile.cookies(contents) { store.restore(cookie, now: now) }
+        for cookie in CookieFile.cookies(contents) { store.restore(cookie, to: partition, now: now) }
     }
 
     /// The cookies of an answer from this URL, whatever its status. False where it has none.
-    func receive(_ head: ResponseHead, from url: ParsedURL) -> Bool {
+    func receive(_ head: ResponseHead, from url: ParsedURL, _ partition: String = "") -> Bool {
         let fields = head.values(named: "Set-Cookie", maximum: CookieStore.maximumSetCookieFields)
         guard !fields.isEmpty else { return false }
-        store.receive(fields, from: CookieRequest(url), now: clock.wallTime())
+        store.receive(fields, from: CookieRequest(url, partition: partition), now: clock.wallTime())
         return true
     }
 
     /// The line of the Cookie field, as curl takes it; nil: there is nothing to add to the fields that are given. One
     /// Cookie field is all that a request may have: what others are given comes first in it.
-    func line(for url: ParsedURL, besides given: [HeaderField]) -> [UInt8]? {
+    func line(for url: ParsedURL, _ partition: String = "", besides given: [HeaderField]) -> [UInt8]? {
         let values = given.filter { Self.isCookie($0) && !$0.value.isEmpty }.map(\.value)
         let own = Array(values.joined(separator: "; ").utf8)
-        let value = store.field(for: CookieRequest(url), besides: own.count, now: clock.wallTime())
+        let request = CookieRequest(url, partition: partition)
+        let value = store.field(for: request, besides: own.count, now: clock.wallTime())
         return value.map { CookieStore.fieldName + own + $0 }
     }
 
@@ -45,7 +49,7 @@ final class CookieJar {
     func save() {
         guard let file else { return }
         let now = clock.wallTime()
-        Self.replace(file, with: CookieFile.bytes(store.cookies.filter { !$0.isExpired(now) }))
+        Self.replace(file, with: CookieFile.bytes(store.cookies(of: partition).filter { !$0.isExpired(now) }))
     }
 
     /// Missing, empty, or begun as this and other programs begin theirs. A device, a pipe or somebody's letter is not: nil.

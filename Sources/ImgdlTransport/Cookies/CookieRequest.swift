@@ -9,8 +9,11 @@ struct CookieRequest {
     let isSecure: Bool
     /// An address has no domain above it.
     let isAddress: Bool
+    /// Each has cookies of its own.
+    let partition: String
 
-    init(host: String, path: [UInt8], isSecure: Bool) {
+    init(host: String, path: [UInt8], isSecure: Bool, partition: String = "") {
+        self.partition = partition
         self.host = host
         self.path = path.first == 0x2F ? path : [0x2F]
         self.isSecure = isSecure
@@ -18,7 +21,7 @@ struct CookieRequest {
     }
 
     /// Of http or https.
-    init(_ url: ParsedURL) {
+    init(_ url: ParsedURL, partition: String = "") {
         let path = url.withUTF8 { text in
             // scheme://authority/path?query
             let authority = text.firstIndex(of: UInt8(ascii: ":")).map { $0 + 3 } ?? 0
@@ -26,7 +29,7 @@ struct CookieRequest {
             let end = rest.firstIndex(of: UInt8(ascii: "?")) ?? rest.endIndex
             return Array(rest[..<end].drop { $0 != UInt8(ascii: "/") })
         }
-        self.init(host: url.host, path: path, isSecure: url.isSecure)
+        self.init(host: url.host, path: path, isSecure: url.isSecure, partition: partition)
     }
 
     func receives(_ cookie: Cookie) -> Bool {

@@ -15,9 +15,15 @@ struct CookieStore {
     /// Of the whole Cookie field with its name: what servers take of one field.
     static let maximumFieldBytes = 8_190
 
+    /// Whose cookies are looked at for one answer: of one registered domain, or of one host where there is none.
+    private struct Key: Hashable {
+        let partition: String
+        let domain: String
+    }
+
     private struct Entry {
         var cookie: Cookie
-        let key: String
+        let key: Key
         /// Of two cookies the earlier has the smaller number.
         let created: UInt64
         var newer = CookieStore.none
@@ -30,7 +36,7 @@ struct CookieStore {
     private var entries: [Entry?] = []
     private var free: [Int] = []
     /// What was not used for longest comes first.
-    private var domains: [String: [Int]] = [:]
+    private var domains: [Key: [Int]] = [:]
     /// By their last use.
     private var newest = none
     private var oldest = none
@@ -45,8 +51,9 @@ struct CookieStore {
     var count: Int { entries.count - free.count }
 
     /// As they were made, the earliest first.
-    var cookies: [Cookie] {
-        entries.compactMap(\.self).sorted { $0.created < $1.created }.map(\.cookie)
+    func cookies(of partition: String = "") -> [Cookie] {
+        entries.compactMap(\.self).filter { $0.key.partition == partition }.sorted { $0.created < $1.created }
+            .map(\.cookie)
     }
 
     // MARK: Answers
@@ -56,25 +63,29 @@ struct CookieStore {
         let registrableDomain = registrableDomain(of: request)
         for field in fields.prefix(Self.maximumSetCookieFields) {
             let cookie = SetCookie(field)?.cookie(for: request, registrableDomain: registrableDomain, now: now)
-            if let cookie { store(cookie, registrableDomain ?? request.host, isFromSecure: request.isSecure, now) }
+            if let cookie { store(cookie, key(of: request, registrableDomain), isFromSecure: request.isSecure, now) }
         }
     }
 
     /// From a file that this jar or another program wrote. Those that no server could have set are passed over.
-    mutating func restore(_ cookie: Cookie, now: Int64) {
-        let request = CookieRequest(host: cookie.domain, path: cookie.path, isSecure: true)
+    mutating func restore(_ cookie: Cookie, to partition: String = "", now: Int64) {
+        let request = CookieRequest(host: cookie.domain, path: cookie.path, isSecure: true, partition: partition)
         let registrableDomain = registrableDomain(of: request)
         var cookie = cookie
         cookie.expiry = cookie.expiry.map { min($0, now + Cookie.maximumAge) }
         if registrableDomain == nil { cookie.isHostOnly = true }
-        if cookie.isWellFormed { store(cookie, registrableDomain ?? request.host, isFromSecure: true, now) }
+        if cookie.isWellFormed { store(cookie, key(of: request, registrableDomain), isFromSecure: true, now) }
+    }
+
+    private func key(of request: CookieRequest, _ registrableDomain: String?) -> Key {
+        Key(partition: request.partition, domain: registrableDomain ?? request.host)
     }
 
     private func registrableDomain(of request: CookieRequest) -> String? {
         request.isAddress ? nil : suffixes.registrableDomain(of: request.host)
     }
 
-    private mutating func store(_ cookie: Cookie, _ key: String, isFromSecure: Bool, _ now: Int64) {
+    private mutating func store(_ cookie: Cookie, _ key: Key, isFromSecure: Bool, _ now: Int64) {
         removeExpired(key, now)
         var place: Int?
         for slot in domains[key] ?? [] {
@@ -112,7 +123,7 @@ struct CookieStore {
     /// The value of the Cookie field, longer paths first and then earlier cookies (section 5.8.3); nil for none. What does
     /// not fit is left out from the end. `given`: bytes of the field that are there already.
     mutating func field(for request: CookieRequest, besides given: Int = 0, now: Int64) -> [UInt8]? {
-        let key = registrableDomain(of: request) ?? request.host
+        let key = key(of: request, registrableDomain(of: request))
         removeExpired(key, now)
         let slots = domains[key] ?? []
         steps += slots.count
@@ -139,7 +150,7 @@ struct CookieStore {
 
     /// Section 5.7, at its end: what has expired; then, of a domain that has more than its share, what came in the clear,
     /// then all of it; then all there are. Among equals what has not been used for longest.
-    private mutating func evict(_ key: String, _ now: Int64) {
+    private mutating func evict(_ key: Key, _ now: Int64) {
         if let slots = domains[key], slots.count > Self.maximumCookiesPerDomain {
             steps += slots.count
             remove(slots.first { !entries[$0]!.cookie.isSecure } ?? slots[0])
@@ -149,7 +160,7 @@ struct CookieStore {
         if count > Self.maximumCookies { remove(oldest) }
     }
 
-    private mutating func removeExpired(_ key: String, _ now: Int64) {
+    private mutating func removeExpired(_ key: Key, _ now: Int64) {
         guard earliestExpiry <= now else { return }
         for slot in domains[key] ?? [] {
             steps += 1
@@ -169,7 +180,7 @@ struct CookieStore {
 
     // MARK: Entries
 
-    private mutating func insert(_ cookie: Cookie, _ key: String) {
+    private mutating func insert(_ cookie: Cookie, _ key: Key) {
         lastNumber += 1
         let entry = Entry(cookie: cookie, key: key, created: lastNumber)
         let slot: Int

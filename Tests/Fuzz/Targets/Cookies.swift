@@ -36,7 +36,7 @@ private func repeated(_ field: [UInt8], _ count: Int) -> [[UInt8]] {
 
 private func check(_ store: inout CookieStore, _ request: CookieRequest, _ now: Int64) throws {
     try require(store.count <= CookieStore.maximumCookies, "\(store.count) cookies")
-    let cookies = store.cookies
+    let cookies = store.cookies()
     try require(cookies.count == store.count, "\(cookies.count) cookies, or \(store.count)")
     for host in hosts {
         let count = cookies.reduce(0) { $0 + ($1.domain == host ? 1 : 0) }
@@ -60,12 +60,12 @@ private func check(_ store: inout CookieStore, _ request: CookieRequest, _ now: 
 
 /// What is written is read again, in its order.
 private func checkFile(_ store: CookieStore, _ now: Int64) throws {
-    let cookies = store.cookies.filter { !$0.isExpired(now) }
+    let cookies = store.cookies().filter { !$0.isExpired(now) }
     let read = CookieFile.cookies(CookieFile.bytes(cookies))
     try require(read == cookies, "\(cookies) were read as \(read)")
     var again = CookieStore()
     for cookie in read { again.restore(cookie, now: now) }
-    try require(again.cookies == cookies, "\(cookies) came to be \(again.cookies)")
+    try require(again.cookies() == cookies, "\(cookies) came to be \(again.cookies())")
 }
 
 /// A date that servers made up, and the whole field that it is in.

@@ -52,16 +52,19 @@ class CachingTestCase: XCTestCase {
 
     // MARK: Requests
 
+    /// `path`: a path at one server, or a URL.
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
-        credential: Credential? = nil, identity: RequestIdentity? = nil,
+        credential: Credential? = nil, identity: RequestIdentity? = nil, profile: TransferRequest.Profile? = nil,
         _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
-        let profile = TransferRequest.Profile(
-            method: method, fields: fields,
-            identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
-            followsRedirects: followsRedirects, cacheMode: mode, hooks: hooks)
+        let profile =
+            profile
+            ?? TransferRequest.Profile(
+                method: method, fields: fields,
+                identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
+                followsRedirects: followsRedirects, cacheMode: mode, hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true
@@ -71,7 +74,9 @@ class CachingTestCase: XCTestCase {
         let template = RequestTemplate(
             options: Boxed(wrappedValue: options), profile: profile,
             recipient: Recipient(downloader, executor: InlineExecutor.shared, sink: heard))
-        try downloader.download(testURL("https://a.example" + path), template) { heard.subscription = $0 }
+        try downloader.download(testURL(path.hasPrefix("/") ? "https://a.example" + path : path), template) {
+            heard.subscription = $0
+        }
         return heard
     }
 

@@ -17,7 +17,7 @@ final class StoringTests: CacheTestCase {
 
     /// Section 3: "the response status code is final".
     func testStatusesThatAreNeverStored() {
-        for status: Int32 in [100, 102, 103, 199, 206, 304, 407, 412, 416] {
+        for status: Int32 in [100, 102, 103, 199, 206, 304, 401, 407, 412, 416] {
             XCTAssertNil(stored([("Cache-Control", "max-age=60, public")], status: status), "\(status)")
         }
         // RFC 6585: "Responses with the … status code MUST NOT be stored by a cache."

@@ -30,6 +30,8 @@ final class FailedURLsTests: XCTestCase {
             TransferRequest(url: url, identity: RequestIdentity(credential: Credential(user: "a", password: "b"))),
             TransferRequest(url: url, identity: RequestIdentity(trust: RequestTrust(partition: "a"))),
             TransferRequest(url: url, identity: RequestIdentity(usesCookies: true)),
+            TransferRequest(url: url).asked(with: Array("a=1".utf8)),
+            TransferRequest(url: url, body: [1]),
             TransferRequest(url: url, method: "HEAD"),
         ]
         for other in others { XCTAssertNil(failed.failure(other, lifetime: 50, instant(1))) }
@@ -43,6 +45,10 @@ final class FailedURLsTests: XCTestCase {
         let requests = [
             TransferRequest(url: testURL("https://a.example/\(long)")),
             TransferRequest(url: request(1).url, fields: [HeaderField("X", long)]),
+            TransferRequest(url: request(1).url, body: Array(long.utf8)),
+            TransferRequest(url: request(1).url).asked(with: Array(long.utf8)),
+            TransferRequest(
+                url: request(1).url, identity: RequestIdentity(credential: Credential(user: "", password: long))),
         ]
         for request in requests { failed.insert(request, .bad, instant(0)) }
         XCTAssertEqual(failed.count, 0)

@@ -66,7 +66,7 @@ final class CookieFileTests: XCTestCase {
         ]
         let store = restored(lines)
         XCTAssertEqual(sent(store, "http://a.example/"), "late=1")
-        XCTAssertEqual(store.cookies.first { $0.name == Array("late".utf8) }?.expiry, now + Cookie.maximumAge)
+        XCTAssertEqual(store.cookies().first { $0.name == Array("late".utf8) }?.expiry, now + Cookie.maximumAge)
         XCTAssertNil(sent(store, "http://example.com/"))
         XCTAssertNil(sent(store, "http://a.github.io/"))
         XCTAssertEqual(sent(store, "http://github.io/"), "suffix=2", "of that host alone")
@@ -92,9 +92,9 @@ final class CookieFileTests: XCTestCase {
             store.receive([Array(field.utf8)], from: request, now: now)
         }
         XCTAssertEqual(store.count, 10)
-        let bytes = CookieFile.bytes(store.cookies)
+        let bytes = CookieFile.bytes(store.cookies())
         XCTAssertLessThanOrEqual(bytes.count / 10 * CookieStore.maximumCookies, CookieFile.maximumBytes)
-        XCTAssertEqual(CookieFile.cookies(bytes), store.cookies)
+        XCTAssertEqual(CookieFile.cookies(bytes), store.cookies())
     }
 
     func testWhatIsWrittenIsReadAgain() {
@@ -106,8 +106,8 @@ final class CookieFileTests: XCTestCase {
         store.receive(fields.map { Array($0.utf8) }, from: CookieRequest(text: "https://www.example.com/x/y"), now: now)
         XCTAssertEqual(store.count, fields.count)
         var again = CookieStore()
-        for cookie in CookieFile.cookies(CookieFile.bytes(store.cookies)) { again.restore(cookie, now: now) }
-        XCTAssertEqual(again.cookies, store.cookies)
+        for cookie in CookieFile.cookies(CookieFile.bytes(store.cookies())) { again.restore(cookie, now: now) }
+        XCTAssertEqual(again.cookies(), store.cookies())
         XCTAssertEqual(sent(again, "https://www.example.com/x"), sent(store, "https://www.example.com/x"))
     }
 

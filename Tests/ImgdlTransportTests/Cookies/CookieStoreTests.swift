@@ -32,6 +32,22 @@ final class CookieStoreTests: XCTestCase {
         for (url, expected) in table { XCTAssertEqual(sent(url), expected, url) }
     }
 
+    func testPartitionsHaveTheirOwn() {
+        func request(_ partition: String) -> CookieRequest {
+            CookieRequest(try! URLParser.parse("http://example.com/"), partition: partition)
+        }
+        func sent(_ partition: String) -> String? {
+            store.field(for: request(partition), now: now).map { String(decoding: $0, as: UTF8.self) }
+        }
+        for partition in ["", "a", "b"] {
+            store.receive([Array("id=\(partition); Domain=example.com".utf8)], from: request(partition), now: now)
+        }
+        store.receive([Array("id=; Max-Age=0; Domain=example.com".utf8)], from: request("b"), now: now)
+        XCTAssertEqual(["", "a", "b", "c"].map(sent), ["id=", "id=a", nil, nil])
+        XCTAssertEqual(store.cookies(of: "a").map(\.value), [Array("a".utf8)])
+        XCTAssertEqual(store.cookies().map(\.value), [[]])
+    }
+
     func testOrder() {
         receive("http://a.example/", "one=1", "two=2; Path=/a/b", "three=3", "four=4; Path=/a", "five=5; Path=/a/b")
         XCTAssertEqual(sent("http://a.example/a/b"), "two=2; five=5; four=4; one=1; three=3")
@@ -124,7 +140,7 @@ final class CookieStoreTests: XCTestCase {
         let fields = (0..<1_000).map { Array("n\($0)=1".utf8) }
         store.receive(fields, from: CookieRequest(text: "http://a.example/"), now: now)
         XCTAssertEqual(store.count, 50)
-        XCTAssertEqual(store.cookies.last?.name, Array("n49".utf8))
+        XCTAssertEqual(store.cookies().last?.name, Array("n49".utf8))
     }
 }
 

@@ -138,7 +138,8 @@ class Cache:
         return handle
 
     def query(self, url: str) -> Optional[CacheEntry]:
-        """The newest that is stored for a URL, whatever its Vary says; None where there is nothing."""
+        """The newest that is stored for a URL, whatever its Vary says and whoever may have it; None
+        where there is nothing."""
         entry = _native.imgdl_cache_entry()
         _native.imgdl_cache_entry_init(entry, ctypes.sizeof(entry))
         code = _native.imgdl_cache_query(self._open(), _options.text(url, "the URL", Code.INVALID_URL), entry)

@@ -47,7 +47,8 @@ class Downloader:
     idle_timeout     seconds without a byte, 15 by default
     max_redirects    10 by default
     retries          a number, or a `Retry`; 0 by default
-    failure_ttl      a URL that failed in a way that will not pass fails at once for so many seconds (BLACKLISTED)
+    failure_ttl      a URL that failed in a way that will not pass fails at once for so many seconds (BLACKLISTED), but for
+                     requests with hooks
     accepted_statuses
                      numbers, ranges, or pairs of first and last; range(200, 300) by default
     accepted_types   such as ["image/png", "image/*"]; any by default. A response without Content-Type passes
@@ -62,8 +63,9 @@ class Downloader:
                      files in PEM; the key may be in the certificate's
     pinned_public_key
                      "sha256//BASE64", several with ; between them
-    partition        for which of your program's accounts: what one has loaded answers no other
-    cookie_file      where cookies are kept, in Netscape's format; in memory by default
+    partition        for which of your program's accounts: what one has loaded answers no other, and each has its cookies
+    cookie_file      where cookies are kept, in Netscape's format; in memory by default, as those of requests with a
+                     partition of their own
     deny_private_addresses
                      refuse loopback, link-local and private addresses, on every hop (ADDRESS_REFUSED)
     nat64_prefixes   for that: prefixes of the network's NAT64, such as "2001:db8:64::/96", with commas between them

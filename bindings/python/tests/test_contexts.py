@@ -1,5 +1,6 @@
 """Whose a stored answer is, with real servers, certificates, jars and processes (docs/caching.md, "Who sees what")."""
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,11 @@ import imgdl
 from imgdl import Code
 from support import PATIENCE, OriginTests
 
+# Header fields that say nothing of who asks: docs/caching.md has the table.
+FOR_ALL = [
+    "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "User-Agent", "Referer", "Priority", "DNT",
+    "Save-Data", "Sec-GPC", "Upgrade-Insecure-Requests", "traceparent", "tracestate", "X-Request-Id",
+]
 FRESH = {"header": "Cache-Control:max-age=600"}
 PUBLIC = {"header": "Cache-Control:max-age=600, public"}
 OTHER_PROCESS = """
@@ -47,12 +53,62 @@ class ContextTests(OriginTests):
             env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=True, stdout=subprocess.PIPE, text=True)
         return ended.stdout.strip()
 
+    def sees_all(self, requests, config=None):
+        """The same of several, each with options of its own."""
+        ended = subprocess.run(
+            [sys.executable, "-c", OTHER_PROCESS, str(self.directory), repr(config or {}), repr(requests)],
+            env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)), check=True, stdout=subprocess.PIPE, text=True)
+        return ended.stdout.split()
+
+    def copy(self, name, source):
+        copy = Path(self.folder.name) / name
+        copy.write_bytes(Path(source).read_bytes())
+        return copy
+
     def test_what_nobody_verified_is_not_stored(self):
         origin = self.other_origin("--tls", "valid")
         url, trust = origin.picture("palette.png", **FRESH), origin.info["ca_file"]
         self.stores(url, allow_invalid_certificates=True)
         self.assertEqual(self.sees(url, ca_file=trust), "NOT_CACHED")
         self.assertEqual(self.sees(url, allow_invalid_certificates=True), "NOT_CACHED")
+
+    def test_what_nobody_verified_is_not_stored_after_the_same_over_http(self):
+        origin = self.other_origin("--tls", "valid")
+        url = origin.picture("palette.png", **FRESH)
+        with imgdl.Cache(self.directory) as cache, self.downloader(cache=cache) as downloader:
+            for each in (self.origin.picture("palette.png", **FRESH), url, url):
+                body = downloader.download(each, body=True, allow_invalid_certificates=True).result(PATIENCE)
+                self.assertEqual(body.response.cache_outcome, "network", each)
+
+    def test_a_client_certificate(self):
+        origin = self.other_origin("--tls", "valid", "--client-certificate", "optional")
+        info, url = origin.info, origin.picture("palette.png", **PUBLIC)
+        trust = {"ca_file": info["ca_file"]}
+        client = {"client_certificate": info["client_certificate"], "client_key": info["client_key"]}
+        own = {**trust, **client}
+        stranger = {**trust, "client_certificate": info["stranger_certificate"], "client_key": info["stranger_key"]}
+        self.stores(url, **own)
+        self.assertEqual(
+            self.sees_all([(url, own), (url, trust), (url, stranger)]), ["hit", "NOT_CACHED", "NOT_CACHED"])
+        self.assertEqual(self.sees(url, client, **trust), "hit", "the downloader's is the same")
+
+    def test_a_client_certificate_that_is_replaced_while_the_downloader_lives(self):
+        origin = self.other_origin("--tls", "valid", "--client-certificate", "optional")
+        info, url = origin.info, origin.picture("palette.png", **FRESH)
+        certificate, key = self.copy("certificate", info["client_certificate"]), self.copy("key", info["client_key"])
+        with imgdl.Cache(self.directory) as cache, self.downloader(
+            cache=cache, ca_file=info["ca_file"], client_certificate=str(certificate), client_key=str(key)
+        ) as downloader:
+            def outcome():
+                return downloader.download(url, body=True).result(PATIENCE).response.cache_outcome
+
+            self.assertEqual([outcome(), outcome()], ["network", "hit"])
+            certificate.write_bytes(Path(info["stranger_certificate"]).read_bytes())
+            key.write_bytes(Path(info["stranger_key"]).read_bytes())
+            try:
+                self.assertEqual(outcome(), "network")
+            except imgdl.Error as error:
+                self.assertEqual(Code(error.code), Code.TLS_FAILED, "the server does not take it")
 
     def test_trust(self):
         origin = self.other_origin("--tls", "valid")
@@ -91,6 +147,73 @@ class ContextTests(OriginTests):
             self.assertEqual(self.sees(public, **way), "hit", way)
         for way in ways[5:]:
             self.assertEqual(self.sees(public, **way), "NOT_CACHED", way)
+
+    def test_credentials_by_other_roads(self):
+        url = self.origin.picture("palette.png", **FRESH)
+        with_user, with_other = (url.replace("//", f"//u:{password}@", 1) for password in "pq")
+        given = {"user": "u", "password": "p"}
+        self.stores(with_user)
+        self.assertEqual(
+            self.sees_all([(with_user, {}), (url, given), (with_other, {}), (url, {})]),
+            ["hit", "hit", "NOT_CACHED", "NOT_CACHED"])
+        self.assertEqual(self.sees(url, given), "hit", "the downloader's are the same")
+
+    def test_what_says_nothing_of_who_asks(self):
+        url = self.origin.picture("palette.png", **FRESH)
+        self.stores(url)
+        ways = [{"headers": {name: "1"}} for name in FOR_ALL] + [
+            {"method": "HEAD"}, {"follow_redirects": False}, {"allow_downgrade": True}, {"max_body_bytes": 1 << 20},
+            {"connect_timeout": 5}, {"idle_timeout": 5}, {"total_timeout": 50}, {"priority": "high"},
+            {"any_status": True},
+            {"retries": 2}, {"full_urls": True}, {"decode": True}, {"continue_in_background": True},
+        ]
+        for way, seen in zip(ways, self.sees_all([(url, way) for way in ways])):
+            self.assertEqual(seen, "hit", way)
+
+    def test_partitions_have_their_own_cookies(self):
+        jar = str(Path(self.folder.name) / "jar")
+
+        def cookie(downloader, **options):
+            body = downloader.download(self.origin.url("/echo"), body=True, cookies=True, **options).result(PATIENCE)
+            return dict((name.lower(), value) for name, value in json.loads(body.data)["headers"]).get("cookie")
+
+        with self.downloader(cookie_file=jar) as downloader:
+            for partition in (None, "a", "b"):
+                downloader.download(
+                    self.origin.url(f"/cookies/set?id={partition}&path=/"), body=True, cookies=True,
+                    partition=partition).result(PATIENCE)
+            sent = [cookie(downloader, partition=name) for name in (None, "a", "b", "c")]
+            self.assertEqual(sent, ["id=None", "id=a", "id=b", None])
+        # The file knows no partitions: it is the downloader's own.
+        with self.downloader(cookie_file=jar, partition="z") as downloader:
+            self.assertEqual([cookie(downloader), cookie(downloader, partition="a")], ["id=None", None])
+
+    def test_trust_alone_decides_connections(self):
+        origin = self.other_origin("--tls", "valid", "--client-certificate", "optional")
+        info = origin.info
+        trust = {"ca_file": info["ca_file"]}
+        client = {"client_certificate": info["client_certificate"], "client_key": info["client_key"]}
+        others = [
+            {**trust, "partition": "a"}, {**trust, "pinned_public_key": info["pin"]}, {**trust, **client},
+            {"ca_file": str(self.copy("ca", info["ca_file"]))}, {"allow_invalid_certificates": True},
+        ]
+        alike = [
+            trust, {**trust, "user": "u", "password": "p"}, {**trust, "headers": {"Authorization": "Bearer 1"}},
+            {**trust, "headers": {"Cookie": "a=1"}}, {**trust, "headers": {"X-Api-Key": "1"}},
+            {**trust, "headers": {"Host": "a.test"}}, {**trust, "cookies": True},
+        ]
+        with self.downloader() as downloader:
+            def connection(number, options):
+                url = origin.picture("palette.png", n=number)
+                downloader.download(url, body=True, **options).result(PATIENCE)
+                (request,) = (each for each in origin.log["requests"] if url.endswith(each["target"]))
+                return request["connection"]
+
+            self.assertEqual(len({connection(number, way) for number, way in enumerate(alike)}), 1)
+            used = [connection(10 + number, way) for number, way in enumerate(others)]
+            self.assertEqual(len(set(used)), len(others))
+            handshakes = {each["number"]: each["tls"] for each in origin.log["connections"]}
+            self.assertEqual([handshakes[number]["resumed"] for number in used], [False] * len(others))
 
     def test_the_jar(self):
         jar = str(Path(self.folder.name) / "jar")

@@ -18,6 +18,15 @@ extension CacheRules {
         return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
     }
 
+    /// Whether what a server says of a stored response to who asks in this context is for those to whom it belongs, too. One
+    /// that `public` has opened to others may be opened by that alone: what is said to them is else their own.
+    package static func mayUpdate(_ stored: StoredResponse, by head: ResponseHead, askedIn context: StoredContext?)
+        -> Bool
+    {
+        guard let context else { return false }
+        return stored.context.answers(context, isForAll: CacheControl(head.fields).isForAll)
+    }
+
     /// Before anything that a freshness lifetime reaches: the response is stale from now on.
     private static var longAgo: Int64 { -(1 << 40) }
 

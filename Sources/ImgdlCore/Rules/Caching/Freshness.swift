@@ -146,11 +146,11 @@ enum StatusRules {
         }
     }
 
-    /// Codes that answer something else than the question for the resource: a condition, a range, another
-    /// proxy's demand; and those that RFC 6585 forbids to store.
+    /// Codes that answer something else than the question for the resource: a condition, a range, a demand for credentials,
+    /// which who asks next may have; and those that RFC 6585 forbids to store.
     static func isNeverStored(_ status: Int32) -> Bool {
         switch status {
-        case ..<200, 304, 407, 412, 416, 428, 429, 431, 511: true
+        case ..<200, 304, 401, 407, 412, 416, 428, 429, 431, 511: true
         default: false
         }
     }

@@ -34,14 +34,8 @@ package struct SecurityContext: Equatable, Sendable {
         credentials.add(cookies)
         var own = ContextMessage()
         own.add(request.body)
-        for field in Self.merged(request.fields) {
-            if ContextFields.areCredentials(field.name) {
-                credentials.add(field.name)
-                credentials.add(field.value)
-            } else if !ContextFields.areForAll(field.name) {
-                own.add(field.name)
-                own.add(field.value)
-            }
+        for field in Self.merged(request.fields) where !ContextFields.areForAll(field.name) {
+            if ContextFields.areCredentials(field.name) { credentials.add(field) } else { own.add(field) }
         }
         self.trust = trust
         self.request = own
@@ -49,12 +43,16 @@ package struct SecurityContext: Equatable, Sendable {
         isVerified = !tls.allowsInvalidCertificates || !request.url.isSecure
     }
 
-    /// Each name once and in lower case, in an order of their own: that of fields of different names means nothing. Values as
-    /// one field, as far as that changes nothing in their meaning.
+    /// With names in lower case, in an order of their own: that of fields of different names means nothing. Lists as one
+    /// field, as far as that changes nothing in their meaning; what is no list stays as it is.
     private static func merged(_ fields: [HeaderField]) -> [HeaderField] {
         let named = fields.enumerated().map { (name: $1.name.lowercased(), index: $0, value: $1.value) }
         var merged: [HeaderField] = []
         for field in named.sorted(by: { ($0.name, $0.index) < ($1.name, $1.index) }) {
+            guard !ContextFields.areCredentials(field.name), field.name != "host" else {
+                merged.append(HeaderField(field.name, field.value))
+                continue
+            }
             let value = listMembers(field.value).joined(separator: ",")
             if let last = merged.indices.last, merged[last].name == field.name {
                 merged[last].value += "," + value
@@ -63,6 +61,13 @@ package struct SecurityContext: Equatable, Sendable {
             }
         }
         return merged
+    }
+}
+
+extension ContextMessage {
+    fileprivate mutating func add(_ field: HeaderField) {
+        add(field.name)
+        add(field.value)
     }
 }
 

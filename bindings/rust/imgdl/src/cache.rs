@@ -195,7 +195,7 @@ impl Cache {
         Cache::builder().directory(directory).open()
     }
 
-    /// The newest that is stored for a URL, whatever its Vary says.
+    /// The newest that is stored for a URL, whatever its Vary says, and whoever may have it.
     pub fn query(&self, url: &str) -> Result<Option<CacheEntry>> {
         let url = c_string(url, Code::INVALID_URL, "the URL")?;
         // SAFETY: its own function; all zeros is a valid value.

@@ -126,8 +126,8 @@ macro_rules! common_options {
                 self
             }
 
-            /// For which of your program's accounts: requests of two partitions share neither connections nor transfers nor
-            /// what is stored. Any text of 256 bytes at most.
+            /// For which of your program's accounts: requests of two partitions share no connections, transfers or cookies,
+            /// and nothing that is stored. Any text of 256 bytes at most.
             pub fn partition(mut self, name: impl Into<String>) -> $builder {
                 self.common.partition = Some(name.into());
                 self

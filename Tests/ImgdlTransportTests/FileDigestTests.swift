@@ -1,0 +1,28 @@
+import Foundation
+import XCTest
+
+@testable import ImgdlTransport
+
+/// What is in a file that options name.
+final class FileDigestTests: XCTestCase {
+    func testItIsOfWhatIsInIt() throws {
+        let file = NSTemporaryDirectory() + "imgdl-digest-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        XCTAssertNil(FileDigest.of(file))
+        var seen: [[UInt8]] = []
+        for text in ["a", "b", "a"] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+            seen.append(try XCTUnwrap(FileDigest.of(file)))
+        }
+        XCTAssertEqual(seen[0], seen[2])
+        XCTAssertNotEqual(seen[0], seen[1])
+        XCTAssertNil(FileDigest.of(NSTemporaryDirectory()), "a folder")
+    }
+
+    /// Nothing is remembered of a file that may have changed within the same moment.
+    func testAFreshFileIsReadAgain() {
+        for (changed, isSettled) in [(100, false), (99, false), (98, false), (97, true), (101, false), (-5, true)] {
+            XCTAssertEqual(FileDigest.isSettled(changed: Int64(changed), now: 100), isSettled, "\(changed)")
+        }
+    }
+}
