@@ -544,13 +544,19 @@ IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
  * as a profile of many kilobytes, PROGRESS comes before HEADER.) A download that joins a running transfer gets at once
  * what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an image, a
  * body or the token, retain it.
+ *
+ * When a transfer that has broken off is tried again (retry_count), RESPONSE and HEADER come once more, after PROGRESS and
+ * PARTIAL, too: what the new attempt was answered takes the place of what was told before. The last RESPONSE is that of the
+ * body and the image that TERMINAL gives. PROGRESS goes on once there is more than was told. A response that is only
+ * waited out, such as a 503 before a retry, is not told.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_event_mask;
 enum {
     IMGDL_EVENT_STARTED = 1u << 0,  /* the transfer leaves the queue; received 0, expected -1                         */
-    IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it              */
-    IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes                     */
+    IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it. Again with   */
+                                    /* each attempt that is answered                                                 */
+    IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes. Again likewise     */
     IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
     IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
     IMGDL_EVENT_TERMINAL = 1u << 5, /* code, message; on success image or data. Always delivered                      */

@@ -133,6 +133,7 @@ final class Heard: EventSink, @unchecked Sendable {
     private let lock = Lock()
     private var events: [String] = []
     private var terminal: Ended?
+    private var latestResponse: Response?
     var subscription: Subscription!
     private let changed: Condition
 
@@ -151,7 +152,9 @@ final class Heard: EventSink, @unchecked Sendable {
         lock.withLock {
             switch event {
             case .started: events.append("started")
-            case .response(let response, _): events.append("response \(response.head.status)")
+            case .response(let response, _):
+                events.append("response \(response.head.status)")
+                latestResponse = response
             case .header: events.append("header")
             case .progress(let progress): events.append("progress \(progress.received)/\(progress.expected)")
             case .partial: events.append("partial")
@@ -167,6 +170,8 @@ final class Heard: EventSink, @unchecked Sendable {
 
     var result: Ended? { lock.withLock { terminal } }
     var log: [String] { lock.withLock { events } }
+    /// Of the last response event.
+    var response: Response? { lock.withLock { latestResponse } }
 }
 
 final class StandingClock: Clock, @unchecked Sendable {

@@ -182,8 +182,8 @@ class Downloader:
         basic_over_http   answer a challenge for Basic over http too, where everybody on the way can read the password
 
         on_started(token)                        the transfer leaves the queue
-        on_response(token, response)             the server answered
-        on_header(token, info)                   the size of the picture, from its first bytes
+        on_response(token, response)             the server answered; again when it is tried again
+        on_header(token, info)                   the size of the picture, from its first bytes; again likewise
         on_progress(token, received, expected)   bytes; expected is None while unknown
         on_partial(token, image)                 the picture so far
 
