@@ -259,7 +259,9 @@ extension Engine {
             url: asked.url, method: asked.method, fields: asked.fields, identity: asked.identity,
             followsRedirects: false,
             cacheMode: .refresh)
-        guard let revalidation = downloads.revalidate(withCookies(request), now) else { return }
+        let withCookies = withCookies(request)
+        partFromOtherCookies(withCookies)
+        guard let revalidation = downloads.revalidate(withCookies, now) else { return }
         beginMeasurement(revalidation)
     }
 }

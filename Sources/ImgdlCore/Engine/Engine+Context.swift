@@ -21,6 +21,16 @@ extension Engine {
     }
 
     /// The context of the hop that is sent now; nil: its answer is not stored.
+    /// Nobody joins a transfer any more that was sent, on any hop, with other cookies than the jar has now: it may have
+    /// changed while the transfer waited, and again since.
+    func partFromOtherCookies(_ request: TransferRequest) {
+        guard request.identity.usesCookies, let transport, let id = downloads.joinable(request),
+            let transfer = transfer(id)
+        else { return }
+        let isOther = transfer.cookiesSent.contains { transport.cookies(for: $0.request) != $0.cookies }
+        if isOther { downloads.unshare(id) }
+    }
+
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
         if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {
             return known.request.context

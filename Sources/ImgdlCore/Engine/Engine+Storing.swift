@@ -11,7 +11,7 @@ extension Engine {
             // While it waited a cookie may have come, or another transport.
             if exchange.isAnsweredToAnother { exchange.forgetStored() }
         }
-        transport?.start(id, transportRequest(id, transfer))
+        sendHop(id, transfer)
     }
 
     /// A head that is not the answer, or not as it came: nil where it is as if there were no cache.
