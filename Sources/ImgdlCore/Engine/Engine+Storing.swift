@@ -146,6 +146,16 @@ extension Engine {
             : Failure(.protocolError, "the server sent more than the rest of the body")
     }
 
+    /// What could not be decoded is not kept as if it were good.
+    func doubtStored(_ failure: Failure, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
+        guard let store, let exchange = transfer.exchange, let options = downloads.decodeOptions(id, variant: variant)
+        else { return }
+        let consequence = DecodingRules.consequence(
+            of: failure, options, transfer.request.hooks?.kinds ?? [],
+            outcome: transfer.response?.head.outcome ?? .network)
+        exchange.doubt(consequence, store)
+    }
+
     /// The picture may be handed out again.
     func keepPicture(_ image: DecodedImage, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
         guard image.isComplete, let images = store?.images, let exchange = transfer.exchange,

@@ -42,6 +42,8 @@ final class Freshness: Sendable {
             }
         }
         let date = dateText.flatMap { Self.seconds($0, wallTime) } ?? stored.responseTime
+        // As if the server had said so.
+        if stored.isUndecodable { control.noCache = true }
         self.control = control
         self.date = date
         self.etag = etag
