@@ -140,8 +140,8 @@ extension Engine {
     private func end(of stale: StaleUse, _ now: Instant) -> Instant? {
         switch stale {
         case .never: return nil
-        case .whenUnreachable: return Instant(nanoseconds: .max)
-        case .onError(let until):
+        case .whenUnreachable(.max): return Instant(nanoseconds: .max)
+        case .whenUnreachable(let until), .onError(let until):
             let wallTime = clock.wallTime()
             guard wallTime <= until else { return nil }
             let left = (CheckedNumber(until) - CheckedNumber(wallTime)) * 1_000

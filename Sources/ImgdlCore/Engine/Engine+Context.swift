@@ -8,7 +8,8 @@ extension Engine {
         let question = CacheQuestion(
             CacheRequest(
                 method: request.method, fields: request.fields, mode: transfer.request.cacheMode,
-                followsRedirects: transfer.request.followsRedirects, context: storedContext(of: request)))
+                followsRedirects: transfer.request.followsRedirects, staleLimit: transfer.request.staleLimit,
+                context: storedContext(of: request)))
         if isUsual { questions.keep(question, profile) }
         return question
     }
@@ -20,7 +21,6 @@ extension Engine {
         return request.asked(with: transport.cookies(for: asked))
     }
 
-    /// The context of the hop that is sent now; nil: its answer is not stored.
     /// Nobody joins a transfer any more that was sent, on any hop, with other cookies than the jar has now: it may have
     /// changed while the transfer waited, and again since.
     func partFromOtherCookies(_ request: TransferRequest) {
@@ -31,6 +31,7 @@ extension Engine {
         if isOther { downloads.unshare(id) }
     }
 
+    /// The context of the hop that is sent now; nil: its answer is not stored.
     func contextSent(_ id: TransferID, _ transfer: ActiveTransfer) -> StoredContext? {
         if isAskedAsItCame(transfer), let known = questions.question(transfer.request.profile) {
             return known.request.context

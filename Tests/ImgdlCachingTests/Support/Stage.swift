@@ -55,13 +55,13 @@ class CachingTestCase: XCTestCase {
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
-        credential: Credential? = nil, identity: RequestIdentity? = nil,
+        staleLimit: StaleLimit = .none, credential: Credential? = nil, identity: RequestIdentity? = nil,
         _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
         let profile = TransferRequest.Profile(
             method: method, fields: fields,
             identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
-            followsRedirects: followsRedirects, cacheMode: mode, hooks: hooks)
+            followsRedirects: followsRedirects, cacheMode: mode, staleLimit: staleLimit, hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true

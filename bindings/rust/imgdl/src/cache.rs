@@ -24,9 +24,10 @@ pub enum CacheMode {
     Use,
     /// From the server, whatever is stored; the answer is stored.
     Reload,
-    /// What is stored, however old; else [`Code::NOT_CACHED`]. Nothing is sent.
+    /// What is stored, however old (but for [`max_stale`](crate::Request::max_stale)); else [`Code::NOT_CACHED`]. Nothing
+    /// is sent.
     Only,
-    /// Validated with the server, also where it is fresh.
+    /// Validated with the server, also where it is fresh; but what is fresh and `immutable` answers as it is (RFC 8246).
     Refresh,
 }
 
