@@ -198,12 +198,12 @@ final class ContextTests: CachingTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
-    /// Cookies of a redirect's target count as those of the first hop do; the same ones share.
+    /// Cookies of a redirect's target alone; the same ones share.
     func testOtherCookiesOfALaterHopShareNoTransfer() throws {
         network.answers { request in
             request.url.canonical.hasSuffix("/a") ? Reply(302, [("Location", "/b")]) : nil
         }
-        network.cookies = Array("a=1".utf8)
+        network.setCookies(Array("b=1".utf8), of: "https://a.example/b")
         var heard = [try start("/a", .off, usesCookies: true)]
         let sent = try network.exchange(1)
         heard.append(try start("/a", .off, usesCookies: true))
@@ -211,7 +211,7 @@ final class ContextTests: CachingTestCase {
         downloader.cancel(gone.subscription)
         try end(gone)
         let before = network.count
-        network.cookies = Array("a=2".utf8)
+        network.setCookies(Array("b=2".utf8), of: "https://a.example/b")
         heard.append(try start("/a", .off, usesCookies: true))
         let other = try network.exchange(before + 1)
         sent.answer(Reply(200, [], [1]))
