@@ -1451,7 +1451,8 @@ typedef struct imgdl_cache_entry {
     int64_t body_bytes;  /* that are stored, Content-Encoding undone                                                */
     int64_t stored_s;    /* when                                                                                    */
     int64_t used_s;      /* used or validated for the last time                                                     */
-    int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many                  */
+    int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be */
+                         /* validated before each use (no-cache, no picture) is from the moment on that it was made */
     int32_t is_complete; /* 0: the beginning of one, or a range of it                                                */
     uint32_t reserved;
 } imgdl_cache_entry;     /* end of 1.1 */

@@ -265,9 +265,16 @@ TEST("max_stale_ms of the request, else of the downloader, bounds what is stale:
     imgdl_cache_release(cache);
 }
 
+static int64_t seconds_fresh(imgdl_cache *cache, const char *url)
+{
+    imgdl_cache_entry entry;
+    imgdl_cache_entry_init(&entry, sizeof entry);
+    REQUIRE_OK(imgdl_cache_query(cache, url, &entry));
+    return entry.fresh_s;
+}
+
 TEST_WITH_CACHES("what is no picture is validated by whoever asks next, fetched anew if that does not help, and a limit spoils nothing")
 {
-    (void)cache;
     size_t size;
     uint8_t *bytes = read_picture("tiny.png", &size);
     char name[64];
@@ -275,7 +282,9 @@ TEST_WITH_CACHES("what is no picture is validated by whoever asks next, fetched 
     const char *url = at_origin("/pictures/%s?etag=v1&" FRESH, name);
     write_picture(name, bytes, size / 2);
     CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
+    CHECK(seconds_fresh(cache, url) <= 0);
     CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), VALIDATED);
+    CHECK(seconds_fresh(cache, url) > 500);
     CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
     CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
     write_picture(name, bytes, size);
