@@ -53,7 +53,8 @@ pub enum CacheOutcome {
     Hit,
     /// Stored; the server said that it is still good.
     Validated,
-    /// Stored, and stale: allowed by max-stale, stale-while-revalidate, stale-if-error or [`CacheMode::Only`].
+    /// Stored, and stale: allowed by max-stale, stale-while-revalidate, stale-if-error, a server that cannot be reached, or
+    /// [`CacheMode::Only`]; [`max_stale`](crate::Request::max_stale) bounds all of them.
     Stale,
     /// Its beginning was kept of a transfer that had broken off.
     Resumed,
