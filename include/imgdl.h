@@ -394,8 +394,8 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
  * coefficients (eight of four inks), or four and the bytes of the picture as it is stored. */
 #define IMGDL_DEFAULT_MAX_MEMORY_BYTES 1073741824u
 #define IMGDL_DEFAULT_MAX_DECODE_MS 10000u
-/* For a limit that is to be none: max_memory_bytes takes the first, max_decode_ms the second, and no other option needs
- * either. IMGDL_NO_LIMIT_32 in an option of 64 bits is the number 4,294,967,295. */
+/* For a limit that is to be none: max_memory_bytes and max_stale_ms take the first, max_decode_ms the second, and no other
+ * option needs either. IMGDL_NO_LIMIT_32 in an option of 64 bits is the number 4,294,967,295. */
 #define IMGDL_NO_LIMIT UINT64_MAX
 #define IMGDL_NO_LIMIT_32 UINT32_MAX
 #define IMGDL_DEFAULT_SCALE_DOWN_BYTES 62914560u
@@ -544,13 +544,19 @@ IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
  * as a profile of many kilobytes, PROGRESS comes before HEADER.) A download that joins a running transfer gets at once
  * what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an image, a
  * body or the token, retain it.
+ *
+ * When a transfer that has broken off is tried again (retry_count), RESPONSE and HEADER come once more, after PROGRESS and
+ * PARTIAL, too: what the new attempt was answered takes the place of what was told before. The last RESPONSE is that of the
+ * body and the image that TERMINAL gives. PROGRESS goes on once there is more than was told. A response that is only
+ * waited out, such as a 503 before a retry, is not told.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef uint32_t imgdl_event_mask;
 enum {
     IMGDL_EVENT_STARTED = 1u << 0,  /* the transfer leaves the queue; received 0, expected -1                         */
-    IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it              */
-    IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes                     */
+    IMGDL_EVENT_RESPONSE = 1u << 1, /* response is set; received 0, expected known if the server said it. Again with   */
+                                    /* each attempt that is answered                                                 */
+    IMGDL_EVENT_HEADER = 1u << 2,   /* info is set: the size of the picture, from its first bytes. Again likewise     */
     IMGDL_EVENT_PROGRESS = 1u << 3, /* received and expected; begins with the first bytes of the body                 */
     IMGDL_EVENT_PARTIAL = 1u << 4,  /* image is set: the picture so far                                               */
     IMGDL_EVENT_TERMINAL = 1u << 5, /* code, message; on success image or data. Always delivered                      */
@@ -577,8 +583,7 @@ enum {
     IMGDL_CACHE_OUTCOME_NETWORK = 0,   /* from the server                                                             */
     IMGDL_CACHE_OUTCOME_HIT = 1,       /* stored, and fresh                                                           */
     IMGDL_CACHE_OUTCOME_VALIDATED = 2, /* stored; the server said that it is still good                               */
-    IMGDL_CACHE_OUTCOME_STALE = 3,     /* stored, and stale: allowed by max-stale, stale-while-revalidate,            */
-                                       /* stale-if-error or IMGDL_CACHE_ONLY                                          */
+    IMGDL_CACHE_OUTCOME_STALE = 3,     /* stored, and stale: section 15 has all cases, max_stale_ms bounds them       */
     IMGDL_CACHE_OUTCOME_RESUMED = 4,   /* its beginning was kept of a transfer that had broken off                    */
     IMGDL_CACHE_OUTCOME_FORCE32 = 0x7FFFFFFF
 };
@@ -675,10 +680,15 @@ enum {
     IMGDL_CACHE_USE = 2,     /* as RFC 9111 says: what is fresh answers without the network, what is stale is         */
                              /* validated                                                                             */
     IMGDL_CACHE_RELOAD = 3,  /* from the server, whatever is stored; the answer is stored                             */
-    IMGDL_CACHE_ONLY = 4,    /* what is stored, however old; else IMGDL_ERROR_NOT_CACHED. Nothing is sent             */
-    IMGDL_CACHE_REFRESH = 5, /* validated with the server, also where it is fresh                                     */
+    IMGDL_CACHE_ONLY = 4,    /* what is stored, however old (but for max_stale_ms); else IMGDL_ERROR_NOT_CACHED.      */
+                             /* Nothing is sent                                                                       */
+    IMGDL_CACHE_REFRESH = 5, /* validated with the server, also where it is fresh, as when a page is reloaded; but    */
+                             /* what is fresh and `immutable` answers as it is (RFC 8246): RELOAD fetches that, too   */
     IMGDL_CACHE_FORCE32 = 0x7FFFFFFF
 };
+
+/* For max_stale_ms: what is stale never answers. IMGDL_NO_LIMIT: however stale. */
+#define IMGDL_STALE_NEVER (UINT64_MAX - 1)
 
 /* The first and the last status of a range that is a success, such as 200 and 299. */
 typedef struct imgdl_status_range {
@@ -745,6 +755,9 @@ typedef struct imgdl_request {
     const char *partition;               /* for which of your program's accounts: requests of two partitions share   */
                                          /* no connections, transfers or cookies, and nothing that is stored. Any    */
                                          /* text of 256 bytes at most; NULL: the downloader's                        */
+    uint64_t max_stale_ms;               /* what has been stale in the cache for longer does not answer, whatever    */
+                                         /* allows it (section 15), with IMGDL_CACHE_ONLY, too; in whole seconds,    */
+                                         /* rounded down. 0: the downloader's; IMGDL_STALE_NEVER; IMGDL_NO_LIMIT     */
 } imgdl_request;                         /* end of 1.1 */
 
 /** Fills *request with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -828,9 +841,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * 10  The downloader
  *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
- * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, partition, hooks, redirect flags and cache
- * mode. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries, validation, events,
- * executor.
+ * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, partition, hooks, redirect flags, cache mode
+ * and max_stale_ms. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries,
+ * validation, events, executor.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.
@@ -915,6 +928,7 @@ typedef struct imgdl_config {
     const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as       */
                                   /* "2001:db8:64::/96"; with commas between them, 8 at most                         */
     const char *partition;        /* of requests that name none; NULL is ""                                          */
+    uint64_t max_stale_ms;        /* of requests that say 0; 0 is IMGDL_NO_LIMIT: as HTTP allows                     */
 } imgdl_config;                   /* end of 1.1 */
 
 /** Fills *config with defaults for a caller whose struct has this size; does nothing for NULL or a size below that of
@@ -1342,6 +1356,18 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            of your own brought (206) answers ranges within it. Not stored: no-store, demands for credentials (401), answers
  *            to other methods, Vary: *, file: and data: URLs, schemes of yours. PUT, POST, DELETE
  *            and methods that are not known remove what is stored for their URL when they succeed.
+ *            An error such as a 404 is stored, and answers for its max-age, where a request takes it as an answer: with
+ *            ANY_STATUS, or accepted_statuses that name it. To requests that do not, such a stored one is INVALID_STATUS.
+ *            A response that ends in INVALID_STATUS or INVALID_CONTENT_TYPE at the server is not stored.
+ *            A body that turns out to be no picture, or a damaged one (BAD_IMAGE_DATA, TRUNCATED, without a
+ *            transform_body hook and a coder of the request's own), is not used again before the server was asked, by
+ *            whatever request; what fails after that is fetched anew. A limit of the request's says nothing of the body.
+ * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
+ *            Cache-Control: max-stale; the response has stale-while-revalidate; the server cannot be reached (no address,
+ *            no connection, a lost one, a timeout, the proxy) and neither side has stale-if-error, for any time; either has
+ *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
+ *            IMGDL_CACHE_ONLY. Responses with must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what
+ *            has no-cache is stale from the moment on that it was made or validated. max_stale_ms bounds all of them.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and
@@ -1428,7 +1454,8 @@ typedef struct imgdl_cache_entry {
     int64_t body_bytes;  /* that are stored, Content-Encoding undone                                                */
     int64_t stored_s;    /* when                                                                                    */
     int64_t used_s;      /* used or validated for the last time                                                     */
-    int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many                  */
+    int64_t fresh_s;     /* it is fresh for so many more seconds; 0 or negative: stale for so many, as what is to be */
+                         /* validated before each use (no-cache, no picture) is from the moment on that it was made */
     int32_t is_complete; /* 0: the beginning of one, or a range of it                                                */
     uint32_t reserved;
 } imgdl_cache_entry;     /* end of 1.1 */

@@ -187,6 +187,18 @@ inline std::uint32_t to_uint32(milliseconds time, const char *what)
     return static_cast<std::uint32_t>(time.count());
 }
 
+// Of imgdl_request.max_stale_ms: 0 is a time like another one here.
+inline std::uint64_t to_max_stale(const std::optional<milliseconds> &time)
+{
+    if (!time)
+        return 0;
+    if (time->count() < 0)
+        throw Error(IMGDL_ERROR_INVALID_ARGUMENT, "max_stale is negative");
+    if (time->count() == 0)
+        return IMGDL_STALE_NEVER;
+    return *time == milliseconds::max() ? IMGDL_NO_LIMIT : static_cast<std::uint64_t>(time->count());
+}
+
 template <typename Function>
 void destroy(void *function) noexcept
 {
@@ -769,6 +781,8 @@ struct Request {
     Hooks hooks = {};
     double scale_factor = 0;
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
+    /// Zero: what is stale never answers; milliseconds::max(): however stale.
+    std::optional<milliseconds> max_stale = {};
 
     /// One more header; for chains.
     Request &header(std::string name, std::string value)
@@ -827,6 +841,7 @@ struct Request {
             raw.hooks = request.hooks.raw();
             raw.scale_factor = request.scale_factor;
             raw.cache_mode = request.cache_mode;
+            raw.max_stale_ms = detail::to_max_stale(request.max_stale);
         }
         Lowered(const Lowered &) = delete;
         Lowered &operator=(const Lowered &) = delete;
@@ -1008,6 +1023,8 @@ struct Config {
     Cache cache = {};
     imgdl_cache_mode cache_mode = IMGDL_CACHE_DEFAULT;
     std::optional<std::string> dns_servers = {}, crl_file = {}, nat64_prefixes = {}, partition = {};
+    /// As in Request.
+    std::optional<milliseconds> max_stale = {};
 
   private:
     friend class Downloader;
@@ -1058,6 +1075,7 @@ struct Config {
             raw.crl_file = c_string(config.crl_file, "crl_file");
             raw.nat64_prefixes = c_string(config.nat64_prefixes, "nat64_prefixes");
             raw.partition = c_string(config.partition, "partition");
+            raw.max_stale_ms = detail::to_max_stale(config.max_stale);
         }
         Lowered(const Lowered &) = delete;
         Lowered &operator=(const Lowered &) = delete;

@@ -49,6 +49,18 @@ struct CacheReader {
     }
 }
 
+extension StaleLimit {
+    /// `milliseconds`: as a request or a config has them.
+    init(_ milliseconds: UInt64, otherwise: StaleLimit) {
+        switch milliseconds {
+        case 0: self = otherwise
+        case UInt64.max: self = .none
+        case UInt64.max - 1: self = .never
+        default: self.init(seconds: Int64(clamping: milliseconds / 1000))
+        }
+    }
+}
+
 extension CacheMode {
     /// IMGDL_CACHE_…; `otherwise` for IMGDL_CACHE_DEFAULT. Throws `invalidArgument`.
     init(_ mode: imgdl_cache_mode, otherwise: CacheMode) throws(Failure) {

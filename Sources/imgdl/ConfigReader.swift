@@ -103,6 +103,7 @@ struct ConfigReader {
     private mutating func readCache(_ config: imgdl_config) throws(Failure) {
         if config.cache != nil { configuration.store = try object(config.cache, .cache, as: Cache.self) }
         configuration.defaults.cacheMode = try CacheMode(config.cache_mode, otherwise: .off)
+        configuration.defaults.staleLimit = StaleLimit(config.max_stale_ms, otherwise: .none)
         configuration.finishesNearlyDone = config.flags & UInt32(IMGDL_CONFIG_FINISH_NEARLY_DONE) != 0
     }
 

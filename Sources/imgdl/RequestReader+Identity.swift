@@ -31,7 +31,8 @@ extension imgdl_request {
             accepted_type_count: 0, ca_file: ca_file, client_certificate: client_certificate, client_key: client_key,
             client_key_password: client_key_password, pinned_public_key: pinned_public_key,
             // They are asked about what is sent: their answers belong to it.
-            hooks: nil, scale_factor: 0, cache_mode: 0, reserved2: 0, partition: partition)
+            hooks: nil, scale_factor: 0, cache_mode: 0, reserved2: 0, partition: partition,
+            max_stale_ms: 0)
     }
 }
 

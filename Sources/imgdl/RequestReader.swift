@@ -173,7 +173,8 @@ struct RequestReader {
             identity: try RequestIdentity(request.identity, url, defaults.identity),
             followsRedirects: !has(request, IMGDL_REQUEST_NO_REDIRECTS),
             allowsDowngrade: has(request, IMGDL_REQUEST_ALLOW_DOWNGRADE),
-            cacheMode: try CacheMode(request.cache_mode, otherwise: defaults.cacheMode), hooks: hooks)
+            cacheMode: try CacheMode(request.cache_mode, otherwise: defaults.cacheMode),
+            staleLimit: StaleLimit(request.max_stale_ms, otherwise: defaults.staleLimit), hooks: hooks)
     }
 }
 

@@ -12,8 +12,9 @@ final class DiskTests: StoreTestCase {
         let fields = [
             HeaderField("Content-Type", "image/png"), HeaderField("X-Odd", "ü, \"a\""), HeaderField("X-Odd", ""),
         ]
-        let stored = response(
+        var stored = response(
             fields, varying: [VaryingField(name: "accept", value: nil), VaryingField(name: "dpr", value: "2")])
+        stored.isUndecodable = true
         var cache = try open()
         XCTAssertNil(cache.wait("k"))
         XCTAssertTrue(cache.put("k", content, stored))

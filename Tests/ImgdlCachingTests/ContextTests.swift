@@ -79,6 +79,52 @@ final class ContextTests: ContextTestCase {
         XCTAssertEqual(network.count, 3)
     }
 
+    /// A jar that changes while a request waits, and changes back: it is sent with what the jar had in between.
+    func testAJarThatChangesBackHasNobodyJoin() throws {
+        try open { $0.limits.maximumConcurrent = 1 }
+        network.answers { _ in nil }
+        let first = try start("/first")
+        _ = try network.exchange(0)
+        network.cookies = Array("a=1".utf8)
+        let waiting = try start("/a", .off, usesCookies: true)
+        let joined = try start("/a", .off, usesCookies: true)
+        // Once this one is there, so are those before it.
+        let gone = try start("/gone")
+        downloader.cancel(gone.subscription)
+        try end(gone)
+        network.cookies = Array("a=2".utf8)
+        try network.exchange(0).answer(Reply(200, [], [0]))
+        let sent = try network.exchange(1)
+        XCTAssertEqual(sent.cookies, Array("a=2".utf8))
+        network.cookies = Array("a=1".utf8)
+        let other = try start("/a", .off, usesCookies: true)
+        sent.answer(Reply(200, [], [2]))
+        try network.exchange(2).answer(Reply(200, [], [1]))
+        XCTAssertEqual(try [first, waiting, joined, other].map { try end($0).bytes }, [[0], [2], [2], [1]])
+        XCTAssertEqual(network.count, 3)
+    }
+
+    /// Cookies of a redirect's target alone; the same ones share.
+    func testOtherCookiesOfALaterHopShareNoTransfer() throws {
+        network.answers { request in
+            request.url.canonical.hasSuffix("/a") ? Reply(302, [("Location", "/b")]) : nil
+        }
+        network.setCookies(Array("b=1".utf8), of: "https://a.example/b")
+        var heard = [try start("/a", .off, usesCookies: true)]
+        let sent = try network.exchange(1)
+        heard.append(try start("/a", .off, usesCookies: true))
+        let gone = try start("/gone")
+        downloader.cancel(gone.subscription)
+        try end(gone)
+        let before = network.count
+        network.setCookies(Array("b=2".utf8), of: "https://a.example/b")
+        heard.append(try start("/a", .off, usesCookies: true))
+        let other = try network.exchange(before + 1)
+        sent.answer(Reply(200, [], [1]))
+        other.answer(Reply(200, [], [2]))
+        XCTAssertEqual(try heard.map { try end($0).bytes }, [[1], [1], [2]])
+    }
+
     /// Nothing that anybody may have answered is stored.
     func testNothingUnverifiedIsStored() throws {
         serve([("Cache-Control", "public, max-age=60")])

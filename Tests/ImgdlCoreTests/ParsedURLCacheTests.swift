@@ -47,6 +47,15 @@ final class ParsedURLCacheTests: XCTestCase {
         XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:again")
     }
 
+    /// One that is used all the time is parsed once, however many others come and go.
+    func testWhatIsAskedForAgainIsNotParsedAgain() throws {
+        let cache = ParsedURLCache()
+        for number in 0..<3000 {
+            XCTAssertEqual(try cache.url("app:x") { _ in url("app:x\(number)") }.canonical, "app:x0")
+            _ = try cache.url("app:y\(number)") { url($0) }
+        }
+    }
+
     func testLongOnesAreNotKept() throws {
         let cache = ParsedURLCache()
         let long = "data:," + String(repeating: "x", count: 5000)

@@ -223,6 +223,121 @@ TEST("without a cache ONLY is NOT_CACHED, and every other mode and IGNORE_CACHED
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
+/* With this bound in the request. */
+static struct reply ask_within(imgdl_downloader *downloader, const char *url, imgdl_cache_mode mode, uint64_t max_stale_ms)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.flags = BODY;
+    request.cache_mode = mode;
+    request.max_stale_ms = max_stale_ms;
+    return ask_with(downloader, &request);
+}
+
+TEST("max_stale_ms of the request, else of the downloader, bounds what is stale: an hour of it here")
+{
+    imgdl_cache *cache = new_cache(NULL);
+    const char *url = at_origin("/pictures/tiny.png?header=Age:3660&header=Cache-Control:max-age=60&n=%d", (int)getpid());
+    const uint64_t hour = 3600000;
+    const uint64_t bounds[] = {0, IMGDL_NO_LIMIT, IMGDL_STALE_NEVER, 1, hour - 1000, hour + 600000};
+    const int allowed[] = {1, 1, 0, 0, 0, 1};
+    for (int i = 0; i < 6; i++) {
+        imgdl_config config;
+        imgdl_config_init(&config, sizeof config);
+        config.cache = cache;
+        config.cache_mode = IMGDL_CACHE_USE;
+        config.max_stale_ms = bounds[i];
+        imgdl_downloader *downloader = NULL;
+        REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+        if (i == 0)
+            CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
+        for (int own = 0; own < 6; own++) {
+            struct reply answer = ask_within(downloader, url, IMGDL_CACHE_ONLY, bounds[own]);
+            if (own == 0 ? allowed[i] : allowed[own])
+                CHECK_OUTCOME(answer, STALE);
+            else
+                CHECK_CODE(answer.code, IMGDL_ERROR_NOT_CACHED);
+        }
+        REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    }
+    CHECK_NUMBER(times_served(url), 1);
+    imgdl_cache_release(cache);
+}
+
+static int64_t seconds_fresh(imgdl_cache *cache, const char *url)
+{
+    imgdl_cache_entry entry;
+    imgdl_cache_entry_init(&entry, sizeof entry);
+    REQUIRE_OK(imgdl_cache_query(cache, url, &entry));
+    return entry.fresh_s;
+}
+
+TEST_WITH_CACHES("what is no picture is validated by whoever asks next, fetched anew if that does not help, and a limit spoils nothing")
+{
+    size_t size;
+    uint8_t *bytes = read_picture("tiny.png", &size);
+    char name[64];
+    snprintf(name, sizeof name, "damaged-%d.png", (int)getpid());
+    const char *url = at_origin("/pictures/%s?etag=v1&" FRESH, name);
+    write_picture(name, bytes, size / 2);
+    CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
+    CHECK(seconds_fresh(cache, url) <= 0);
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), VALIDATED);
+    CHECK(seconds_fresh(cache, url) > 500);
+    CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
+    CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, 0).code, IMGDL_ERROR_TRUNCATED);
+    write_picture(name, bytes, size);
+    struct reply whole = ask(downloader, url, IMGDL_CACHE_USE, 0);
+    CHECK_OUTCOME(whole, NETWORK);
+    CHECK_NUMBER(whole.width, 24);
+
+    const char *large = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    imgdl_decode_options decode;
+    imgdl_decode_options_init(&decode, sizeof decode);
+    decode.max_pixels = 1;
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = large;
+    request.decode = &decode;
+    CHECK_CODE(ask_with(downloader, &request).code, IMGDL_ERROR_PIXEL_LIMIT);
+    CHECK_OUTCOME(ask(downloader, large, IMGDL_CACHE_USE, BODY), HIT);
+    free(bytes);
+}
+
+TEST_WITH_CACHES("a 404 with max-age is kept where a request takes it, and is INVALID_STATUS to others")
+{
+    (void)cache;
+    const char *url = at_origin("/pictures/tiny.png?status=404&" FRESH "&n=%d", (int)getpid());
+    CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, BODY).code, IMGDL_ERROR_INVALID_STATUS);
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY | IMGDL_REQUEST_ANY_STATUS), NETWORK);
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY | IMGDL_REQUEST_ANY_STATUS), HIT);
+    imgdl_request request;
+    const imgdl_status_range missing = {404, 404};
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.flags = BODY;
+    request.accepted_statuses = &missing;
+    request.accepted_status_count = 1;
+    struct reply answer = ask_with(downloader, &request);
+    CHECK_OUTCOME(answer, HIT);
+    CHECK_NUMBER(answer.http_status, 404);
+    CHECK_CODE(ask(downloader, url, IMGDL_CACHE_USE, BODY).code, IMGDL_ERROR_INVALID_STATUS);
+    CHECK_NUMBER(times_served(url), 2);
+}
+
+TEST_WITH_CACHES("REFRESH leaves alone what is fresh and immutable (RFC 8246), RELOAD does not")
+{
+    (void)cache;
+    const char *url = at_origin("/pictures/tiny.png?etag=v1&header=Cache-Control:max-age=600,immutable&n=%d", (int)getpid());
+    const char *other = at_origin("/pictures/tiny.png?etag=v1&" FRESH "&n=%d", (int)getpid());
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_USE, BODY), NETWORK);
+    CHECK_OUTCOME(ask(downloader, other, IMGDL_CACHE_USE, BODY), NETWORK);
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_REFRESH, BODY), HIT);
+    CHECK_OUTCOME(ask(downloader, other, IMGDL_CACHE_REFRESH, BODY), VALIDATED);
+    CHECK_OUTCOME(ask(downloader, url, IMGDL_CACHE_RELOAD, BODY), NETWORK);
+}
+
 TEST("the mode of the config holds for requests that say nothing, and is OFF unless it says so")
 {
     imgdl_cache *cache = new_cache(NULL);

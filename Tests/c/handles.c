@@ -310,8 +310,8 @@ _Static_assert(sizeof(imgdl_cache_stats) == 152, "imgdl_cache_stats");
 GREW(imgdl_decode_options, target_width, 24, 128);
 GREW(imgdl_response, hops, 48, 72);
 GREW(imgdl_event, content_type, 80, 112);
-GREW(imgdl_request, user, 120, 264);
-GREW(imgdl_config, flags, 56, 248);
+GREW(imgdl_request, user, 120, 272);
+GREW(imgdl_config, flags, 56, 256);
 GREW(imgdl_result, content_type, 48, 80);
 
 TEST("an init does nothing for a struct smaller than that of 1.0")

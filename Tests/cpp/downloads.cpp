@@ -300,6 +300,25 @@ TEST("a cache answers the second time, and is asked about")
     CHECK(cache.query(url) && cache.query(url)->status == 200);
     cache.flush();
     CHECK(cache.statistics().hits + cache.statistics().memory_hits == 1);
+    imgdl::Request aged;
+    aged.url = origin::picture("baseline.jpg?header=Age:3660&header=Cache-Control:max-age%3D60");
+    CHECK(downloader.get(aged).head().cache_outcome() == IMGDL_CACHE_OUTCOME_NETWORK);
+    aged.cache_mode = IMGDL_CACHE_ONLY;
+    CHECK(downloader.get(aged).head().cache_outcome() == IMGDL_CACHE_OUTCOME_STALE);
+    const std::pair<std::chrono::milliseconds, bool> limits[] = {
+        {0ms, false}, {1ms, false}, {2h, true}, {std::chrono::milliseconds::max(), true}};
+    for (const auto &[limit, is_allowed] : limits) {
+        aged.max_stale = limit;
+        if (is_allowed)
+            CHECK_CODE(downloader.try_get(aged).code(), IMGDL_OK);
+        else
+            CHECK_CODE(downloader.try_get(aged).code(), IMGDL_ERROR_NOT_CACHED);
+    }
+    aged.max_stale = -1ms;
+    CHECK_CODE(harness::thrown_by([&] { downloader.get(aged); }).code(), IMGDL_ERROR_INVALID_ARGUMENT);
+    config.max_stale = 0ms;
+    aged.max_stale = {};
+    CHECK_CODE(imgdl::Downloader(config).try_get(aged).code(), IMGDL_ERROR_NOT_CACHED);
     cache.remove(url);
     CHECK(!cache.query(url));
     cache.remove_older(1s);

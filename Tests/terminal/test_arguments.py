@@ -37,6 +37,8 @@ class ArgumentTests(ProgramTests):
             (["-i", "", url], "-i: it is empty"),
             (["--journal=", url], "--journal: it is empty"),
             (["--cache=", url], "--cache: it is empty"),
+            (["--cache=c", "--max-stale=-1", url], "--max-stale: '-1' is not a number of seconds from 0 to 4000000"),
+            (["--max-stale=5", url], "--max-stale: it is about --cache"),
             (["--cacert=", url], "--cacert: it is empty"),
             (["-o", "-", url, url], "-o: standard output takes one address alone"),
             (["-o", "-", "-i", "-"], "-o: standard output takes one address alone"),

@@ -129,6 +129,14 @@ class FileTests(ProgramTests):
         self.assertEqual(origins, ["network", "hit"])
         self.assertEqual(len(self.origin.requests("/pictures/alpha.png")), 1)
 
+    def test_O2_how_stale_an_answer_may_be(self):
+        url = self.origin.picture("alpha.png", header="Age:3660") + "&header=Cache-Control:max-age=60"
+        origins = [
+            self.json_lines("--cache", "cache", "-H", "Cache-Control: max-stale", *limit, "-o", "out/", url)[0]["from"]
+            for limit in ([], [], ["--max-stale=7200"], ["--max-stale=0"], ["--max-stale=0.5"])
+        ]
+        self.assertEqual(origins, ["network", "stale", "stale", "network", "network"])
+
     def test_standard_descriptors_that_are_closed_are_no_files_of_ours(self):
         (self.folder / "list").write_text(self.origin.picture("alpha.png"))
         command = f"exec '{PROGRAM}' \"$@\" <&- >&- 2>&-"

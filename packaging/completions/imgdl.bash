@@ -21,13 +21,13 @@ _imgdl() {
             mapfile -t COMPREPLY < <(compgen -W 'auto kitty blocks blocks256' -- "$current")
         fi
         ;;
-    -j | --jobs | --per-host | --retries | --timeout | --max-size | -H | --header | -A | --user-agent | --background | \
-        --width | --height) ;;
+    -j | --jobs | --per-host | --retries | --timeout | --max-size | --max-stale | -H | --header | -A | --user-agent | \
+        --background | --width | --height) ;;
     *)
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W '--input --output --show --background --json --full-urls --journal --jobs
-                --per-host --retries --timeout --max-size --header --user-agent --cacert --basic-over-http --cache --verify --width
-                --height --quiet --verbose --help --version' -- "$current")
+                --per-host --retries --timeout --max-size --header --user-agent --cacert --basic-over-http --cache --max-stale --verify
+                --width --height --quiet --verbose --help --version' -- "$current")
         fi
         ;;
     esac

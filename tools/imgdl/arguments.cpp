@@ -35,6 +35,7 @@ const char usage[] =
     "      --cacert=FILE       PEM certificates to trust\n"
     "      --basic-over-http   sends a URL's password over http as Basic, too: readable on the way\n"
     "      --cache=FOLDER      keeps answers there, and uses them\n"
+    "      --max-stale=SECONDS of these, how long after their freshness they may be used; 0: not at all\n"
     "      --verify            decodes each picture: a broken one has failed\n"
     "      --width=N, --height=N  saves a PNG that fits into this box in its place\n"
     "  -q, --quiet             says nothing but errors\n"
@@ -45,8 +46,8 @@ const char usage[] =
     "        4 all that failed did so in the network, 5 by the server's answer, 6 as no usable picture.\n";
 
 enum { show_option = 256, background_option, json_option, full_urls_option, journal_option, per_host_option, retries_option,
-       timeout_option, max_size_option, cacert_option, basic_over_http_option, cache_option, verify_option, width_option,
-       height_option, help_option, version_option };
+       timeout_option, max_size_option, cacert_option, basic_over_http_option, cache_option, max_stale_option, verify_option,
+       width_option, height_option, help_option, version_option };
 
 const option long_options[] = {
     {"input", required_argument, nullptr, 'i'},
@@ -66,6 +67,7 @@ const option long_options[] = {
     {"cacert", required_argument, nullptr, cacert_option},
     {"basic-over-http", no_argument, nullptr, basic_over_http_option},
     {"cache", required_argument, nullptr, cache_option},
+    {"max-stale", required_argument, nullptr, max_stale_option},
     {"verify", no_argument, nullptr, verify_option},
     {"width", required_argument, nullptr, width_option},
     {"height", required_argument, nullptr, height_option},
@@ -103,12 +105,13 @@ std::uint64_t size_in_bytes(const char *option, std::string text)
     return number(option, text.c_str(), 1, std::numeric_limits<std::int64_t>::max() >> shift) << shift;
 }
 
-std::chrono::milliseconds seconds(const char *option, const char *text)
+std::chrono::milliseconds seconds(const char *option, const char *text, double least = 0.001)
 {
     char *end = nullptr;
     const double value = std::strtod(text, &end);
-    if (std::strspn(text, "0123456789.") != std::strlen(text) || end == text || *end || value < 0.001 || value > 4e6)
-        refuse(option, "'" + printable(text) + "' is not a number of seconds from 0.001 to 4000000");
+    if (std::strspn(text, "0123456789.") != std::strlen(text) || end == text || *end || value < least || value > 4e6)
+        refuse(option, "'" + printable(text) + "' is not a number of seconds from " + (least > 0 ? "0.001" : "0") +
+                           " to 4000000");
     return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000 + 0.5));
 }
 
@@ -165,6 +168,8 @@ void check(const Arguments &arguments)
         refuse("--show", "standard output cannot have the picture's file, too");
     if (arguments.show != Show::nothing && arguments.wants_thumbnails())
         refuse("--show", "it has a size of its own, and takes no --width or --height");
+    if (arguments.max_stale && !arguments.cache)
+        refuse("--max-stale", "it is about --cache, which is not given");
     if (arguments.verbose && arguments.quiet)
         refuse("-q", "not together with -v");
 }
@@ -203,6 +208,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case cacert_option: arguments.ca_file = not_empty(option, optarg); break;
         case basic_over_http_option: arguments.basic_over_http = true; break;
         case cache_option: arguments.cache = not_empty(option, optarg); break;
+        case max_stale_option: arguments.max_stale = seconds(option, optarg, 0); break;
         case verify_option: arguments.verify = true; break;
         case width_option: arguments.width = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;
         case height_option: arguments.height = static_cast<std::uint32_t>(number(option, optarg, 1, 65535)); break;

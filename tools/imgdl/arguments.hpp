@@ -27,6 +27,7 @@ struct Arguments {
     std::optional<Colour> background;
     std::uint32_t concurrency = 8, per_host = 0, retries = 2;
     std::chrono::milliseconds timeout{0};
+    std::optional<std::chrono::milliseconds> max_stale;
     std::uint64_t max_bytes = 0;
     std::uint32_t width = 0, height = 0;
     bool basic_over_http = false, verify = false, json = false, full_urls = false, quiet = false, verbose = false;

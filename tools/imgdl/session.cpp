@@ -56,6 +56,7 @@ imgdl::Config Session::config()
             cache_problem_ = event.message;
         });
         config.cache_mode = IMGDL_CACHE_USE;
+        config.max_stale = arguments_.max_stale;
     }
     return config;
 }

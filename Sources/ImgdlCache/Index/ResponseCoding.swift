@@ -15,6 +15,11 @@ enum ResponseCoding {
     /// Changes with the format; rows of another are not read.
     private static let format: UInt8 = 1
 
+    private enum Flags {
+        static let encoded: Int64 = 1
+        static let undecodable: Int64 = 2
+    }
+
     static func encode(_ response: StoredResponse, _ row: RowIdentity) -> [UInt8] {
         var writer = ByteWriter()
         writer.bytes.reserveCapacity(1024)
@@ -23,7 +28,7 @@ enum ResponseCoding {
         writer.number(Int64(response.httpVersion))
         writer.number(response.requestTime)
         writer.number(response.responseTime)
-        writer.number(response.wasEncoded ? 1 : 0)
+        writer.number((response.wasEncoded ? Flags.encoded : 0) | (response.isUndecodable ? Flags.undecodable : 0))
         for digest in [response.context.trust, response.context.request, response.context.credentials] {
             writer.word(digest.high)
             writer.word(digest.low)
@@ -70,13 +75,14 @@ enum ResponseCoding {
         guard content[0] == format, sealed == seal(of: content, row) else { return nil }
         var reader = ByteReader(bytes: content, position: 1)
         guard let status = reader.number(), let version = reader.number(), let requestTime = reader.number(),
-            let responseTime = reader.number(), let wasEncoded = reader.number(), let context = context(&reader),
+            let responseTime = reader.number(), let flags = reader.number(), let context = context(&reader),
             let extent = extent(&reader),
             let status = Int32(exactly: status), let version = Int32(exactly: version)
         else { return nil }
         var response = StoredResponse(
             status: status, httpVersion: version, fields: [], requestTime: requestTime, responseTime: responseTime,
-            context: context, wasEncoded: wasEncoded != 0, bodyLength: row.length, extent: extent)
+            context: context, wasEncoded: flags & Flags.encoded != 0, bodyLength: row.length, extent: extent)
+        response.isUndecodable = flags & Flags.undecodable != 0
         guard let fieldCount = reader.number(), fieldCount <= content.count else { return nil }
         response.fields.reserveCapacity(Int(max(0, fieldCount)))
         for _ in 0..<max(0, fieldCount) {

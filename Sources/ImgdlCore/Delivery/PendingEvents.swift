@@ -60,7 +60,11 @@ final class SeveralEvents {
     func add(_ event: DownloadEvent) {
         switch event {
         case .started: isStarted = true
-        case .response(let response, let progress): self.response = (response, progress)
+        case .response(let response, let progress):
+            self.response = (response, progress)
+            // Of an earlier attempt.
+            header = nil
+            partial = nil
         case .header(let header, let progress):
             self.header = header
             note(progress)

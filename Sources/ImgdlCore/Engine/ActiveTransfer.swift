@@ -33,6 +33,7 @@ final class ActiveTransfer {
         var redirect: Redirect?
         var authentication: Authentication?
         var hops: [Hop] = []
+        var cookiesSent: [CookiesSent] = []
         /// The first bytes of a body that is not kept.
         var preview: [UInt8] = []
     }
@@ -202,6 +203,23 @@ final class ActiveTransfer {
     var hops: [Hop] {
         get { extras?.hops ?? [] }
         set { madeExtras.hops = newValue }
+    }
+
+    /// Of this attempt's requests that use the jar.
+    var cookiesSent: [CookiesSent] {
+        get { extras?.cookiesSent ?? [] }
+        set { madeExtras.cookiesSent = newValue }
+    }
+}
+
+/// What the jar had for a request when it was sent.
+struct CookiesSent {
+    let request: TransportRequest
+    let cookies: [UInt8]?
+
+    init(_ request: TransportRequest, _ cookies: [UInt8]?) {
+        self.request = request
+        self.cookies = cookies
     }
 }
 

@@ -46,6 +46,8 @@ final class CacheExchange {
     private var stored: StoredResponse?
     private var written = 0
     private var end: End?
+    /// A decoder has found no whole picture in what comes.
+    private var isUndecodable = false
 
     init(key: String, _ question: CacheQuestion) {
         self.key = key
@@ -91,6 +93,7 @@ final class CacheExchange {
         head = nil
         end = nil
         written = 0
+        isUndecodable = false
     }
 
     // MARK: Storing
@@ -148,6 +151,7 @@ final class CacheExchange {
         switch end {
         case .whole:
             response.bodyLength = Int64(written)
+            response.isUndecodable = isUndecodable
             // Such as a part of another length than its Content-Range says.
             guard response.isSound else { return writer.abandon() }
             writer.finish(response)
@@ -157,8 +161,23 @@ final class CacheExchange {
                 ResumeRules.beginning(
                     requestSent, $0, received: Int64(written), requestTime: requestTime, responseTime: responseTime)
             }
-            if let beginning { writer.keep(beginning) } else { writer.abandon() }
+            // What no decoder reads is not worth going on with.
+            if let beginning, !isUndecodable { writer.keep(beginning) } else { writer.abandon() }
         }
+    }
+
+    /// A decoder found no whole picture in the body. What broke off is judged by nobody.
+    func doubt(_ consequence: DecodingRules.Consequence, _ store: any Store) {
+        guard consequence != .none, end != .broken else { return }
+        isUndecodable = true
+        if case .resume(let beginning, _) = plan, entry == nil { store.remove(beginning.id) }
+        guard let entry, entry.response.extent == .whole else { return }
+        if consequence == .remove { return store.remove(entry.id) }
+        guard !entry.response.isUndecodable else { return }
+        var response = entry.response
+        response.isUndecodable = true
+        store.update(entry.id, response)
+        self.entry = StoredEntry(id: entry.id, response: response)
     }
 }
 

@@ -140,8 +140,8 @@ extension Engine {
     private func end(of stale: StaleUse, _ now: Instant) -> Instant? {
         switch stale {
         case .never: return nil
-        case .whenUnreachable: return Instant(nanoseconds: .max)
-        case .onError(let until):
+        case .whenUnreachable(.max): return Instant(nanoseconds: .max)
+        case .whenUnreachable(let until), .onError(let until):
             let wallTime = clock.wallTime()
             guard wallTime <= until else { return nil }
             let left = (CheckedNumber(until) - CheckedNumber(wallTime)) * 1_000
@@ -258,7 +258,9 @@ extension Engine {
         let request = TransferRequest(
             url: asked.url, method: asked.method, fields: asked.fields, body: asked.body, identity: asked.identity,
             followsRedirects: false, cacheMode: .refresh)
-        guard let revalidation = downloads.revalidate(withCookies(request), now) else { return }
+        let withCookies = withCookies(request)
+        partFromOtherCookies(withCookies)
+        guard let revalidation = downloads.revalidate(withCookies, now) else { return }
         beginMeasurement(revalidation)
     }
 }

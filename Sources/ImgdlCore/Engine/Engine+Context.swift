@@ -7,7 +7,8 @@ extension Engine {
         let question = CacheQuestion(
             CacheRequest(
                 method: request.method, fields: request.fields, mode: transfer.request.cacheMode,
-                followsRedirects: transfer.request.followsRedirects, context: storedContext(of: request)))
+                followsRedirects: transfer.request.followsRedirects, staleLimit: transfer.request.staleLimit,
+                context: storedContext(of: request)))
         if isUsual { questions.keep(question, transfer.request) }
         return question
     }
@@ -17,6 +18,16 @@ extension Engine {
         guard request.identity.usesCookies, let transport else { return request }
         let asked = TransportRequest(url: request.url, request.manner, maximumHeaderBytes: 0)
         return request.asked(with: transport.cookies(for: asked))
+    }
+
+    /// Nobody joins a transfer any more that was sent, on any hop, with other cookies than the jar has now: it may have
+    /// changed while the transfer waited, and again since.
+    func partFromOtherCookies(_ request: TransferRequest) {
+        guard request.identity.usesCookies, let transport, let id = downloads.joinable(request),
+            let transfer = transfer(id)
+        else { return }
+        let isOther = transfer.cookiesSent.contains { transport.cookies(for: $0.request) != $0.cookies }
+        if isOther { downloads.unshare(id) }
     }
 
     /// The context of the hop that is sent now; nil: its answer is not stored.

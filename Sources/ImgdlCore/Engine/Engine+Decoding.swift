@@ -32,7 +32,10 @@ extension Engine {
         if let header = report.header { transfer.variants[report.variant].header = header }
         if let image = report.image { transfer.variants[report.variant].image = image }
         if report.verdict != .fed { transfer.variants[report.variant].session = nil }
-        if case .failed = report.verdict { transfer.variants[report.variant].image = report.image }
+        if case .failed(let failure) = report.verdict {
+            transfer.variants[report.variant].image = report.image
+            doubtStored(failure, report.transfer, report.variant, transfer)
+        }
         if report.verdict == .finished, let image = report.image {
             keepPicture(image, report.transfer, report.variant, transfer)
         }

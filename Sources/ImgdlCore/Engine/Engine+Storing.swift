@@ -11,7 +11,7 @@ extension Engine {
             // While it waited a cookie may have come, or another transport.
             if exchange.isAnsweredToAnother { exchange.forgetStored() }
         }
-        transport?.start(id, transportRequest(id, transfer))
+        sendHop(id, transfer)
     }
 
     /// A head that is not the answer, or not as it came: nil where it is as if there were no cache.
@@ -145,6 +145,16 @@ extension Engine {
         return transfer.received < transfer.expected
             ? Failure(.truncated, "the rest of the body ends after \(transfer.received) of \(transfer.expected) bytes")
             : Failure(.protocolError, "the server sent more than the rest of the body")
+    }
+
+    /// What could not be decoded is not kept as if it were good.
+    func doubtStored(_ failure: Failure, _ id: TransferID, _ variant: Int, _ transfer: ActiveTransfer) {
+        guard let store, let exchange = transfer.exchange, let options = downloads.decodeOptions(id, variant: variant)
+        else { return }
+        let consequence = DecodingRules.consequence(
+            of: failure, options, transfer.request.hooks?.kinds ?? [],
+            outcome: transfer.response?.head.outcome ?? .network)
+        exchange.doubt(consequence, store)
     }
 
     /// The picture may be handed out again.

@@ -9,7 +9,7 @@ extension Engine: TransportEvents {
             transfer.startHop(transfer.outgoing?.url, redirect: nil)
             if !transfer.isSent { observeStart(id) }
             transfer.isSent = true
-            transport?.start(id, transportRequest(id, transfer))
+            sendHop(id, transfer)
         }
     }
 
@@ -17,7 +17,7 @@ extension Engine: TransportEvents {
         guard let transfer = transfer(id) else { return }
         transfer.exchange = nil
         advance(id, transfer, redirect)
-        transport?.start(id, transportRequest(id, transfer))
+        sendHop(id, transfer)
     }
 
     /// To the next hop.
@@ -34,7 +34,7 @@ extension Engine: TransportEvents {
         guard let transfer = transfer(id) else { return }
         identify(transfer, credential)
         transfer.exchange = nil
-        transport?.start(id, transportRequest(id, transfer))
+        sendHop(id, transfer)
     }
 
     /// A hook has found a credential for who asks.
@@ -44,8 +44,16 @@ extension Engine: TransportEvents {
         transfer.startHop(transfer.url, redirect: transfer.redirect)
     }
 
+    /// The hop that begins goes to the transport.
+    func sendHop(_ id: TransferID, _ transfer: ActiveTransfer) {
+        guard let transport else { return }
+        let request = transportRequest(id, transfer)
+        if request.usesCookies { transfer.cookiesSent.append(CookiesSent(request, transport.cookies(for: request))) }
+        transport.start(id, request)
+    }
+
     /// Of the hop that begins.
-    func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
+    private func transportRequest(_ id: TransferID, _ transfer: ActiveTransfer) -> TransportRequest {
         var request = hopRequest(id, transfer)
         // Only where there are some: the array is the same for many requests, and would become another.
         if let added = transfer.exchange?.added, !added.isEmpty { request.fields += added }

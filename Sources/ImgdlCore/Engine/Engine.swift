@@ -168,8 +168,9 @@ final class Engine {
         let now = clock.now()
         switch consume command {
         case .submit(let subscription):
-            let admission = downloads.submit(
-                withCookies(subscription.request), subscription.sharedOptions, now)
+            let request = withCookies(subscription.request)
+            partFromOtherCookies(request)
+            let admission = downloads.submit(request, subscription.sharedOptions, now)
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
             subscription.slot = UInt32(slot)
             subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))

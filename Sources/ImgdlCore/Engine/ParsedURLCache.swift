@@ -1,12 +1,10 @@
 import Glibc
 
-/// URLs parsed before, by their text: a repeated URL is parsed once. Bounded: when the newer half is full it becomes
-/// the older one, whose entries go unless they are asked for again.
+/// URLs parsed before, by their text: a repeated URL is parsed once.
 final class ParsedURLCache: @unchecked Sendable {
     private static let half = 512
     private let lock = Lock()
-    private var newer: [String: ParsedURL] = [:]
-    private var older: [String: ParsedURL] = [:]
+    private var urls = RecentlyAsked<String, ParsedURL>(half: half)
     /// Asked for last: many may ask for the same in a row.
     private var last: (text: String, url: ParsedURL)?
     /// How often all were forgotten.
@@ -27,7 +25,7 @@ final class ParsedURLCache: @unchecked Sendable {
         // One of a data: URL may be as large as a picture.
         guard text.utf8.count <= 4096 else { return try parse(text) }
         let (known, before) = lock.withLock { () -> (ParsedURL?, Int) in
-            let known = newer[text] ?? older[text]
+            let known = urls.value(text)
             if let known { last = (text, known) }
             return (known, epoch)
         }
@@ -35,11 +33,7 @@ final class ParsedURLCache: @unchecked Sendable {
         let url = try parse(text)
         lock.withLock {
             guard epoch == before else { return }
-            if newer.count >= Self.half {
-                older = newer
-                newer = [:]
-            }
-            newer[text] = url
+            urls.insert(url, text)
             last = (text, url)
         }
         return url
@@ -49,8 +43,7 @@ final class ParsedURLCache: @unchecked Sendable {
     func forgetAll() {
         lock.withLock {
             epoch += 1
-            newer = [:]
-            older = [:]
+            urls.removeAll()
             last = nil
         }
     }

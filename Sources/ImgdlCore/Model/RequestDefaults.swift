@@ -5,6 +5,7 @@ package struct RequestDefaults: Sendable {
     package var retry = RetryPolicy()
     package var validation = Validation()
     package var cacheMode = CacheMode.off
+    package var staleLimit = StaleLimit.none
 
     package init() {}
 }

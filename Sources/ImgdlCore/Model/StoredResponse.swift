@@ -25,6 +25,8 @@ package struct StoredResponse: Equatable, Sendable {
     package var varying: [VaryingField]
     /// A Content-Encoding was undone before the body was stored.
     package var wasEncoded: Bool
+    /// A decoder found no picture in the body, or a damaged one: it is validated before each use.
+    package var isUndecodable = false
     /// In which it was answered.
     package var context: StoredContext
     package var bodyLength: Int64

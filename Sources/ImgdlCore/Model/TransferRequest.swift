@@ -9,17 +9,20 @@ package struct TransferRequest: Hashable, Sendable {
         fileprivate let followsRedirects: Bool
         fileprivate let allowsDowngrade: Bool
         fileprivate let cacheMode: CacheMode
+        fileprivate let staleLimit: StaleLimit
         fileprivate let hooks: (any Hooks)?
 
         package init(
             method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
             identity: RequestIdentity = RequestIdentity(), followsRedirects: Bool = true,
-            allowsDowngrade: Bool = false, cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
+            allowsDowngrade: Bool = false, cacheMode: CacheMode = .off, staleLimit: StaleLimit = .none,
+            hooks: (any Hooks)? = nil
         ) {
             manner = RequestManner(method: method, fields: fields, body: body, identity: identity)
             self.followsRedirects = followsRedirects
             self.allowsDowngrade = allowsDowngrade
             self.cacheMode = cacheMode
+            self.staleLimit = staleLimit
             self.hooks = hooks
         }
 
@@ -29,6 +32,7 @@ package struct TransferRequest: Hashable, Sendable {
             followsRedirects = other.followsRedirects
             allowsDowngrade = other.allowsDowngrade
             cacheMode = other.cacheMode
+            staleLimit = other.staleLimit
             hooks = other.hooks
         }
 
@@ -36,7 +40,7 @@ package struct TransferRequest: Hashable, Sendable {
             if self === other { return true }
             return manner == other.manner
                 && followsRedirects == other.followsRedirects && allowsDowngrade == other.allowsDowngrade
-                && cacheMode == other.cacheMode && hooks === other.hooks
+                && cacheMode == other.cacheMode && staleLimit == other.staleLimit && hooks === other.hooks
         }
     }
 
@@ -48,13 +52,13 @@ package struct TransferRequest: Hashable, Sendable {
     package init(
         url: ParsedURL, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         identity: RequestIdentity = RequestIdentity(), followsRedirects: Bool = true, allowsDowngrade: Bool = false,
-        cacheMode: CacheMode = .off, hooks: (any Hooks)? = nil
+        cacheMode: CacheMode = .off, staleLimit: StaleLimit = .none, hooks: (any Hooks)? = nil
     ) {
         self.init(
             url: url,
             Profile(
                 method: method, fields: fields, body: body, identity: identity, followsRedirects: followsRedirects,
-                allowsDowngrade: allowsDowngrade, cacheMode: cacheMode, hooks: hooks))
+                allowsDowngrade: allowsDowngrade, cacheMode: cacheMode, staleLimit: staleLimit, hooks: hooks))
     }
 
     /// The same, asked for while the jar has these cookies.
@@ -73,6 +77,7 @@ package struct TransferRequest: Hashable, Sendable {
     package var allowsDowngrade: Bool { profile.allowsDowngrade }
     package var identity: RequestIdentity { profile.manner.identity }
     package var cacheMode: CacheMode { profile.cacheMode }
+    package var staleLimit: StaleLimit { profile.staleLimit }
     /// Compared by identity.
     package var hooks: (any Hooks)? { profile.hooks }
 

@@ -45,6 +45,8 @@ extension Downloads {
             downloads.subscribers[subscriber].since = nil
             downloads.subscribers[subscriber].isProgressHeld = false
             downloads.subscribers[subscriber].isPartialHeld = false
+            downloads.subscribers[subscriber].hasResponse = false
+            downloads.subscribers[subscriber].hasHeader = false
             longest = min(longest, downloads.subscribers[subscriber].longestWait)
         }
         let wait = max(transfers[id].retryAfter ?? 0, Int64.random(in: 0...longest, using: &random))

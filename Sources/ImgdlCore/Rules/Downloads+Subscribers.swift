@@ -90,7 +90,7 @@ extension Downloads {
 
     // MARK: Telling
 
-    /// STARTED, RESPONSE and HEADER are told once, whatever is tried again.
+    /// STARTED is told once, RESPONSE and HEADER once for each attempt.
     mutating func emit(_ subscriber: SubscriberID, _ notice: Notice, needs event: EventMask) {
         guard subscribers[subscriber].options.events.contains(event) else { return }
         switch event {

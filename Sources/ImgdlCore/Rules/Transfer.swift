@@ -234,7 +234,7 @@ struct Subscriber: ~Copyable {
     /// There is a newer partial image, too early for this one.
     var isPartialHeld = false
     var isPartialTimerSet = false
-    /// What it was told that is told once, whatever is tried again.
+    /// What it was told of this attempt.
     var hasResponse = false
     var hasHeader = false
 

@@ -75,12 +75,20 @@ final class HoldingStore: Store, @unchecked Sendable {
 final class CountingCodec: ImageCodec, @unchecked Sendable {
     private let lock = Lock()
     private var made = 0
+    private var verdict: (@Sendable (DecodeOptions, Int, Bool) -> ErrorCode?)?
 
     var decoderCount: Int { lock.withLock { made } }
 
+    /// What is wrong with so many bytes, of a body that is whole or not; nil: nothing.
+    func judges(_ verdict: (@Sendable (DecodeOptions, Int, Bool) -> ErrorCode?)?) {
+        lock.withLock { self.verdict = verdict }
+    }
+
     func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder {
-        lock.withLock { made += 1 }
-        return PixelDecoder(options)
+        lock.withLock {
+            made += 1
+            return PixelDecoder(options, verdict)
+        }
     }
 
     func makeProbe() -> (any ImageProbe)? { nil }
@@ -91,14 +99,25 @@ private final class PixelDecoder: ImageDecoder {
     private(set) var header: ImageHeader?
     private(set) var count = 0
 
-    init(_ options: DecodeOptions) { self.options = options }
+    private let verdict: (@Sendable (DecodeOptions, Int, Bool) -> ErrorCode?)?
+
+    init(_ options: DecodeOptions, _ verdict: (@Sendable (DecodeOptions, Int, Bool) -> ErrorCode?)?) {
+        self.options = options
+        self.verdict = verdict
+    }
+
+    private func check(isWhole: Bool) throws(Failure) {
+        if let code = verdict?(options, count, isWhole) { throw Failure(code, "as the test has it") }
+    }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
         count += bytes.count
+        try check(isWhole: false)
         header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: false, isProgressive: false)
     }
 
     func finish() throws(Failure) -> DecodedImage {
+        try check(isWhole: true)
         guard let header else { throw Failure(.truncated, "no bytes") }
         let pixels = try PixelBuffer(width: 1, height: 1, format: options.pixelFormat)
         let whole = PixelRectangle(x: 0, y: 0, width: 1, height: 1)

@@ -48,6 +48,7 @@ final class Network: @unchecked Sendable {
     private var script: ((TransportRequest) -> Reply?)?
     private var cancelledCount = 0
     private var jar: [UInt8]?
+    private var jarOfURL: [String: [UInt8]] = [:]
     private var configured: [UInt8] = []
 
     /// What the jar holds for every URL.
@@ -55,6 +56,9 @@ final class Network: @unchecked Sendable {
         get { lock.withLock { jar } }
         set { lock.withLock { jar = newValue } }
     }
+    /// In place of that for one URL.
+    func setCookies(_ cookies: [UInt8], of url: String) { lock.withLock { jarOfURL[url] = cookies } }
+    fileprivate func cookies(for url: ParsedURL) -> [UInt8]? { lock.withLock { jarOfURL[url.canonical] ?? jar } }
     /// What the transport is configured with that belongs to the security context.
     var trust: [UInt8] {
         get { lock.withLock { configured } }
@@ -195,7 +199,9 @@ private final class ScriptedTransport: Transport {
 
     var trust: [UInt8] { network.trust }
 
-    func cookies(for request: TransportRequest) -> [UInt8]? { request.usesCookies ? network.cookies : nil }
+    func cookies(for request: TransportRequest) -> [UInt8]? {
+        request.usesCookies ? network.cookies(for: request.url) : nil
+    }
 
     func start(_ id: TransferID, _ request: TransportRequest) {
         let exchange = Exchange(id, request, cookies(for: request), loop, events)

@@ -56,7 +56,7 @@ class CachingTestCase: XCTestCase {
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
-        credential: Credential? = nil, identity: RequestIdentity? = nil, profile: TransferRequest.Profile? = nil,
+        staleLimit: StaleLimit = .none, credential: Credential? = nil, identity: RequestIdentity? = nil, profile: TransferRequest.Profile? = nil,
         _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
         let profile =
@@ -64,7 +64,8 @@ class CachingTestCase: XCTestCase {
             ?? TransferRequest.Profile(
                 method: method, fields: fields,
                 identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
-                followsRedirects: followsRedirects, cacheMode: mode, hooks: hooks)
+                followsRedirects: followsRedirects, cacheMode: mode, staleLimit: staleLimit,
+                hooks: hooks)
         var options = SubscriberOptions()
         options.decode = nil
         options.wantsBody = true
@@ -138,6 +139,7 @@ final class Heard: EventSink, @unchecked Sendable {
     private let lock = Lock()
     private var events: [String] = []
     private var terminal: Ended?
+    private var latestResponse: Response?
     var subscription: Subscription!
     private let changed: Condition
 
@@ -156,7 +158,9 @@ final class Heard: EventSink, @unchecked Sendable {
         lock.withLock {
             switch event {
             case .started: events.append("started")
-            case .response(let response, _): events.append("response \(response.head.status)")
+            case .response(let response, _):
+                events.append("response \(response.head.status)")
+                latestResponse = response
             case .header: events.append("header")
             case .progress(let progress): events.append("progress \(progress.received)/\(progress.expected)")
             case .partial: events.append("partial")
@@ -172,6 +176,8 @@ final class Heard: EventSink, @unchecked Sendable {
 
     var result: Ended? { lock.withLock { terminal } }
     var log: [String] { lock.withLock { events } }
+    /// Of the last response event.
+    var response: Response? { lock.withLock { latestResponse } }
 }
 
 final class StandingClock: Clock, @unchecked Sendable {

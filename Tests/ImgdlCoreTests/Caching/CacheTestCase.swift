@@ -11,13 +11,14 @@ class CacheTestCase: XCTestCase {
 
     func request(
         _ fields: Fields = [], method: String = "GET", mode: CacheMode = .use, followsRedirects: Bool = true,
+        staleLimit: StaleLimit = .none,
         identity: RequestIdentity = RequestIdentity(), cookies: String? = nil, url: String = "https://a.example/"
     ) -> CacheRequest {
         let fields = fields.map { HeaderField($0.0, $0.1) }
         let sent = TransportRequest(
             url: testURL(url), method: method, fields: fields, body: nil, maximumHeaderBytes: 1, identity: identity)
         return CacheRequest(
-            method: method, fields: fields, mode: mode, followsRedirects: followsRedirects,
+            method: method, fields: fields, mode: mode, followsRedirects: followsRedirects, staleLimit: staleLimit,
             context: StoredContext(
                 SecurityContext(sent, cookies: cookies.map { Array($0.utf8) }, downloader: []), testDigest))
     }

@@ -98,9 +98,10 @@ final class ReuseTests: CacheTestCase {
     func testStaleIsValidated() {
         XCTAssertEqual(
             decision(cached("max-age=1"), after: 9),
-            .validate(index: 0, adding: [HeaderField("If-None-Match", "\"a\"")], stale: .whenUnreachable))
+            .validate(index: 0, adding: [HeaderField("If-None-Match", "\"a\"")], stale: .whenUnreachable(until: .max)))
         let unmarked = stored([("Cache-Control", "max-age=1")])
-        XCTAssertEqual(decision(unmarked, after: 9), .validate(index: 0, adding: [], stale: .whenUnreachable))
+        XCTAssertEqual(
+            decision(unmarked, after: 9), .validate(index: 0, adding: [], stale: .whenUnreachable(until: .max)))
     }
 
     /// 5.2.1: request directives.
@@ -182,7 +183,7 @@ final class ReuseTests: CacheTestCase {
         XCTAssertEqual(use(", stale-if-error=60", "stale-if-error=5", after: 30), .onError(until: start + 70))
         XCTAssertEqual(use(", stale-if-error=x", after: 30), .never)
         XCTAssertEqual(use(", stale-if-error=60", "no-cache", after: 1), .never)
-        XCTAssertEqual(use("", after: 30), .whenUnreachable)
+        XCTAssertEqual(use("", after: 30), .whenUnreachable(until: .max))
         XCTAssertEqual(use("", "max-age=5", after: 30), .never)
 
         let entry = cached("max-age=10")!
@@ -192,11 +193,12 @@ final class ReuseTests: CacheTestCase {
         for status: Int32 in [500, 502, 503, 504] {
             XCTAssertTrue(mayUse(.onError(until: start), status))
             XCTAssertFalse(mayUse(.onError(until: start), status, at: 1))
-            XCTAssertFalse(mayUse(.whenUnreachable, status) || mayUse(.never, status))
+            XCTAssertFalse(mayUse(.whenUnreachable(until: .max), status) || mayUse(.never, status))
         }
         for status: Int32 in [200, 304, 404, 429, 501] { XCTAssertFalse(mayUse(.onError(until: start), status)) }
-        XCTAssertTrue(mayUse(.onError(until: start), nil) && mayUse(.whenUnreachable, nil))
+        XCTAssertTrue(mayUse(.onError(until: start), nil) && mayUse(.whenUnreachable(until: start), nil))
         XCTAssertFalse(mayUse(.never, nil) || mayUse(.onError(until: start), nil, at: 1))
+        XCTAssertFalse(mayUse(.whenUnreachable(until: start), nil, at: 1))
     }
 
     /// RFC 8246 section 2: "Clients SHOULD NOT issue a conditional request during the response's freshness lifetime
@@ -209,6 +211,9 @@ final class ReuseTests: CacheTestCase {
             ["If-None-Match: \"a\"", "Cache-Control: max-age=0"])
         XCTAssertTrue(decision(entry, to: request(mode: .reload)).asksServer)
         XCTAssertTrue(decision(entry, with: asking("no-cache")).asksServer)
+        var damaged = entry
+        damaged?.isUndecodable = true
+        XCTAssertTrue(decision(damaged, to: request(mode: .refresh)).asksServer)
     }
 
     func testModes() {

@@ -205,8 +205,8 @@ final class RetryTests: XCTestCase {
             ], "before what has waited all the time")
     }
 
-    /// Numbers never go back, nothing is told twice, and no decoder sees bytes of two attempts.
-    func testWhatWasToldIsNotToldAgain() {
+    /// Numbers never go back, what another attempt is answered is told again, and no decoder sees bytes of two attempts.
+    func testAnotherAttemptsResponseAndHeaderAreTold() {
         var play = Play { $0.earlyDecodeBytes = 1 }
         let a = play.submit(
             "a",
@@ -227,9 +227,9 @@ final class RetryTests: XCTestCase {
         play.failed(a.transfer, .lost)
         play.expect([.restart(a.transfer), .start(a.transfer)], "the step that is under way will not be reported")
         play.receive(a.transfer, 8, of: 10)
-        play.expect([.decode(a.transfer, variant: 0, .feed(showing: false))])
+        play.expect([.emit(a.subscriber, .response), .decode(a.transfer, variant: 0, .feed(showing: false))])
         play.stepped(a.transfer, .fed, header: true)
-        play.expect([])
+        play.expect([.emit(a.subscriber, .header(variant: 0))])
         play.body(a.transfer, 2)
         play.finished(a.transfer)
         play.stepped(a.transfer, .fed, header: true)

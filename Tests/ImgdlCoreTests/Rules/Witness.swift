@@ -369,6 +369,8 @@ struct Witness {
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             subscribers[subscriber]!.retries += 1
             subscribers[subscriber]!.joined = nil
+            // Response and header of the next attempt are told again.
+            subscribers[subscriber]!.lastRank = min(0, subscribers[subscriber]!.lastRank)
             let policy = subscribers[subscriber]!.options.retry
             try require(subscribers[subscriber]!.retries <= policy.count, "more attempts than asked for")
             longest = min(longest, policy.maximum)

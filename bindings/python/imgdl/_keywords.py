@@ -71,6 +71,7 @@ class Config(TypedDict, total=False):
     progress_interval: Optional[float]
     cache: Optional[Cache]
     cache_mode: Union[None, str, int]
+    max_stale: Optional[float]
     finish_nearly_done: bool
     dns_servers: Optional[str]
     crl_file: Optional[str]
@@ -112,6 +113,7 @@ class Options(DecodeKeywords, total=False):
     hooks: Optional[Hooks]
     scale_factor: Optional[float]
     cache: Union[None, str, int]
+    max_stale: Optional[float]
     ignore_cached: bool
     basic_over_http: bool
     on_started: Optional[Callable[[Token[Any]], object]]

@@ -328,6 +328,7 @@ class imgdl_status_range(Structure):
     _fields_ = [("first", c_int32), ("last", c_int32)]
 
 
+IMGDL_STALE_NEVER = 0xFFFFFFFFFFFFFFFE
 IMGDL_RETRY_NONE = 0xFFFFFFFF
 IMGDL_DEFAULT_RETRY_BASE_MS = 500
 IMGDL_DEFAULT_RETRY_MAX_MS = 60000
@@ -376,6 +377,7 @@ class imgdl_request(Structure):
         ("cache_mode", imgdl_cache_mode),
         ("reserved2", c_uint32),
         ("partition", c_char_p),
+        ("max_stale_ms", c_uint64),
     ]
 
 
@@ -468,6 +470,7 @@ class imgdl_config(Structure):
         ("crl_file", c_char_p),
         ("nat64_prefixes", c_char_p),
         ("partition", c_char_p),
+        ("max_stale_ms", c_uint64),
     ]
 
 

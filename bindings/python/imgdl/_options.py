@@ -81,6 +81,17 @@ def milliseconds(seconds: Optional[float], what: str) -> int:
     return math.ceil(seconds * 1000)
 
 
+def _max_stale(seconds: Optional[float]) -> int:
+    """For None 0, which is the default in C."""
+    if seconds is None:
+        return 0
+    if seconds == NO_LIMIT:
+        return _native.IMGDL_NO_LIMIT
+    if not 0 <= seconds < 1 << 32:
+        raise error(Code.INVALID_ARGUMENT, f"max_stale is {seconds} s: neither from 0 to 2**32 nor NO_LIMIT")
+    return math.floor(seconds * 1000) or _native.IMGDL_STALE_NEVER
+
+
 def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:
     if isinstance(value, str):
         if value in names:
@@ -337,6 +348,7 @@ def config(
     progress_interval: Optional[float] = None,
     cache: Optional[Cache] = None,
     cache_mode: Union[None, str, int] = None,
+    max_stale: Optional[float] = None,
     finish_nearly_done: bool = False,
     dns_servers: Optional[str] = None,
     crl_file: Optional[str] = None,
@@ -390,6 +402,7 @@ def config(
         config.cache_mode = choice(cache_mode, _CACHE_MODES, "cache_mode")
     elif cache is not None:
         config.cache_mode = _native.IMGDL_CACHE_USE
+    config.max_stale_ms = _max_stale(max_stale)
     return config
 
 
@@ -471,6 +484,7 @@ def _template(
     hooks: Optional[Hooks] = None,
     scale_factor: Optional[float] = None,
     cache: Union[None, str, int] = None,
+    max_stale: Optional[float] = None,
     ignore_cached: bool = False,
     basic_over_http: bool = False,
     **decoding: Any,
@@ -540,6 +554,7 @@ def _template(
         request.scale_factor = scale_factor
     if cache is not None:
         request.cache_mode = choice(cache, _CACHE_MODES, "cache")
+    request.max_stale_ms = _max_stale(max_stale)
     if decoding:
         request.decode = ctypes.pointer(decode_options(**decoding))
     return request

@@ -75,6 +75,8 @@ class Downloader:
                      file: and data: URLs
     cache            a `Cache`; none by default
     cache_mode       of requests that say nothing: "use" by default where there is a cache, else "off"
+    max_stale        seconds: what has been stale in the cache for longer does not answer, whatever allows it. 0: what is
+                     stale never answers; NO_LIMIT, the default: as HTTP allows
     finish_nearly_done
                      a transfer whose last request is cancelled goes on into the cache when its rest would take less time
                      than the server took to answer
@@ -176,16 +178,17 @@ class Downloader:
                           "off"      neither reads nor writes it
                           "use"      what is fresh answers without the network, what is stale is validated
                           "reload"   from the server, whatever is stored; the answer is stored
-                          "only"     what is stored, however old; else NOT_CACHED
-                          "refresh"  validated with the server, also where it is fresh
+                          "only"     what is stored, however old (but for max_stale); else NOT_CACHED
+                          "refresh"  validated with the server, also where it is fresh, unless it is immutable
                           Where an answer came from, `Response.cache_outcome` tells
+        max_stale         in place of the downloader's
         ignore_cached     what comes from the cache, or has the bytes that were stored when the request began, is
                           NOT_MODIFIED
         basic_over_http   answer a challenge for Basic over http too, where everybody on the way can read the password
 
         on_started(token)                        the transfer leaves the queue
-        on_response(token, response)             the server answered
-        on_header(token, info)                   the size of the picture, from its first bytes
+        on_response(token, response)             the server answered; again when it is tried again
+        on_header(token, info)                   the size of the picture, from its first bytes; again likewise
         on_progress(token, received, expected)   bytes; expected is None while unknown
         on_partial(token, image)                 the picture so far
 

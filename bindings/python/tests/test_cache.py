@@ -75,6 +75,23 @@ class CacheTests(OriginTests):
             downloader.reconfigure(cache=cache, finish_nearly_done=True)
             self.assertEqual(self.outcome(downloader, url), "hit")
 
+    def test_how_stale(self):
+        url = self.origin.picture("palette.png", header="Age:3660") + "&header=Cache-Control:max-age=60"
+        cache = self.cache()
+        hour = 3600
+        for own, expected in ((None, True), (imgdl.NO_LIMIT, True), (0, False), (0.0001, False), (hour - 1, False), (2 * hour, True)):
+            with self.subTest(max_stale=own), self.downloader(cache=cache, max_stale=own) as downloader:
+                if cache.query(url) is None:
+                    self.assertEqual(self.outcome(downloader, url), "network")
+                if expected:
+                    self.assertEqual(self.outcome(downloader, url, cache="only"), "stale")
+                else:
+                    token = downloader.download(url, cache="only", body=True)
+                    self.assertCode(Code.NOT_CACHED, token.result, PATIENCE)
+                self.assertEqual(self.outcome(downloader, url, cache="only", max_stale=imgdl.NO_LIMIT), "stale")
+                token = downloader.download(url, cache="only", body=True, max_stale=0)
+                self.assertCode(Code.NOT_CACHED, token.result, PATIENCE)
+
     def test_query_and_removal(self):
         for cache, downloader, url in self.caches():
             size = len(self.origin.bytes("palette.png"))
@@ -202,6 +219,8 @@ class CacheTests(OriginTests):
         self.assertCode(Code.INVALID_ARGUMENT, self.downloader, cache_mode="sometimes")
         with self.downloader() as downloader:
             self.assertCode(Code.INVALID_ARGUMENT, downloader.download, "http://host/", cache="sometimes")
+            for limit in (-1, float("nan"), float("inf"), 1 << 32):
+                self.assertCode(Code.INVALID_ARGUMENT, downloader.download, "http://host/", max_stale=limit)
 
 
 if __name__ == "__main__":

@@ -343,6 +343,29 @@ class RuleTests(OriginTests):
             self.assertCode(Code.INVALID_STATUS, token.result, PATIENCE)
         self.assertEqual(len(self.origin.requests("/flaky")), 7)
 
+    def test_the_response_of_a_retry_is_that_of_its_body(self):
+        whole = self.origin.bytes("palette.png")
+        attempts = []
+
+        def modify(request, next):
+            attempts.append(request)
+            broken = {"close_after": 100} if len(attempts) == 1 else {}
+            url = self.origin.picture("palette.png", header=f"X-Attempt:{len(attempts)}", **broken)
+            next.with_request(url=url)
+
+        heard = []
+        with self.downloader(hooks=imgdl.Hooks(modify_request=modify)) as downloader:
+            token = downloader.download(
+                self.origin.picture("palette.png"),
+                body=True,
+                retries=imgdl.Retry(1, base=0.001),
+                on_response=lambda token, response: heard.append(response.header("X-Attempt")),
+            )
+            body = token.result(PATIENCE)
+        self.assertEqual(bytes(body), whole)
+        self.assertEqual(body.response.header("X-Attempt"), "2")
+        self.assertEqual(heard, ["1", "2"])
+
     def test_what_failed_for_good(self):
         with self.downloader(failure_ttl=1000) as downloader:
             url = self.origin.picture("palette.png", empty=1)

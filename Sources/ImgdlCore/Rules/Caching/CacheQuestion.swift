@@ -63,7 +63,7 @@ package final class CacheQuestion: Sendable {
         if let maxAge = control.maxAge.value, freshness.age(wallTime) > maxAge { return .none }
         if let minFresh = control.minFresh.value { return remaining >= minFresh && remaining > 0 ? .plainly : .none }
         if remaining > 0 { return .plainly }
-        if response.mustRevalidate { return .none }
+        if response.mustRevalidate || !request.staleLimit.allows(-remaining) { return .none }
         if let maxStale = control.maxStale.value, -remaining <= maxStale { return .plainly }
         // With max-age a stale response is wanted only as max-stale says (section 5.2.1.1).
         if control.maxAge != .absent { return .none }
@@ -76,10 +76,20 @@ package final class CacheQuestion: Sendable {
         let response = freshness.control
         if control.noCache || response.noCache || response.mustRevalidate || request.mode == .refresh { return .never }
         if control.maxAge != .absent || control.minFresh != .absent { return .never }
-        guard control.staleIfError != .absent || response.staleIfError != .absent else { return .whenUnreachable }
+        let staleness = max(0, -freshness.remaining(wallTime))
+        guard request.staleLimit.allows(staleness) else { return .never }
+        let end = request.staleLimit.end(staleness, wallTime)
+        guard control.staleIfError != .absent || response.staleIfError != .absent else {
+            return .whenUnreachable(until: end)
+        }
         let window = max(control.staleIfError.value ?? -1, response.staleIfError.value ?? -1)
-        let left = window + min(0, freshness.remaining(wallTime))
-        guard left >= 0 else { return .never }
-        return .onError(until: (CheckedNumber(wallTime) + CheckedNumber(left))?.clamped(to: 0...Int64.max) ?? .max)
+        guard window >= staleness else { return .never }
+        return .onError(until: min(end, StaleLimit(seconds: window).end(staleness, wallTime)))
+    }
+
+    /// Whether a program that asks for what is stored alone gets it, "however old" as its limit says.
+    func mayUseUnasked(_ freshness: Freshness, _ wallTime: Int64) -> Bool {
+        guard let staleness = freshness.staleness(wallTime) else { return true }
+        return request.staleLimit.allows(staleness)
     }
 }

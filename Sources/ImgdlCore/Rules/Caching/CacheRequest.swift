@@ -6,26 +6,29 @@ package struct CacheRequest: Sendable {
     package var mode: CacheMode
     /// Follows a redirect, and so has no use for its body.
     package var followsRedirects: Bool
+    package var staleLimit: StaleLimit
     /// Who asks, and whom it trusts. nil: nothing that is stored answers it, and its answer is not stored.
     package var context: StoredContext?
 
     package init(
-        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true, context: StoredContext?
+        method: String, fields: [HeaderField], mode: CacheMode, followsRedirects: Bool = true,
+        staleLimit: StaleLimit = .none, context: StoredContext?
     ) {
         self.method = method
         self.fields = fields
         self.mode = mode
         self.followsRedirects = followsRedirects
+        self.staleLimit = staleLimit
         self.context = context
     }
 }
 
-/// Whether a stored response that is stale may take the place of an answer that did not come.
+/// Whether a stored response that is stale may take the place of an answer that did not come. Times are seconds since 1970.
 package enum StaleUse: Equatable, Sendable {
     case never
-    /// In place of no answer at all: "disconnected" (RFC 9111 section 4.2.4).
-    case whenUnreachable
-    /// In place of an error, too, up to this time, in seconds since 1970 (RFC 5861 section 4).
+    /// In place of no answer at all, up to this time: "disconnected" (RFC 9111 section 4.2.4).
+    case whenUnreachable(until: Int64)
+    /// In place of an error, too, up to this time (RFC 5861 section 4).
     case onError(until: Int64)
 }
 

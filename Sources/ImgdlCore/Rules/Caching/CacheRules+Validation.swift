@@ -6,7 +6,10 @@ extension CacheRules {
     ) -> StoredResponse? {
         if head.status == 304 {
             guard isAbout(stored, head) else { return nil }
-            return updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+            var validated = updated(stored, with: head.fields, requestTime: requestTime, responseTime: responseTime)
+            // The server has been asked, and stands by it.
+            validated.isUndecodable = false
+            return validated
         }
         guard head.status == 200, stored.status == 200, stored.extent == .whole else { return nil }
         guard hasSameBody(stored, head) else {

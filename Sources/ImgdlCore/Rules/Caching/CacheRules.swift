@@ -20,11 +20,9 @@ package enum CacheRules {
     private static func decide(
         _ question: CacheQuestion, _ index: Int, _ stored: StoredEntry, _ freshness: Freshness, _ wallTime: Int64
     ) -> CacheDecision {
-        let remaining = freshness.remaining(wallTime)
-        let isFresh = remaining > 0
         let use = question.use(freshness, wallTime)
-        if use != .none || question.request.mode == .only {
-            let outcome: CacheOutcome = isFresh ? .hit : .stale
+        if use != .none || question.request.mode == .only && question.mayUseUnasked(freshness, wallTime) {
+            let outcome: CacheOutcome = freshness.staleness(wallTime) == nil ? .hit : .stale
             let answer = question.answer(index, stored.response, freshness, outcome, wallTime)
             guard let answer else { return question.isOnly ? .unavailable : .forward(adding: [], stores: false) }
             guard use == .whileRevalidating, case .answer(_, let head, _, _) = answer else { return answer }
@@ -135,8 +133,7 @@ package enum CacheRules {
     ) -> Bool {
         switch (stale, status) {
         case (.never, _), (.whenUnreachable, _?): return false
-        case (.whenUnreachable, nil): return true
-        case (.onError(let until), nil): return wallTime <= until
+        case (.whenUnreachable(let until), nil), (.onError(let until), nil): return wallTime <= until
         // RFC 5861 section 4 counts these as errors.
         case (.onError(let until), let status?): return wallTime <= until && [500, 502, 503, 504].contains(status)
         }

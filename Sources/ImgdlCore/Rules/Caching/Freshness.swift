@@ -42,6 +42,8 @@ final class Freshness: Sendable {
             }
         }
         let date = dateText.flatMap { Self.seconds($0, wallTime) } ?? stored.responseTime
+        // As if the server had said so.
+        if stored.isUndecodable { control.noCache = true }
         self.control = control
         self.date = date
         self.etag = etag
@@ -62,6 +64,13 @@ final class Freshness: Sendable {
 
     /// Seconds it will still be fresh; past its freshness, negative or 0.
     func remaining(_ wallTime: Int64) -> Int64 { lifetime - age(wallTime) }
+
+    /// For how many seconds it has been stale; nil: it is fresh. What is to be validated before each use is stale at once.
+    func staleness(_ wallTime: Int64) -> Int64? {
+        if control.noCache { return age(wallTime) }
+        let remaining = remaining(wallTime)
+        return remaining > 0 ? nil : -remaining
+    }
 
     /// Seconds from one time to another; 0 where that is the earlier. Bounded, so that sums of spans have room, whatever the
     /// times are.

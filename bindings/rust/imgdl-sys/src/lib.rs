@@ -74,6 +74,7 @@ pub const IMGDL_NO_LIMIT_32: u32 = u32::MAX;
 pub const IMGDL_DEFAULT_SCALE_DOWN_BYTES: u32 = 62_914_560;
 pub const IMGDL_MAX_TARGET: u32 = 1_048_576;
 pub const IMGDL_RETRY_NONE: u32 = u32::MAX;
+pub const IMGDL_STALE_NEVER: u64 = u64::MAX - 1;
 pub const IMGDL_DEFAULT_RETRY_BASE_MS: u32 = 500;
 pub const IMGDL_DEFAULT_RETRY_MAX_MS: u32 = 60_000;
 pub const IMGDL_DEFAULT_MAX_BODY_BYTES: u32 = 268_435_456;
@@ -384,6 +385,7 @@ pub struct imgdl_request {
     pub cache_mode: imgdl_cache_mode,
     pub reserved2: u32,
     pub partition: *const c_char,
+    pub max_stale_ms: u64,
 }
 
 #[repr(C)]
@@ -469,6 +471,7 @@ pub struct imgdl_config {
     pub crl_file: *const c_char,
     pub nat64_prefixes: *const c_char,
     pub partition: *const c_char,
+    pub max_stale_ms: u64,
 }
 
 #[repr(C)]

@@ -86,6 +86,7 @@ fn rust_facts() -> Facts {
             retry_max_ms reserved accepted_statuses accepted_status_count accepted_types
             accepted_type_count ca_file client_certificate client_key client_key_password
             pinned_public_key hooks scale_factor cache_mode reserved2 partition
+            max_stale_ms
         }
         imgdl_outgoing { struct_size reserved url method headers header_count body body_length }
         imgdl_hooks_table {
@@ -98,7 +99,7 @@ fn rust_facts() -> Facts {
             password client_certificate client_key client_key_password pinned_public_key cookie_file hooks
             retry_count retry_base_ms retry_max_ms failure_ttl_ms accepted_statuses accepted_status_count
             accepted_types accepted_type_count progress_interval cache cache_mode reserved2 dns_servers
-            crl_file nat64_prefixes partition
+            crl_file nat64_prefixes partition max_stale_ms
         }
         imgdl_result {
             struct_size code http_status reserved message image data response content_type preview
@@ -176,7 +177,7 @@ fn rust_facts() -> Facts {
         IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR
         IMGDL_VERSION_PATCH IMGDL_VERSION_NUMBER IMGDL_VERSION_STRING IMGDL_DEFAULT_MAX_PIXELS
         IMGDL_DEFAULT_MAX_FRAMES IMGDL_DEFAULT_MAX_SCANS IMGDL_DEFAULT_MAX_METADATA_BYTES IMGDL_DEFAULT_SCALE_DOWN_BYTES IMGDL_MAX_TARGET IMGDL_RETRY_NONE
-        IMGDL_DEFAULT_MAX_MEMORY_BYTES IMGDL_DEFAULT_MAX_DECODE_MS IMGDL_NO_LIMIT IMGDL_NO_LIMIT_32
+        IMGDL_DEFAULT_MAX_MEMORY_BYTES IMGDL_DEFAULT_MAX_DECODE_MS IMGDL_NO_LIMIT IMGDL_NO_LIMIT_32 IMGDL_STALE_NEVER
         IMGDL_DEFAULT_RETRY_BASE_MS IMGDL_DEFAULT_RETRY_MAX_MS IMGDL_DEFAULT_MAX_BODY_BYTES
         IMGDL_DEFAULT_MAX_CONCURRENT IMGDL_MAX_CONCURRENT_LIMIT IMGDL_DEFAULT_MEMORY_BUDGET
         IMGDL_DEFAULT_BATCH_WIDTH IMGDL_DEFAULT_CACHE_BYTES IMGDL_DEFAULT_CACHE_MEMORY_BYTES
@@ -361,7 +362,7 @@ fn c_program(header: &Header, source: &str) -> String {
     for name in header.enumerators.iter().chain(&header.defines) {
         let (format, value) = match name.as_str() {
             "IMGDL_VERSION_STRING" => ("%s", name.clone()),
-            "IMGDL_NO_LIMIT" => ("%llu", format!("(unsigned long long){name}")),
+            "IMGDL_NO_LIMIT" | "IMGDL_STALE_NEVER" => ("%llu", format!("(unsigned long long){name}")),
             "IMGDL_EXECUTOR_INLINE" => ("%zu", format!("(size_t){name}")),
             _ => ("%lld", format!("(long long){name}")),
         };

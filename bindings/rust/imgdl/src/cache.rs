@@ -24,9 +24,10 @@ pub enum CacheMode {
     Use,
     /// From the server, whatever is stored; the answer is stored.
     Reload,
-    /// What is stored, however old; else [`Code::NOT_CACHED`]. Nothing is sent.
+    /// What is stored, however old (but for [`max_stale`](crate::Request::max_stale)); else [`Code::NOT_CACHED`]. Nothing
+    /// is sent.
     Only,
-    /// Validated with the server, also where it is fresh.
+    /// Validated with the server, also where it is fresh; but what is fresh and `immutable` answers as it is (RFC 8246).
     Refresh,
 }
 
@@ -52,7 +53,8 @@ pub enum CacheOutcome {
     Hit,
     /// Stored; the server said that it is still good.
     Validated,
-    /// Stored, and stale: allowed by max-stale, stale-while-revalidate, stale-if-error or [`CacheMode::Only`].
+    /// Stored, and stale: allowed by max-stale, stale-while-revalidate, stale-if-error, a server that cannot be reached, or
+    /// [`CacheMode::Only`]; [`max_stale`](crate::Request::max_stale) bounds all of them.
     Stale,
     /// Its beginning was kept of a transfer that had broken off.
     Resumed,

@@ -70,9 +70,9 @@ impl BitOr for Events {
 pub enum Event<'a> {
     /// The transfer leaves the queue.
     Started,
-    /// The server has answered.
+    /// The server has answered; again with each attempt that is answered.
     Response(&'a Response),
-    /// The size of the picture, from its first bytes.
+    /// The size of the picture, from its first bytes; again likewise.
     Header(&'a ImageInfo),
     /// Bytes have come; the first time with the first bytes of the body.
     Progress {

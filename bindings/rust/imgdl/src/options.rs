@@ -66,6 +66,7 @@ pub(crate) struct Common {
     pub(crate) client_key_password: Option<String>,
     pub(crate) pinned_public_key: Option<String>,
     pub(crate) partition: Option<String>,
+    pub(crate) max_stale: Option<Duration>,
     pub(crate) retry: Option<Retry>,
     pub(crate) accepted_statuses: Option<Vec<sys::imgdl_status_range>>,
     pub(crate) accepted_types: Option<Vec<String>>,
@@ -92,6 +93,14 @@ macro_rules! common_options {
             /// origin.
             pub fn credentials(mut self, user: impl Into<String>, password: impl Into<String>) -> $builder {
                 self.common.credentials = Some((user.into(), password.into()));
+                self
+            }
+
+            /// What has been stale in the cache for longer does not answer, whatever allows it, with
+            /// [`CacheMode::Only`](crate::CacheMode::Only), too; in whole seconds, rounded down. [`Duration::ZERO`]: what is
+            /// stale never answers; [`Duration::MAX`], the default: however stale, as HTTP allows.
+            pub fn max_stale(mut self, limit: Duration) -> $builder {
+                self.common.max_stale = Some(limit);
                 self
             }
 
@@ -212,6 +221,16 @@ impl CCommon {
         milliseconds(self.common.idle_timeout)
     }
 
+    pub(crate) fn max_stale_ms(&self) -> u64 {
+        match self.common.max_stale {
+            None => 0,
+            Some(Duration::MAX) => sys::IMGDL_NO_LIMIT,
+            // 0 would be the default.
+            Some(limit) if limit.as_millis() == 0 => sys::IMGDL_STALE_NEVER,
+            Some(limit) => u64::try_from(limit.as_millis()).unwrap_or(sys::IMGDL_NO_LIMIT),
+        }
+    }
+
     /// Count, base and maximum.
     pub(crate) fn retry(&self) -> (u32, u32, u32) {
         let times = |retry: Retry| (retry.count, milliseconds(retry.first_wait), milliseconds(retry.longest_wait));
@@ -245,6 +264,7 @@ macro_rules! write_common {
         $raw.client_key_password = pointer(&$common.client_key_password);
         $raw.pinned_public_key = pointer(&$common.pinned_public_key);
         $raw.partition = pointer(&$common.partition);
+        $raw.max_stale_ms = $common.max_stale_ms();
         ($raw.retry_count, $raw.retry_base_ms, $raw.retry_max_ms) = $common.retry();
         ($raw.accepted_statuses, $raw.accepted_status_count) = $common.statuses();
         ($raw.accepted_types, $raw.accepted_type_count) = $common.types();

@@ -85,6 +85,28 @@ fn modes_and_outcomes_on_disk() {
 }
 
 #[test]
+fn how_stale_an_answer_may_be() {
+    let origin = Origin::start();
+    let cache = Cache::builder().open().unwrap();
+    let url = origin.url("/pictures/opaque.png?header=Age:3660&header=Cache-Control:max-age=60");
+    let stored = Downloader::builder().cache(&cache).build().unwrap();
+    assert_eq!(outcome(&stored, Request::new(&url)), CacheOutcome::Network);
+    let hour = Duration::from_secs(3600);
+    let limits = [Duration::ZERO, Duration::from_nanos(1), hour - Duration::from_secs(1), 2 * hour, Duration::MAX];
+    for limit in limits {
+        let bounded = Downloader::builder().cache(&cache).max_stale(limit).build().unwrap();
+        let only = || Request::new(&url).cache(CacheMode::Only);
+        if limit > hour {
+            assert_eq!(outcome(&bounded, only()), CacheOutcome::Stale);
+        } else {
+            assert_eq!(code(&bounded, only()), Code::NOT_CACHED);
+        }
+        assert_eq!(outcome(&bounded, only().max_stale(Duration::MAX)), CacheOutcome::Stale);
+        assert_eq!(code(&bounded, only().max_stale(Duration::ZERO)), Code::NOT_CACHED);
+    }
+}
+
+#[test]
 fn downloaders_share_a_cache_that_closes_with_the_last_of_them() {
     let origin = Origin::start();
     let folder = Folder::new("sharing");
