@@ -56,7 +56,8 @@ class CachingTestCase: XCTestCase {
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
         hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
-        staleLimit: StaleLimit = .none, credential: Credential? = nil, identity: RequestIdentity? = nil, profile: TransferRequest.Profile? = nil,
+        staleLimit: StaleLimit = .none, credential: Credential? = nil, identity: RequestIdentity? = nil,
+        profile: TransferRequest.Profile? = nil,
         _ change: (inout SubscriberOptions) -> Void = { _ in }
     ) throws -> Heard {
         let profile =
