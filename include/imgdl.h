@@ -1356,7 +1356,7 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Processes  Any number of processes, caches and downloaders may use one directory at the same time; only the child of a
  *            fork() does not get at one that was open then (UNWRITABLE). What is served was wholly written and has the
  *            checksum that it was stored with, also after kill -9 or a full disk. A crash loses at most what was stored in
- *            the last second, a power cut what was not flushed.
+ *            the last second (where the disk stands still, the last 256 answers), a power cut what was not flushed.
  * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
  *            requests with the same decode options, the same one for everybody.
  * Limits     What is stored counts with all that it takes: bodies in blocks of 4 KiB, headers, URLs, and some hundred bytes
@@ -1365,8 +1365,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
  *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
  *            limit of one head, 256 KiB.
- * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, or while there is no room within
- *            max_bytes, is not stored: it is counted (not_stored), and there is an event (NOT_STORED), once a second at most.
+ * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
+ *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
+ *            (NOT_STORED), once a second at most.
  * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, and it
  *            is tried again from time to time. A corrupt, foreign or newer index is moved aside, and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */

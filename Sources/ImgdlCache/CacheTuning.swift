@@ -6,6 +6,8 @@ struct CacheTuning: Sendable {
     /// Memory of what is on its way to the disk. What comes when so much waits is not stored: the disk is slower than the
     /// network.
     var queueBytes = 32 << 20
+    /// What has waited for so long, while many wait, is not stored.
+    var waitingMilliseconds: Int64 = 300
     /// What has not been written so long after the cache is closed is not stored.
     var closingMilliseconds: Int64 = 700
     /// After the disk has failed, until it is tried again; doubled each time.

@@ -109,8 +109,8 @@ final class LimitTests: StoreTestCase {
         for id in ids {
             clock.advance(seconds: 1)
             cache.update(id, response([HeaderField("X", long)], at: 200))
+            try cache.flush()
         }
-        try cache.flush()
         let statistics = try cache.statistics()
         XCTAssertLessThanOrEqual(statistics.bytes, 1_000_000)
         XCTAssertGreaterThan(statistics.bytes, 500_000)
@@ -280,6 +280,39 @@ final class LimitTests: StoreTestCase {
         XCTAssertGreaterThan(statistics.stored, 100)
         XCTAssertEqual(statistics.unflushed, 0)
         XCTAssertEqual(log.kinds.contains(.notStored), statistics.notStored > 0)
+        cache.close()
+    }
+
+    /// A crash loses the last second at most: what would wait for longer, while many wait, is not stored, but counted.
+    func testWhatWaitsTooLongBehindOthersIsNotStored() throws {
+        tuning.waitingMilliseconds = 0
+        let cache = try open()
+        let standing = try XCTUnwrap(cache.disk)
+        let lock = Lock()
+        let changed = Condition(lock)
+        nonisolated(unsafe) var mayGoOn = false
+        let begun = expectation(description: "the writer stands still")
+        let thread = try Thread.start(name: "standing") {
+            try? standing.onWriter { _ in
+                begun.fulfill()
+                lock.withLock { while !mayGoOn { changed.wait() } }
+            }
+        }
+        wait(for: [begun], timeout: 20)
+        let few = DiskStore.fewWaiting
+        for i in 0..<few + 50 { cache.put("k\(i)", bytes(10)) }
+        lock.withLock {
+            mayGoOn = true
+            changed.broadcast()
+        }
+        thread.join()
+        try cache.flush()
+        let statistics = try cache.statistics()
+        XCTAssertEqual(statistics.notStored, 50)
+        XCTAssertEqual(statistics.stored, Int64(few))
+        XCTAssertEqual(temporaries, [])
+        XCTAssertNil(cache.wait("k49"))
+        XCTAssertNotNil(cache.wait("k50"))
         cache.close()
     }
 

@@ -1,5 +1,4 @@
 /* Loaded before everything else (LD_PRELOAD): a disk that takes 20 ms for each sync, as one that turns does. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -9,7 +8,8 @@ atomic_uint slow_syncs;
 
 static int wait_and_call(const char *name, int descriptor)
 {
-    int (*call)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+    int (*call)(int);
+    *(void **)&call = dlsym(RTLD_NEXT, name);
     struct timespec rest = {0, 20 * 1000 * 1000};
     atomic_fetch_add(&slow_syncs, 1);
     while (nanosleep(&rest, &rest)) {}

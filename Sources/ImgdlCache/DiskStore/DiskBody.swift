@@ -16,8 +16,9 @@ final class DiskBody: @unchecked Sendable {
     var isGivenUp = false
     /// Why, where that was not whoever brought it.
     var loss: StorageLosses.Cause?
-    /// Its last byte has come.
-    var isFinished = false
+    /// When its last byte came; nil: it has not.
+    var finishedAt: Instant?
+    var isFinished: Bool { finishedAt != nil }
     /// The writing thread has something of it, or will have.
     var isPosted = false
     /// Whose memory has been counted last.

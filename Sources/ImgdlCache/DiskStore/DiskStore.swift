@@ -28,6 +28,8 @@ final class DiskStore: @unchecked Sendable {
         var commands: [DiskCommand] = []
         /// Memory of what waits, in the commands and in the batch.
         var queuedBytes = 0
+        /// Bodies that are whole and that the writing thread has not come to.
+        var waitingBodies = 0
         var losses = StorageLosses()
         var lookups = Queue<Lookup>()
         var uses: [EntryID: Int64] = [:]
@@ -154,14 +156,16 @@ final class DiskStore: @unchecked Sendable {
     /// `slices`: the whole body, when somebody else keeps it in memory anyway.
     func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) {
         let time = clock.wallTime()
+        let now = MonotonicClock().now()
         let memory = DiskCommand.memory(of: response, body.key)
         lock.withLock {
             guard !body.isFinished else { return }
             if !body.isGivenUp, !hasRoom(for: memory) { lose(body, .behind) }
-            body.isFinished = true
+            body.finishedAt = now
             if let loss = body.loss { return countLoss(loss) }
             guard !body.isGivenUp else { return }
             state.queuedBytes += memory
+            state.waitingBodies += 1
             body.slices = slices
             body.time = time
             post(.change(.insert(body), number: state.changes.insert(body, response), memory: memory))
@@ -191,6 +195,18 @@ final class DiskStore: @unchecked Sendable {
     private func countLoss(_ cause: StorageLosses.Cause) {
         state.losses.count(cause)
         writerWakes.signal()
+    }
+
+    /// So few are written however long they wait: the disk may stand still for a moment.
+    static let fewWaiting = 256
+
+    /// It has waited for so long that a crash would lose more than the last second's, and more follow it.
+    func isOverdue(_ body: DiskBody) -> Bool {
+        let now = MonotonicClock().now()
+        return lock.withLock {
+            guard state.waitingBodies > Self.fewWaiting, let time = body.finishedAt else { return false }
+            return now >= time.advanced(byMilliseconds: tuning.waitingMilliseconds)
+        }
     }
 
     /// The writing thread gives it up.

@@ -82,7 +82,9 @@ final class DiskWriter {
             append(slices, to: body)
             store.withState { $0.queuedBytes -= memory }
         case .abandon(let body): drop(body)
-        case .change(.insert(let body), let number, let memory): complete(body, number, memory)
+        case .change(.insert(let body), let number, let memory):
+            complete(body, number, memory)
+            store.withState { $0.waitingBodies -= 1 }
         case .change(.update(let id, let response), let number, let memory):
             update(id, response, number, memory)
         case .change(.clear, let number, let memory):
@@ -131,6 +133,7 @@ final class DiskWriter {
     private func append(_ slices: [BodySlice], to body: DiskBody) {
         guard !isGivenUp(body), !hasFailed else { return giveUp(body, .failure) }
         if isOutOfTime { return giveUp(body, .closed) }
+        if store.isOverdue(body) { return giveUp(body, .behind) }
         let length = (body.file?.length ?? 0) + slices.reduce(0) { $0 + Int64($1.count) }
         guard take(StorageCost.file(length) - StorageCost.file(body.file?.length ?? 0), for: body) else { return }
         do throws(DiskError) {
@@ -203,8 +206,8 @@ final class DiskWriter {
             giveUp(body, .failure)
             return false
         }
-        if isOutOfTime {
-            giveUp(body, .closed)
+        if isOutOfTime || store.isOverdue(body) {
+            giveUp(body, isOutOfTime ? .closed : .behind)
             return false
         }
         guard take(cost, for: body) else { return false }
