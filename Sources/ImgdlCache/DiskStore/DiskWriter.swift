@@ -1,4 +1,3 @@
-import CStore
 import Glibc
 import ImgdlCore
 
@@ -225,7 +224,6 @@ final class DiskWriter {
     private func closeFile(of body: DiskBody) throws(DiskError) {
         guard let file = body.file, let descriptor = file.descriptor else { return }
         body.file?.descriptor = nil
-        store_begin_writeback(descriptor)
         try tuning.disk.close(descriptor, file.path)
     }
 

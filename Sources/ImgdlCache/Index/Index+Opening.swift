@@ -37,6 +37,9 @@ extension Index {
         if let problem { throw problem }
         do throws(DatabaseError) {
             try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+            // A new one has nothing to lose, and whoever looks up waits for it: without a sync for each page of it.
+            let isMade = try database.integer("PRAGMA user_version") > 0
+            try database.execute("PRAGMA synchronous = \(isMade ? "NORMAL" : "OFF")")
             try beginLog(database, isWorthRetrying)
             let isNew = try migrate(database, steps)
             database.setBusy(milliseconds: 250)
@@ -93,8 +96,8 @@ extension Index {
     private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) -> Bool {
         // Transactions are on the disk for good with the next sync of all of it; and the log does not stay as large as it once
         // was.
-        try database.execute("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576")
-        try database.execute("PRAGMA wal_autocheckpoint = \(Index.logPages)")
+        defer { try? database.execute("PRAGMA synchronous = NORMAL") }
+        try database.execute("PRAGMA journal_size_limit = 1048576; PRAGMA wal_autocheckpoint = \(Index.logPages)")
         guard try database.integer("PRAGMA user_version") < steps.count else { return false }
         return try database.transaction { () throws(DatabaseError) in
             // Another process may have been quicker.
