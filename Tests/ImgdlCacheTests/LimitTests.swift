@@ -100,14 +100,11 @@ final class LimitTests: StoreTestCase {
         configuration.maximumBytes = 1_000_000
         let cache = try open()
         let long = String(repeating: "x", count: 100_000)
-        var ids: [EntryID] = []
         for i in 0..<20 {
             cache.put("k\(i)", [])
-            ids.append(try XCTUnwrap(cache.wait("k\(i)")).entry.id)
-        }
-        try cache.flush()
-        for id in ids {
+            try cache.flush()
             clock.advance(seconds: 1)
+            let id = try XCTUnwrap(cache.wait("k\(i)")).entry.id
             cache.update(id, response([HeaderField("X", long)], at: 200))
             try cache.flush()
         }
