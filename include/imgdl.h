@@ -1425,7 +1425,7 @@ IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
 
 /** Gives a reference back; NULL and stale handles are ignored. Downloaders hold their caches, too. The last one writes what
  *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. What the disk has not taken
- *  after 0.7 seconds is not stored (NOT_STORED). Since 1.1. */
+ *  after 0.5 seconds is not stored (NOT_STORED). Since 1.1. */
 IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
 
 /* What is stored for a URL. Times are seconds since 1970. */

@@ -9,7 +9,7 @@ struct CacheTuning: Sendable {
     /// What has waited for so long, while many wait, is not stored.
     var waitingMilliseconds: Int64 = 300
     /// What has not been written so long after the cache is closed is not stored.
-    var closingMilliseconds: Int64 = 700
+    var closingMilliseconds: Int64 = 500
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000
