@@ -171,9 +171,9 @@ demonstration: $(PROGRAMS) build/pictures/.written
 # ---- Tests
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer \
-    build/tests/hostile-client
+    build/tests/hostile-client build/tests/slow-sync.so
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
-C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c,$(wildcard Tests/c/*.c))
+C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c Tests/c/slow-sync.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
 C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
@@ -211,6 +211,11 @@ build/tests/hostile-client: Tests/Hostile/client.c include/imgdl.h $(LIBRARY) | 
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -lssl -lcrypto
+
+# A disk whose syncs take long, for a program that is started with it.
+build/tests/slow-sync.so: Tests/c/slow-sync.c | build/.setup-test
+	@mkdir -p $(@D)
+	$(CC) $(C_FLAGS) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
 
 # imgdl.hpp: compiled as each standard that it promises, by the compilers that are here, and tested as C++17.
 CPP_WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Werror

@@ -1385,11 +1385,18 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Processes  Any number of processes, caches and downloaders may use one directory at the same time; only the child of a
  *            fork() does not get at one that was open then (UNWRITABLE). What is served was wholly written and has the
  *            checksum that it was stored with, also after kill -9 or a full disk. A crash loses at most what was stored in
- *            the last second, a power cut what was not flushed.
+ *            the last second (where the disk stands still, the last 256 answers), a power cut what was not flushed.
  * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
  *            requests with the same decode options, the same one for everybody.
- * Limits     What was used least recently goes first, in the background; what has not been used for max_age_s, too. The
- *            directory may hold more than max_bytes for a moment.
+ * Limits     What is stored counts with all that it takes: bodies in blocks of 4 KiB, headers, URLs, and some hundred bytes
+ *            for each answer, in memory likewise. Room is made before anything is written: what was used least recently goes
+ *            first, and what has not been used for max_age_s goes in the background. By the blocks of its files the directory
+ *            never holds more than max_bytes and a tenth, one body for each process that is writing, and 8 MiB for index and
+ *            log. Of one URL 32 variants (Vary, contexts, ranges) are kept. What validations add to headers stays within the
+ *            limit of one head, 256 KiB.
+ * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
+ *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
+ *            (NOT_STORED), once a second at most.
  * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, and it
  *            is tried again from time to time. A corrupt, foreign or newer index is moved aside, and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */
@@ -1401,7 +1408,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
 enum {
     IMGDL_CACHE_MOVED_ASIDE = 1, /* the index was corrupt, foreign or newer: it was renamed, and begun anew          */
     IMGDL_CACHE_UNWRITABLE = 2,  /* the disk is full, read-only or broken: nothing is stored until it works again    */
-    IMGDL_CACHE_WRITABLE = 3     /* it works again                                                                   */
+    IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
+    IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
+                                 /* has no room for them, or the cache was closed before; the message says how many  */
 };
 
 typedef struct imgdl_cache_event {
@@ -1414,8 +1423,8 @@ typedef struct imgdl_cache_config {
     uint32_t struct_size;
     uint32_t reserved;
     const char *directory;      /* made when it is not there, for this user alone. NULL: in memory alone            */
-    uint64_t max_bytes;         /* of bodies on disk; 0 is IMGDL_DEFAULT_CACHE_BYTES                                */
-    uint64_t max_memory_bytes;  /* of bodies in memory, as received; 0: none, and without a directory               */
+    uint64_t max_bytes;         /* of what lies on the disk, see Limits; 0 is IMGDL_DEFAULT_CACHE_BYTES             */
+    uint64_t max_memory_bytes;  /* of bodies and headers in memory; 0: none, and without a directory                */
                                 /* IMGDL_DEFAULT_CACHE_MEMORY_BYTES                                                 */
     uint64_t max_image_bytes;   /* of decoded images; 0: none                                                       */
     uint64_t max_partial_bytes; /* of bodies that broke off, within max_bytes (without a directory: within          */
@@ -1444,7 +1453,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_open(const imgdl_cache_config *
 IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
 
 /** Gives a reference back; NULL and stale handles are ignored. Downloaders hold their caches, too. The last one writes what
- *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. Since 1.1. */
+ *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. What the disk has not taken
+ *  after 0.5 seconds is not stored (NOT_STORED). Since 1.1. */
 IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
 
 /* What is stored for a URL. Times are seconds since 1970. */
@@ -1485,14 +1495,16 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache
 /** Removes everything. A download that is being stored meanwhile may remain. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
-/** Writes what has been stored so far to the disk for good: a power cut loses none of it. Since 1.1. */
+/** Writes what has been stored so far to the disk for good: a power cut loses none of it. How far it came when the disk does
+ *  not take it all, imgdl_cache_stats.unflushed tells. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {
     uint32_t struct_size;
     int32_t is_writable;                             /* 0: in memory alone, or see IMGDL_CACHE_UNWRITABLE           */
     uint64_t entries, bytes;                         /* on disk, those of all processes: once they are written,     */
-                                                     /* see imgdl_cache_flush                                       */
+                                                     /* see imgdl_cache_flush. Bytes are what counts for the limit, */
+                                                     /* here and below                                              */
     uint64_t partial_entries, partial_bytes;         /* bodies that broke off                                       */
     uint64_t memory_entries, memory_bytes;           /* bodies in memory                                            */
     uint64_t image_entries, image_bytes;             /* decoded images                                              */
@@ -1502,6 +1514,9 @@ typedef struct imgdl_cache_stats {
     /* Likewise. */
     uint64_t stored, evicted;
     uint64_t damaged;                                /* checksum or length wrong, or file gone: removed             */
+    uint64_t not_stored;                             /* to be stored, and not: see NOT_STORED and UNWRITABLE        */
+    uint64_t unflushed;                              /* stored by this process and not safe from a power cut, see   */
+                                                     /* imgdl_cache_flush: 0 after one that has written all         */
 } imgdl_cache_stats;                                 /* end of 1.1 */
 
 /** Fills *stats with zeros and its size. Since 1.1. */

@@ -6,6 +6,8 @@ package struct CacheEvent: Equatable, Sendable {
         /// The disk is full, read-only or broken: nothing is stored until it works again.
         case unwritable = 2
         case writable = 3
+        /// Answers that came could not be stored: the disk is behind, or has no room for them.
+        case notStored = 4
     }
 
     package let kind: Kind

@@ -3,7 +3,7 @@ import ImgdlCore
 /// ABI: imgdl_cache_stats.
 package struct CacheStatistics: Equatable, Sendable {
     package var isWritable = false
-    /// On disk, those of all processes.
+    /// On disk, those of all processes. Bytes are what counts for the limits: bodies, headers, and what each takes besides.
     package var entries: Int64 = 0
     package var bytes: Int64 = 0
     package var partialEntries: Int64 = 0
@@ -26,6 +26,10 @@ package struct CacheStatistics: Equatable, Sendable {
     package var evicted: Int64 = 0
     /// Checksum or length wrong, or file gone: removed.
     package var damaged: Int64 = 0
+    /// Answers that were to be stored: the disk was behind, had no room for them, or did not work.
+    package var notStored: Int64 = 0
+    /// Stored, and lost if the power went now.
+    package var unflushed: Int64 = 0
 
     package init() {}
 

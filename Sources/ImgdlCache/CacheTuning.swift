@@ -3,10 +3,13 @@ struct CacheTuning: Sendable {
     /// How long what is stored waits for more before it is written to the index; nil: until somebody asks or the batch
     /// is full.
     var batchMilliseconds: Int64? = 500
-    var batchChanges = 1_024
-    /// Of bodies on their way to the disk. What comes when so many wait is not stored: the disk is slower than the
+    /// Memory of what is on its way to the disk. What comes when so much waits is not stored: the disk is slower than the
     /// network.
     var queueBytes = 32 << 20
+    /// What has waited for so long, while many wait, is not stored.
+    var waitingMilliseconds: Int64 = 300
+    /// What has not been written so long after the cache is closed is not stored.
+    var closingMilliseconds: Int64 = 500
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

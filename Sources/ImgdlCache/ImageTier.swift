@@ -40,13 +40,14 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     /// Images in the host's memory are not kept: the host may want it back.
     func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String) {
-        let bytes = Self.byteCount(of: image)
+        let bytes = Self.byteCount(of: image) + StorageCost.memory(entry.response, key: key)
         guard !isForked, bytes <= maximumBytes, !image.pixels.isHosts, image.isComplete else { return }
         lock.withLock {
             for id in keys[key] ?? [] {
                 if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
             }
             if sources[entry.id] == nil {
+                if let ids = keys[key], ids.count >= StoredResponse.maximumVariants { drop(ids[0]) }
                 sources[entry.id] = Source(entry: entry, key: key, options: [])
                 keys[key, default: []].append(entry.id)
             }

@@ -1,20 +1,23 @@
 import ImgdlCore
 
-/// Encoded bodies in memory, within a byte limit; the one used longest ago goes first. Threads: any.
+/// Encoded bodies in memory with their headers, within a byte limit; the one used longest ago goes first. Threads: any.
 final class MemoryTier: @unchecked Sendable {
     private final class Item {
         let key: String
         /// Guarded by the lock, as the next.
         var entry: StoredEntry
         let body: [BodySlice]
+        /// What body, headers and all that belongs to it take.
+        var cost: Int64
         var usedTime: Int64
         /// When the disk was last told; nil: never.
         var toldTime: Int64?
 
-        init(key: String, entry: StoredEntry, body: [BodySlice], usedTime: Int64) {
+        init(key: String, entry: StoredEntry, body: [BodySlice], cost: Int64, usedTime: Int64) {
             self.key = key
             self.entry = entry
             self.body = body
+            self.cost = cost
             self.usedTime = usedTime
         }
     }
@@ -35,12 +38,9 @@ final class MemoryTier: @unchecked Sendable {
     private let maximumPartialBytes: Int64
     private let maximumAge: Int64?
     private var items = RecencyList<EntryID, Item>()
+    /// Of these the beginnings of bodies once more.
+    private var beginnings = RecencyList<EntryID, Item>()
     private var shelves: [String: Shelf] = [:]
-    private var partialBytes: Int64 = 0
-    private var partialCount: Int64 = 0
-
-    /// What a body costs besides its bytes: fields, tables.
-    private static let overhead: Int64 = 512
 
     init(maximumBytes: Int64, maximumPartialBytes: Int64, maximumAge: Int64?) {
         self.maximumBytes = maximumBytes
@@ -61,8 +61,8 @@ final class MemoryTier: @unchecked Sendable {
     var totals: Totals {
         lock.withLock {
             Totals(
-                count: Int64(items.count), bytes: items.totalCost - Int64(items.count) * Self.overhead,
-                partialCount: partialCount, partialBytes: partialBytes)
+                count: Int64(items.count), bytes: items.totalCost, partialCount: Int64(beginnings.count),
+                partialBytes: beginnings.totalCost)
         }
     }
 
@@ -90,26 +90,37 @@ final class MemoryTier: @unchecked Sendable {
 
     /// In place of what it replaces. nil for `body`: it is not kept here, but what it replaces goes. Gives what went.
     func insert(_ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64) -> Removed {
-        lock.withLock {
+        let kept = body.map { Self.isWasteful($0) ? $0.compacted : $0 }
+        let cost = Self.cost(of: entry.response, key, kept ?? [])
+        return lock.withLock {
             var removed = Removed()
             for older in shelves[key]?.entries ?? []
             where older.id == entry.id || entry.response.replaces(older.response) {
                 drop(older.id)
                 removed.replaced.append(older.id)
             }
-            let bytes = entry.response.bodyLength
-            guard let body, bytes <= maximumBodyBytes else { return removed }
-            if entry.response.isBeginning, bytes > maximumPartialBytes { return removed }
-            let item = Item(key: key, entry: entry, body: body, usedTime: wallTime)
-            items.insert(entry.id, item, cost: bytes + Self.overhead)
-            shelves[key] = Shelf((shelves[key]?.items ?? []) + [item])
-            if entry.response.isBeginning {
-                partialBytes += bytes
-                partialCount += 1
+            guard let kept, cost <= maximumBodyBytes else { return removed }
+            if entry.response.isBeginning, cost > maximumPartialBytes { return removed }
+            if let older = shelves[key]?.items, older.count >= StoredResponse.maximumVariants, let last = older.last {
+                drop(last.entry.id)
+                removed.evicted.append(last.entry.id)
             }
+            let item = Item(key: key, entry: entry, body: kept, cost: cost, usedTime: wallTime)
+            items.insert(entry.id, item, cost: cost)
+            if entry.response.isBeginning { beginnings.insert(entry.id, item, cost: cost) }
+            shelves[key] = Shelf((shelves[key]?.items ?? []) + [item])
             shrink(&removed)
             return removed
         }
+    }
+
+    private static func cost(of response: StoredResponse, _ key: String, _ body: [BodySlice]) -> Int64 {
+        StorageCost.memory(response, key: key) + Int64(body.memoryBytes)
+    }
+
+    /// A few bytes keep much memory, as where their length was not known beforehand.
+    private static func isWasteful(_ body: [BodySlice]) -> Bool {
+        body.memoryBytes > 2 * body.reduce(0) { $0 + $1.count } + 1_024
     }
 
     struct Removed {
@@ -124,7 +135,12 @@ final class MemoryTier: @unchecked Sendable {
             response.bodyLength = item.entry.response.bodyLength
             item.entry = StoredEntry(id: id, response: response)
             item.usedTime = wallTime
+            item.cost = Self.cost(of: response, item.key, item.body)
+            items.setCost(id, item.cost)
+            beginnings.setCost(id, item.cost)
             if let shelf = shelves[item.key] { shelves[item.key] = Shelf(shelf.items) }
+            var removed = Removed()
+            shrink(&removed)
         }
     }
 
@@ -133,6 +149,7 @@ final class MemoryTier: @unchecked Sendable {
         lock.withLock {
             guard let item = items.use(id) else { return true }
             item.usedTime = wallTime
+            if item.entry.response.isBeginning { _ = beginnings.use(id) }
             defer { item.toldTime = wallTime }
             return item.toldTime != wallTime
         }
@@ -164,9 +181,8 @@ final class MemoryTier: @unchecked Sendable {
     func removeAll() {
         lock.withLock {
             items.removeAll()
+            beginnings.removeAll()
             shelves = [:]
-            partialBytes = 0
-            partialCount = 0
         }
     }
 
@@ -175,15 +191,9 @@ final class MemoryTier: @unchecked Sendable {
             forget(oldest.value)
             removed.evicted.append(oldest.key)
         }
-        while partialBytes > maximumPartialBytes {
-            var victim: EntryID?
-            items.oldestFirst { id, item in
-                if item.entry.response.isBeginning { victim = id }
-                return victim == nil
-            }
-            guard let victim else { return }
-            drop(victim)
-            removed.evicted.append(victim)
+        while beginnings.totalCost > maximumPartialBytes, let oldest = beginnings.removeOldest() {
+            drop(oldest.key)
+            removed.evicted.append(oldest.key)
         }
     }
 
@@ -192,10 +202,7 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     private func forget(_ item: Item) {
-        if item.entry.response.isBeginning {
-            partialBytes -= item.entry.response.bodyLength
-            partialCount -= 1
-        }
+        beginnings.remove(item.entry.id)
         let rest = shelves[item.key]?.items.filter { $0 !== item } ?? []
         shelves[item.key] = rest.isEmpty ? nil : Shelf(rest)
     }

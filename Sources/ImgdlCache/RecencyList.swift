@@ -50,6 +50,12 @@ struct RecencyList<Key: Hashable, Value> {
         linkAsNewest(slot)
     }
 
+    mutating func setCost(_ key: Key, _ cost: Int64) {
+        guard let slot = slots[key] else { return }
+        totalCost += cost - nodes[slot].cost
+        nodes[slot].cost = cost
+    }
+
     @discardableResult
     mutating func remove(_ key: Key) -> Value? {
         guard let slot = slots.removeValue(forKey: key) else { return nil }

@@ -1,6 +1,9 @@
 import ImgdlCore
 
 extension StoredResponse {
+    /// More of one URL are kept nowhere, in no tier: each look-up goes through them all.
+    static let maximumVariants = 32
+
     /// Whether this, newly stored under the same key, takes the place of `older`: of what was asked for with the same
     /// varying fields (RFC 9111 section 4.1), in the same context. The beginning of a body replaces only another: a whole one, even a stale
     /// one, may still be of use.

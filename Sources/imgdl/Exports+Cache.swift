@@ -4,7 +4,7 @@ import ImgdlCore
 import ImgdlTransport
 
 private let entrySize1 = 48
-private let cacheStatsSize1 = 152
+private let cacheStatsSize1 = 168
 
 private func cache(_ handle: OpaquePointer?) throws(Failure) -> Cache { try object(handle, .cache) }
 
@@ -166,5 +166,7 @@ private func statsStruct(_ now: CacheStatistics) -> imgdl_cache_stats {
     stats.stored = count(now.stored)
     stats.evicted = count(now.evicted)
     stats.damaged = count(now.damaged)
+    stats.not_stored = count(now.notStored)
+    stats.unflushed = count(now.unflushed)
     return stats
 }

@@ -38,7 +38,7 @@ final class DiskTests: StoreTestCase {
         XCTAssertEqual(again.entry.response, expected)
         let statistics = try cache.statistics()
         XCTAssertEqual(statistics.entries, 1)
-        XCTAssertEqual(statistics.bytes, 100_000)
+        XCTAssertEqual(statistics.bytes, 102_400 + StorageCost.row(expected, key: "k"))
         XCTAssertTrue(statistics.isWritable)
         XCTAssertEqual(log.all, [])
         cache.close()
@@ -170,13 +170,15 @@ final class DiskTests: StoreTestCase {
                 return .nothing
             })
         var statistics = try cache.statistics()
+        let cost = 4_096 + StorageCost.row(beginning, key: "k")
         XCTAssertEqual(
-            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [2, 1, 30, 20])
+            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes],
+            [2, 1, 2 * cost, cost])
         cache.put("k", bytes(30), response(at: 3))
         try cache.flush()
         statistics = try cache.statistics()
         XCTAssertEqual(
-            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [1, 0, 30, 0])
+            [statistics.entries, statistics.partialEntries, statistics.bytes, statistics.partialBytes], [1, 0, cost, 0])
         cache.close()
     }
 
@@ -254,10 +256,10 @@ final class DiskTests: StoreTestCase {
     }
 
     func testAFullQueueGivesUpTheWriteAndNotTheCaller() throws {
-        tuning.queueBytes = 1_000
+        tuning.queueBytes = 2_500
         let cache = try open()
         let writer = try XCTUnwrap(cache.write("k", response()))
-        writer.append(slices(bytes(1_001)))
+        writer.append(slices(bytes(2_501)))
         writer.append(slices(bytes(10)))
         writer.finish(response())
         try cache.flush()
@@ -270,7 +272,7 @@ final class DiskTests: StoreTestCase {
 
     /// Each piece takes memory of its own while it waits: 85 MB for a megabyte of single bytes.
     func testPiecesInTheQueueAreCounted() throws {
-        tuning.queueBytes = 1_000
+        tuning.queueBytes = 2_500
         let cache = try open()
         let writer = try XCTUnwrap(cache.write("k", response()))
         writer.append((0..<100).flatMap { _ in slices(bytes(1)) })

@@ -104,7 +104,7 @@ TEST("a cache's config: sizes, ranges, and the destructor on every error")
     CHECK_NUMBER(config.today.struct_size, 79); /* too small: nothing is done */
     imgdl_cache_config_init(NULL, sizeof config);
     imgdl_cache_entry_init(NULL, 48);
-    imgdl_cache_stats_init(NULL, 152);
+    imgdl_cache_stats_init(NULL, 168);
 
     imgdl_cache_config_init(&config.today, sizeof config.today);
     config.today.destructor = count_one;

@@ -304,7 +304,7 @@ _Static_assert(sizeof(imgdl_observation) == 48, "imgdl_observation");
 _Static_assert(sizeof(imgdl_cache_event) == 16, "imgdl_cache_event");
 _Static_assert(sizeof(imgdl_cache_config) == 80, "imgdl_cache_config");
 _Static_assert(sizeof(imgdl_cache_entry) == 48, "imgdl_cache_entry");
-_Static_assert(sizeof(imgdl_cache_stats) == 152, "imgdl_cache_stats");
+_Static_assert(sizeof(imgdl_cache_stats) == 168, "imgdl_cache_stats");
 #define GREW(type, first, size1, size2)                                                                                \
     _Static_assert(offsetof(type, first) == size1 && sizeof(type) == size2, #type)
 GREW(imgdl_decode_options, target_width, 24, 128);

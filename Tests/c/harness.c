@@ -71,13 +71,15 @@ static _Noreturn void run_here(const struct test *test)
 
 /* Sanitizers take Swift's dynamic runtime, whose locks go by a thread number that fork() makes wrong: two threads that want
  * one of them would wait for ever (Sources/CShims/System/fork.c). */
-static _Noreturn void begin_anew(const struct test *test)
+static const struct test *running;
+
+_Noreturn void harness_begin_anew(void)
 {
     char **values = calloc((size_t)argument_count + 3, sizeof *values);
     memcpy(values, arguments, (size_t)argument_count * sizeof *values);
     values[argument_count] = "--alone";
     char title[256];
-    snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
+    snprintf(title, sizeof title, "%s: %s", running->suite, running->name);
     values[argument_count + 1] = title;
     support_hand_over();
     execv("/proc/self/exe", values);
@@ -90,10 +92,11 @@ static int run(const struct test *test, char *ending, size_t capacity)
     fflush(NULL);
     pid_t process = fork();
     if (process == 0) {
+        running = test;
         setpgid(0, 0);
         alarm(test->deadline);
         if (UNDER_SANITIZER)
-            begin_anew(test);
+            harness_begin_anew();
         run_here(test);
     }
     setpgid(process, process);
@@ -121,8 +124,10 @@ int main(int argc, char **argv)
         for (const struct test *test = first; test; test = test->next) {
             char title[256];
             snprintf(title, sizeof title, "%s: %s", test->suite, test->name);
-            if (!strcmp(title, alone))
-                run_here(test);
+            if (strcmp(title, alone))
+                continue;
+            running = test;
+            run_here(test);
         }
     }
     const char *only = harness_argument("only", ""), *except = harness_argument("not", NULL);

@@ -23,6 +23,8 @@ void harness_fail(const char *file, int line, const char *format, ...) __attribu
 int harness_failures(void); /* so far: for processes that a test forks */
 _Noreturn void harness_abandon(void);
 _Noreturn void harness_skip(const char *why);
+/* The running test once more, as a program that starts now: for what only the environment of its start decides. */
+_Noreturn void harness_begin_anew(void);
 const char *harness_argument(const char *name, const char *otherwise); /* --name VALUE */
 
 #define JOIN_(a, b) a##b

@@ -5,11 +5,22 @@ struct Batch {
     private(set) var changes: [IndexChange] = []
     /// Of the last change.
     private(set) var number: Int64 = 0
+    /// What they hold while they wait.
+    private(set) var memory = 0
+    /// What rows will take that are changed in place.
+    private(set) var updateCost: Int64 = 0
+    /// What the rows take of the log, the bodies' and those that are changed.
+    private(set) var rowCost: Int64 = 0
 
     /// So many that the disk did not take: simply everything is removed once it works.
     private static let maximumRetained = 10_000
+    private static let maximumRetainedBytes = 1 << 20
+    /// A transaction is in the log as a whole.
+    private static let manyChanges = 128
+    private static let manyRowBytes: Int64 = 512 << 10
 
     var isEmpty: Bool { changes.isEmpty }
+    var isFull: Bool { changes.count >= Self.manyChanges || rowCost >= Self.manyRowBytes }
 
     var bodies: [DiskBody] {
         changes.compactMap {
@@ -18,17 +29,39 @@ struct Batch {
         }
     }
 
-    mutating func add(_ change: IndexChange, _ number: Int64) {
+    /// `cost`: of the row that it makes or changes.
+    mutating func add(_ change: IndexChange, _ number: Int64, memory: Int, cost: Int64 = 0) {
         changes.append(change)
         self.number = max(self.number, number)
+        self.memory += memory
+        rowCost += cost
+        if case .update = change { updateCost += cost }
     }
 
     /// What must not be forgotten although the disk does not work: what is removed stays removed.
     mutating func keepRemovals() {
-        changes.removeAll {
-            if case .insert = $0 { return true }
-            return false
+        var kept = Batch()
+        for change in changes {
+            switch change {
+            case .insert: continue
+            // What it was before may not be used as if nothing had come since.
+            case .update(let id, let response):
+                let memory = DiskCommand.memory(of: response, "")
+                if kept.memory + memory <= Self.maximumRetainedBytes {
+                    kept.add(change, number, memory: memory, cost: StorageCost.row(response, key: ""))
+                } else {
+                    kept.add(.remove(id), number, memory: DiskCommand.memory(ofRemoving: ""))
+                }
+            case .remove, .removeDamaged, .clear:
+                kept.add(change, number, memory: DiskCommand.memory(ofRemoving: ""))
+            case .removeKey(let key): kept.add(change, number, memory: DiskCommand.memory(ofRemoving: key))
+            }
         }
-        if changes.count > Self.maximumRetained { changes = [.clear] }
+        if kept.changes.count > Self.maximumRetained {
+            kept = Batch()
+            kept.add(.clear, number, memory: 0)
+        }
+        kept.number = number
+        self = kept
     }
 }

@@ -14,6 +14,15 @@ final class DiskBody: @unchecked Sendable {
 
     // Under the store's lock.
     var isGivenUp = false
+    /// Why, where that was not whoever brought it.
+    var loss: StorageLosses.Cause?
+    /// When its last byte came; nil: it has not.
+    var finishedAt: Instant?
+    var isFinished: Bool { finishedAt != nil }
+    /// The writing thread has something of it, or will have.
+    var isPosted = false
+    /// Whose memory has been counted last.
+    var lastSegment: ObjectIdentifier?
     var length: Int64 = 0
     var state = State.writing
     var number: Int64 = 0
@@ -25,8 +34,10 @@ final class DiskBody: @unchecked Sendable {
     var slices: [BodySlice]?
     var waiting: [Lookup] = []
 
-    /// The writing thread's.
+    // The writing thread's.
     var file: OpenBody?
+    /// What it takes of the room that was granted, its row too.
+    var held: Int64 = 0
 
     init(id: EntryID, key: String) {
         self.id = id
@@ -40,6 +51,7 @@ struct OpenBody {
     var descriptor: Int32?
     let path: String
     let checksum: Checksum
+    var length: Int64 = 0
     /// It has its last name.
     var isPublished = false
 }

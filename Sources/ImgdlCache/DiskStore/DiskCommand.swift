@@ -2,9 +2,9 @@ import ImgdlCore
 
 /// What the writing thread is to do, in the order in which it was said.
 enum DiskCommand {
-    case append(DiskBody, [BodySlice])
+    case append(DiskBody, [BodySlice], memory: Int)
     case abandon(DiskBody)
-    case change(IndexChange, number: Int64)
+    case change(IndexChange, number: Int64, memory: Int)
     /// See whether the disk works again.
     case tryAgain
     /// A reader has found the index damaged; of this number.
@@ -12,12 +12,25 @@ enum DiskCommand {
     case perform((DiskWriter) -> Void)
 }
 
+/// What holds memory while it waits for the writing thread, or in a batch.
 extension DiskCommand {
-    /// Bytes that an append holds while it waits, with what each command and each slice takes besides: a server may send a
-    /// body byte by byte.
-    static func memory(ofAppending slices: [BodySlice]) -> Int {
-        slices.reduce(96) { $0 + $1.count + MemoryLayout<BodySlice>.stride }
+    /// Each command and each slice takes something besides: a server may send a body byte by byte. A segment counts as a whole
+    /// with its first slice. `lastSegment`: the one whose slices came last.
+    static func memory(ofAppending slices: [BodySlice], _ lastSegment: inout ObjectIdentifier?) -> Int {
+        var memory = 96
+        for slice in slices {
+            memory += MemoryLayout<BodySlice>.stride
+            if slice.segmentID != lastSegment { memory += slice.segmentBytes }
+            lastSegment = slice.segmentID
+        }
+        return memory
     }
+
+    static func memory(of response: StoredResponse, _ key: String) -> Int {
+        Int(clamping: StorageCost.memory(response, key: key))
+    }
+
+    static func memory(ofRemoving key: String) -> Int { 160 + key.utf8.count }
 }
 
 /// What the index is to be told.

@@ -22,8 +22,11 @@ extension DiskStore {
     }
 
     func addStatistics(_ statistics: inout CacheStatistics) throws(Failure) {
-        let (totals, state) = try onWriter { ($0.totals(), $0.store.withState { ($0.statistics, $0.isWritable) }) }
+        let (totals, unflushed) = try onWriter { ($0.totals(), $0.unflushedCount) }
+        let state = withState { ($0.statistics, $0.isWritable, $0.losses.total) }
         statistics.isWritable = state.1
+        statistics.notStored = state.2
+        statistics.unflushed = unflushed
         statistics.entries = totals.entries
         statistics.bytes = totals.bytes
         statistics.partialEntries = totals.partialEntries

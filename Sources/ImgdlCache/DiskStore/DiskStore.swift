@@ -26,10 +26,16 @@ final class DiskStore: @unchecked Sendable {
     struct State: ~Copyable {
         var changes = PendingChanges()
         var commands: [DiskCommand] = []
+        /// Memory of what waits, in the commands and in the batch.
         var queuedBytes = 0
+        /// Bodies that are whole and that the writing thread has not come to.
+        var waitingBodies = 0
+        var losses = StorageLosses()
         var lookups = Queue<Lookup>()
         var uses: [EntryID: Int64] = [:]
         var isClosing = false
+        /// Afterwards what is left is not stored any more.
+        var closingDeadline: Instant?
         var isWriterDone = false
         /// 0: there is none; another number: another file of that name, or the same one opened again.
         var indexNumber = 0
@@ -119,6 +125,7 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             guard !state.isClosing else { return nil }
             guard state.isWritable || state.isOpening else {
+                state.losses.count(.failure)
                 tryAgainIfDue()
                 return nil
             }
@@ -137,25 +144,31 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             guard !body.isGivenUp, bytes > 0 else { return }
             body.length += Int64(bytes)
-            let memory = DiskCommand.memory(ofAppending: slices)
-            if state.queuedBytes + memory > tuning.queueBytes || body.length > configuration.maximumBytes {
-                body.isGivenUp = true
-                post(.abandon(body))
-            } else {
-                state.queuedBytes += memory
-                post(.append(body, slices))
-            }
+            guard StorageCost.file(body.length) <= configuration.maximumBytes else { return lose(body, .noRoom) }
+            let memory = DiskCommand.memory(ofAppending: slices, &body.lastSegment)
+            guard hasRoom(for: memory) else { return lose(body, .behind) }
+            state.queuedBytes += memory
+            body.isPosted = true
+            post(.append(body, slices, memory: memory))
         }
     }
 
     /// `slices`: the whole body, when somebody else keeps it in memory anyway.
     func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) {
         let time = clock.wallTime()
+        let now = MonotonicClock().now()
+        let memory = DiskCommand.memory(of: response, body.key)
         lock.withLock {
+            guard !body.isFinished else { return }
+            if !body.isGivenUp, !hasRoom(for: memory) { lose(body, .behind) }
+            body.finishedAt = now
+            if let loss = body.loss { return countLoss(loss) }
             guard !body.isGivenUp else { return }
+            state.queuedBytes += memory
+            state.waitingBodies += 1
             body.slices = slices
             body.time = time
-            post(.change(.insert(body), number: state.changes.insert(body, response)))
+            post(.change(.insert(body), number: state.changes.insert(body, response), memory: memory))
         }
     }
 
@@ -163,37 +176,100 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             guard !body.isGivenUp else { return }
             body.isGivenUp = true
-            post(.abandon(body))
+            if body.isPosted { post(.abandon(body)) }
+        }
+    }
+
+    // MARK: Bodies that are not stored. Inside the lock
+
+    private func hasRoom(for memory: Int) -> Bool { state.queuedBytes + memory <= tuning.queueBytes }
+
+    /// It will not be stored. Counted once its last byte has come: until then it may be abandoned as well.
+    private func lose(_ body: DiskBody, _ cause: StorageLosses.Cause) {
+        guard !body.isGivenUp else { return }
+        body.isGivenUp = true
+        body.loss = cause
+        if body.isPosted { post(.abandon(body)) }
+    }
+
+    private func countLoss(_ cause: StorageLosses.Cause) {
+        state.losses.count(cause)
+        writerWakes.signal()
+    }
+
+    /// So few are written however long they wait: the disk may stand still for a moment.
+    static let fewWaiting = 256
+
+    /// It has waited for so long that a crash would lose more than the last second's, and more follow it.
+    func isOverdue(_ body: DiskBody) -> Bool {
+        let now = MonotonicClock().now()
+        return lock.withLock {
+            guard state.waitingBodies > Self.fewWaiting, let time = body.finishedAt else { return false }
+            return now >= time.advanced(byMilliseconds: tuning.waitingMilliseconds)
+        }
+    }
+
+    /// The writing thread gives it up.
+    func giveUp(_ body: DiskBody, _ cause: StorageLosses.Cause) {
+        lock.withLock {
+            guard body.loss == nil else { return }
+            // Abandoned: nobody misses it.
+            if body.isGivenUp, !body.isFinished { return }
+            body.isGivenUp = true
+            body.loss = cause
+            if body.isFinished { countLoss(cause) }
         }
     }
 
     // MARK: Changes
 
+    /// What there is no room for is removed instead: it may not be used as if nothing had come since.
     func update(_ id: EntryID, _ response: StoredResponse) {
-        lock.withLock { post(.change(.update(id, response), number: state.changes.update(id, response))) }
+        let memory = DiskCommand.memory(of: response, "")
+        let time = clock.wallTime()
+        let isTaken = lock.withLock { () -> Bool in
+            guard hasRoom(for: memory) else { return false }
+            // It is not to go for the room that its update needs.
+            if state.uses.count < Self.mostUses { state.uses[id] = time }
+            state.queuedBytes += memory
+            post(.change(.update(id, response), number: state.changes.update(id, response), memory: memory))
+            return true
+        }
+        if !isTaken { remove(id) }
     }
 
-    func remove(_ id: EntryID) {
-        lock.withLock { post(.change(.remove(id), number: state.changes.remove(id))) }
+    func remove(_ id: EntryID) { remove(.remove(id), "") { $0.remove(id) } }
+
+    func remove(key: String) { remove(.removeKey(key), key) { $0.remove(key: key) } }
+
+    func removeDamaged(_ id: EntryID) { remove(.removeDamaged(id), "") { $0.remove(id) } }
+
+    /// Removals are never forgotten: where too much waits, all that is stored goes.
+    private func remove(_ change: IndexChange, _ key: String, _ note: (inout PendingChanges) -> Int64) {
+        let memory = DiskCommand.memory(ofRemoving: key)
+        lock.withLock {
+            guard hasRoom(for: memory) else { return postClear() }
+            state.queuedBytes += memory
+            post(.change(change, number: note(&state.changes), memory: memory))
+        }
     }
 
-    func remove(key: String) {
-        lock.withLock { post(.change(.removeKey(key), number: state.changes.remove(key: key))) }
+    func removeAll() { lock.withLock { postClear() } }
+
+    private func postClear() {
+        let number = state.changes.clear()
+        if case .change(.clear, _, _)? = state.commands.last { state.commands.removeLast() }
+        post(.change(.clear, number: number, memory: 0))
     }
 
-    func removeAll() {
-        lock.withLock { post(.change(.clear, number: state.changes.clear())) }
-    }
-
-    func removeDamaged(_ id: EntryID) {
-        lock.withLock { post(.change(.removeDamaged(id), number: state.changes.remove(id))) }
-    }
+    /// So many wait for a disk that does not take them. What is not told counts as used a while ago.
+    private static let mostUses = 65_536
 
     /// Written with others, a while later.
     func use(_ id: EntryID) {
         let time = clock.wallTime()
         lock.withLock {
-            guard !state.isClosing else { return }
+            guard !state.isClosing, state.uses.count < Self.mostUses else { return }
             state.uses[id] = time
             // The writing thread then begins to wait for more, or has enough.
             if state.uses.count == 1 || state.uses.count == DiskWriter.manyUses { writerWakes.signal() }
@@ -215,6 +291,8 @@ final class DiskStore: @unchecked Sendable {
 
     enum Work {
         case commands([DiskCommand])
+        /// Of what was not stored the host is to be told.
+        case losses
         case deadline
         case background
     }
@@ -224,6 +302,8 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             var usesDeadline: Instant?
             while true {
+                let losses = state.losses.due
+                if let losses, MonotonicClock().now() >= losses { return .losses }
                 if !state.commands.isEmpty {
                     defer { state.commands = [] }
                     return .commands(state.commands)
@@ -235,10 +315,13 @@ final class DiskStore: @unchecked Sendable {
                     usesDeadline = MonotonicClock().now().advanced(byMilliseconds: DiskWriter.usesMilliseconds)
                 }
                 guard let next = [deadline, usesDeadline].compactMap({ $0 }).min() else {
-                    writerWakes.wait()
+                    if let losses { _ = writerWakes.wait(until: losses) } else { writerWakes.wait() }
                     continue
                 }
-                if !writerWakes.wait(until: next), state.commands.isEmpty, !state.isClosing { return .deadline }
+                let isWoken = writerWakes.wait(until: min(next, losses ?? next))
+                if !isWoken, losses.map({ next <= $0 }) ?? true, state.commands.isEmpty, !state.isClosing {
+                    return .deadline
+                }
             }
         }
     }
@@ -290,6 +373,9 @@ final class DiskStore: @unchecked Sendable {
     func close() {
         let isFirst = lock.withLock { () -> Bool in
             defer { state.isClosing = true }
+            if state.closingDeadline == nil {
+                state.closingDeadline = MonotonicClock().now().advanced(byMilliseconds: tuning.closingMilliseconds)
+            }
             writerWakes.signal()
             readerWakes.signal()
             return !state.isClosing

@@ -8,7 +8,7 @@ extension DiskWriter {
 
     var hasBackgroundWork: Bool {
         guard index != nil, !hasFailed else { return false }
-        return needsEviction || isAgingDue || !(orphans?.isAtEnd ?? true)
+        return needsEviction || hasRoomToRelease || isAgingDue || isRecountDue || !(orphans?.isAtEnd ?? true)
     }
 
     private var isAgingDue: Bool {
@@ -22,12 +22,15 @@ extension DiskWriter {
         do throws(DatabaseError) {
             if needsEviction {
                 needsEviction = try evict(index)
+            } else if hasRoomToRelease {
+                try release(index)
             } else if isAgingDue {
                 let isDone = try remove(index, .usedBefore(oldestUse ?? .min), bytes: .max) == 0
                 if isDone { nextAging = store.clock.now().advanced(byMilliseconds: Self.agingMilliseconds) }
+            } else if isRecountDue {
+                try recount(index)
             } else {
-                try orphans?.step(folder, index)
-                if orphans?.isAtEnd ?? true { orphans = nil }
+                try searchOrphans(index)
             }
         } catch {
             needsEviction = false
@@ -36,18 +39,26 @@ extension DiskWriter {
         return true
     }
 
-    /// Down to nine tenths of what is allowed. False: there is no more to evict.
+    private func searchOrphans(_ index: Index) throws(DatabaseError) {
+        try orphans?.step(folder, index)
+        guard orphans?.isAtEnd ?? true else { return }
+        orphans = nil
+        hasUnknownBodies = false
+    }
+
+    /// The index is a new one, and what its forerunner knew still takes its place: nothing is stored beside it.
+    func removeUnknownBodies(_ index: Index) throws(DatabaseError) {
+        while hasUnknownBodies { try searchOrphans(index) }
+    }
+
+    /// Down to what is allowed, and beginnings to nine tenths of that. False: there is no more to evict.
     private func evict(_ index: Index) throws(DatabaseError) -> Bool {
-        let totals = try index.totals()
         let limits = store.configuration
-        if isEvicting || totals.bytes > limits.maximumBytes {
-            let excess = totals.bytes - limits.maximumBytes / 10 * 9
-            isEvicting = false
-            if excess > 0 { isEvicting = try remove(index, .all, bytes: excess) > 0 }
-            if isEvicting { return true }
-        }
-        if isEvictingBeginnings || totals.partialBytes > limits.maximumPartialBytes {
-            let excess = totals.partialBytes - limits.maximumPartialBytes / 10 * 9
+        let excess = try index.use(others: otherBytes).total - limits.maximumBytes
+        if excess > 0, try remove(index, .all, bytes: excess) > 0 { return true }
+        let partialBytes = try index.totals().partialBytes
+        if isEvictingBeginnings || partialBytes > limits.maximumPartialBytes {
+            let excess = partialBytes - limits.maximumPartialBytes / 10 * 9
             isEvictingBeginnings = false
             if excess > 0 { isEvictingBeginnings = try remove(index, .beginnings, bytes: excess) > 0 }
             if isEvictingBeginnings { return true }
@@ -57,12 +68,22 @@ extension DiskWriter {
 
     /// One step: how many.
     private func remove(_ index: Index, _ selection: Index.Selection, bytes: Int64) throws(DatabaseError) -> Int {
-        let gone = try index.database.transaction { () throws(DatabaseError) in
-            try index.removeOldest(selection, count: Self.stepCount, bytes: bytes)
+        let removal = try removeOldest(index, selection, count: Self.stepCount, bytes: bytes)
+        store.withState { $0.statistics.evicted += Int64(removal.ids.count) }
+        return removal.ids.count
+    }
+
+    /// What their files take stays reserved until they are gone.
+    private func removeOldest(
+        _ index: Index, _ selection: Index.Selection, count: Int, bytes: Int64
+    ) throws(DatabaseError) -> Index.Removal {
+        let removal = try index.database.transaction { () throws(DatabaseError) in
+            let removal = try index.removeOldest(selection, count: count, bytes: bytes)
+            try reserve(ledger.granted + removal.cost, in: index)
+            return removal
         }
-        discard(gone)
-        store.withState { $0.statistics.evicted += Int64(gone.count) }
-        return gone.count
+        discard(removal.ids)
+        return removal
     }
 
     /// Uses are written before, so that what was just used stays.
@@ -77,13 +98,13 @@ extension DiskWriter {
     }
 
     /// Step by step: others can write in between.
-    func removeAll(_ index: Index, _ selection: Index.Selection) throws(DatabaseError) {
-        while true {
-            let gone = try index.database.transaction { () throws(DatabaseError) in
-                try index.removeOldest(selection, count: 500, bytes: .max)
-            }
-            discard(gone)
-            if gone.isEmpty { return }
-        }
+    private func removeAll(_ index: Index, _ selection: Index.Selection) throws(DatabaseError) {
+        while try !removeOldest(index, selection, count: 500, bytes: .max).ids.isEmpty {}
+    }
+
+    /// Everything, and the count begins anew.
+    func clear(_ index: Index) throws(DatabaseError) {
+        try removeAll(index, .all)
+        try recount(index)
     }
 }

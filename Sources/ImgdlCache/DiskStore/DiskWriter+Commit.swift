@@ -6,7 +6,7 @@ extension DiskWriter {
     private struct Outcome {
         var stored: Int64 = 0
         var damaged: Int64 = 0
-        var gone: [EntryID] = []
+        var removal = Index.Removal()
     }
 
     /// Writes the batch for good. False: others are in the way, and it is still to be written.
@@ -17,9 +17,9 @@ extension DiskWriter {
             defer { state.uses = [:] }
             return state.uses
         }
-        guard !batch.isEmpty || !uses.isEmpty else { return true }
+        guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return true }
         guard !hasFailed, let index = currentIndex() else {
-            retain()
+            retain(.failure)
             return true
         }
         do throws(DiskError) {
@@ -30,9 +30,10 @@ extension DiskWriter {
         }
         do throws(DatabaseError) {
             // Removing everything is no short transaction.
-            for change in batch.changes { if case .clear = change { try removeAll(index, .all) } }
-            let outcome = try index.database.transaction { () throws(DatabaseError) in try write(uses, to: index) }
+            for change in batch.changes { if case .clear = change { try clear(index) } }
+            let outcome = try index.database.transaction { () throws(DatabaseError) in try writeBatch(to: index) }
             settle(outcome)
+            try write(uses, to: index)
         } catch {
             if error.isBusy { return wait(uses, error.message) }
             if error.isDamage { replaceIndex(error.message) } else { fail(error.message) }
@@ -53,7 +54,7 @@ extension DiskWriter {
     }
 
     /// The index; opened again when somebody has put another file in its place.
-    private func currentIndex() -> Index? {
+    func currentIndex() -> Index? {
         guard let index, index.database.hasMoved else { return index }
         reopen()
         return self.index
@@ -83,29 +84,45 @@ extension DiskWriter {
         return true
     }
 
-    /// One transaction.
-    private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) -> Outcome {
+    /// How many uses are one transaction: each changes several pages, all over the index.
+    private static var usesAtATime: Int { 128 }
+
+    /// They are not worth a log that is too long.
+    private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
+        var rest = uses[...]
+        while !rest.isEmpty, index.hasRoomInLog() {
+            let some = rest.prefix(Self.usesAtATime)
+            rest = rest.dropFirst(Self.usesAtATime)
+            try index.database.transaction { () throws(DatabaseError) in
+                for (id, time) in some { try index.use(id, time: time) }
+            }
+        }
+    }
+
+    /// One transaction. What becomes an entry is no longer reserved; what was removed is, until its files are gone.
+    private func writeBatch(to index: Index) throws(DatabaseError) -> Outcome {
         let time = store.clock.wallTime()
         var outcome = Outcome()
+        var held = ledger.held - batch.updateCost
         for change in batch.changes {
             switch change {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
                 let entry = StoredEntry(id: body.id, response: body.response)
-                outcome.gone += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
+                outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
+                held -= body.held
             case .update(let id, let response): try index.update(id, response, time: time)
-            case .remove(let id): if try index.remove(id) { outcome.gone.append(id) }
+            case .remove(let id): try index.remove(id, &outcome.removal)
             case .removeDamaged(let id):
-                if try index.remove(id) {
-                    outcome.gone.append(id)
-                    outcome.damaged += 1
-                }
-            case .removeKey(let key): outcome.gone += try index.remove(key: key)
+                let count = outcome.removal.ids.count
+                try index.remove(id, &outcome.removal)
+                outcome.damaged += Int64(outcome.removal.ids.count - count)
+            case .removeKey(let key): outcome.removal += try index.remove(key: key)
             case .clear: break
             }
         }
-        for (id, time) in uses { try index.use(id, time: time) }
+        try reserve(held + outcome.removal.cost, in: index)
         return outcome
     }
 
@@ -114,18 +131,20 @@ extension DiskWriter {
         publishing = nil
         busyCount = 0
         retryMilliseconds = nil
-        for body in batch.bodies where body.file != nil {
-            unsynced.add(body.id)
+        for body in batch.bodies {
+            unsynced.add(body.id, hasFile: body.file != nil)
             body.file = nil
+            ledger.handOver(body.held)
+            body.held = 0
         }
         store.withState { state in
-            state.changes.settle(batch.number)
+            state.changes.settle(batch)
             state.statistics.stored += outcome.stored
             state.statistics.damaged += outcome.damaged
-            for body in batch.bodies { body.slices = nil }
         }
-        batch = Batch()
-        discard(outcome.gone)
+        forgetBatch()
+        ledger.grant(0)
+        discard(outcome.removal.ids)
         needsEviction = true
     }
 
@@ -138,16 +157,24 @@ extension DiskWriter {
         store.images?.remove(ids)
     }
 
-    private func retain() {
-        for body in batch.bodies { drop(body) }
+    /// Bodies cannot be stored.
+    func retain(_ cause: StorageLosses.Cause) {
+        for body in batch.bodies {
+            store.giveUp(body, cause)
+            drop(body)
+        }
+        let (memory, cost) = (batch.memory, batch.updateCost)
         batch.keepRemovals()
+        ledger.giveBack(cost - batch.updateCost)
+        let freed = memory - batch.memory
+        store.withState { $0.queuedBytes -= freed }
     }
 
     // MARK: When the disk does not work
 
     /// Nothing is stored until it works again.
     func fail(_ message: String) {
-        retain()
+        retain(.failure)
         publishing = nil
         busyCount = 0
         hasFailed = true
@@ -207,6 +234,12 @@ extension DiskWriter {
         guard isAnnouncedUnwritable else { return }
         isAnnouncedUnwritable = false
         tell(.writable, "\(folder.path): works again")
+    }
+
+    /// What was not stored since the last time.
+    func tellLosses() {
+        let message = store.withState { $0.losses.tell(MonotonicClock().now()) }
+        if let message { tell(.notStored, "\(folder.path): \(message)") }
     }
 
     /// Calls the host: not Swift, and it may take long.

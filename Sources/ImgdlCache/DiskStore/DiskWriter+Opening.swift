@@ -48,6 +48,14 @@ extension DiskWriter {
         self.index = index
         claim = OpenIndexes.shared.claim(folder.index)
         openCount += 1
+        // What this writer has in files is counted here, too, and what was moved aside.
+        otherBytes = folder.bytesAside()
+        if index.isNew {
+            orphans = OrphanSearch([])
+            hasUnknownBodies = true
+        }
+        try? reserve(ledger.held, in: index)
+        ledger.grant(0)
         store.withState { state in
             state.indexNumber = openCount
             state.isWritable = !hasFailed
@@ -78,12 +86,12 @@ extension DiskWriter {
             case .unavailable(let message), .unusable(let message, _): return fail(message)
             }
         }
-        for body in batch.bodies { drop(body) }
-        let settled = batch.number
-        batch = Batch()
-        store.withState { $0.changes.settle(settled) }
-        // Their entries are no more.
-        orphans = OrphanSearch([])
+        for body in batch.bodies {
+            store.giveUp(body, .failure)
+            drop(body)
+        }
+        store.withState { $0.changes.settle(batch) }
+        forgetBatch()
         store.memory.removeAll()
         store.images?.removeAll()
         tell(.movedAside, message)
@@ -94,14 +102,15 @@ extension DiskWriter {
     }
 
     private func moveAside() throws(DiskError) {
-        let suffix = "aside"
-        for old in Folder.names(in: folder.path) where old.contains(".\(suffix)-") { unlink("\(folder.path)/\(old)") }
-        let name = "\(folder.index).\(suffix)-\(store.clock.wallTime())"
+        for old in folder.asides { unlink(old) }
+        let name = folder.aside(store.clock.wallTime())
         for end in ["", "-wal", "-shm"] {
             // SQLite removes the log with the last connection: the reader may let go of its own at this moment.
             guard rename(folder.index + end, name + end) == 0 || errno == ENOENT else {
                 throw DiskError("rename \(folder.index + end)")
             }
         }
+        // It may be looked at, but not at the cost of what is stored.
+        if folder.bytesAside() > store.configuration.maximumBytes / 8 { for file in folder.asides { unlink(file) } }
     }
 }

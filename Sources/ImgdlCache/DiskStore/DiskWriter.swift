@@ -1,9 +1,9 @@
-import CStore
 import Glibc
 import ImgdlCore
 
-/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, then named,
-/// then told to the index in one short transaction. Nothing waits for the disk itself but `flush`: after a power cut a body that is not what the index says is found out by its checksum.
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, as far as there
+/// is room for them, then named, then told to the index in one short transaction. Nothing waits for the disk itself but
+/// `flush`: after a power cut a body that is not what the index says is found out by its checksum.
 final class DiskWriter {
     static let manyUses = 1_024
     /// How long uses wait for others.
@@ -25,11 +25,21 @@ final class DiskWriter {
     var openCount = 0
     var isAnnouncedUnwritable = false
     var needsEviction = true
-    var isEvicting = false
     var isEvictingBeginnings = false
     var nextAging: Instant?
     var orphans: OrphanSearch?
+    /// Bodies may lie there that the index, which is new, does not count.
+    var hasUnknownBodies = false
     var unsynced = UnsyncedBodies()
+    /// What it may fill of the folder.
+    var ledger = StorageLedger()
+    /// What the index says of that.
+    var reserved: Int64 = 0
+    /// Of files in the folder that are no part of the cache any more.
+    var otherBytes: Int64 = 0
+    var nextRecount: Instant?
+    /// Why there was no room the last time.
+    var refusal = StorageLosses.Cause.noRoom
     var claim: OpenIndexes.Claim?
 
     var folder: Folder { store.folder }
@@ -44,31 +54,44 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if batch.changes.count >= tuning.batchChanges { commit() }
+                    if batch.isFull || isDue { commit() }
                 }
-                if let deadline, MonotonicClock().now() >= deadline { commit() }
+            case .losses: tellLosses()
             case .deadline: commit()
             case .background: _ = backgroundStep()
             }
         }
         writeBatch()
+        if !batch.isEmpty { retain(.closed) }
         close()
+        tellLosses()
         store.writerIsDone()
+    }
+
+    private var isDue: Bool { deadline.map { MonotonicClock().now() >= $0 } ?? false }
+
+    /// It is closing, and has had its time.
+    var isOutOfTime: Bool {
+        store.withState { $0.closingDeadline }.map { MonotonicClock().now() >= $0 } ?? false
     }
 
     private func perform(_ command: DiskCommand) {
         switch command {
-        case .append(let body, let slices): append(slices, to: body)
+        case .append(let body, let slices, let memory):
+            append(slices, to: body)
+            store.withState { $0.queuedBytes -= memory }
         case .abandon(let body): drop(body)
-        case .change(.insert(let body), let number):
-            complete(body)
-            add(.insert(body), number)
-        case .change(.clear, let number):
+        case .change(.insert(let body), let number, let memory):
+            complete(body, number, memory)
+            store.withState { $0.waitingBodies -= 1 }
+        case .change(.update(let id, let response), let number, let memory):
+            update(id, response, number, memory)
+        case .change(.clear, let number, let memory):
             // Nothing that came before needs to be written.
             for body in batch.bodies { drop(body) }
-            batch = Batch()
-            add(.clear, number)
-        case .change(let change, let number): add(change, number)
+            forgetBatch()
+            add(.clear, number, memory)
+        case .change(let change, let number, let memory): add(change, number, memory)
         case .tryAgain: tryAgain()
         case .replaceIndex(let number, let message):
             if number == store.withState({ $0.indexNumber }) { replaceIndex(message) }
@@ -76,19 +99,45 @@ final class DiskWriter {
         }
     }
 
-    private func add(_ change: IndexChange, _ number: Int64) {
-        batch.add(change, number)
+    private func add(_ change: IndexChange, _ number: Int64, _ memory: Int, cost: Int64 = 0) {
+        batch.add(change, number, memory: memory, cost: cost)
+        commitSoon()
+    }
+
+    func commitSoon() {
         guard deadline == nil, let delay = tuning.batchMilliseconds else { return }
         deadline = MonotonicClock().now().advanced(byMilliseconds: delay)
+    }
+
+    /// Where there is no room for it, what it changes goes.
+    private func update(_ id: EntryID, _ response: StoredResponse, _ number: Int64, _ memory: Int) {
+        let cost = StorageCost.row(response, key: "")
+        if !hasFailed, admit(cost) {
+            add(.update(id, response), number, memory, cost: cost)
+        } else {
+            add(.remove(id), number, memory)
+        }
+    }
+
+    /// What waited is written, or needs not to be.
+    func forgetBatch() {
+        ledger.giveBack(batch.updateCost)
+        let memory = batch.memory
+        batch = Batch()
+        store.withState { $0.queuedBytes -= memory }
     }
 
     // MARK: Bodies
 
     private func append(_ slices: [BodySlice], to body: DiskBody) {
-        defer { store.withState { $0.queuedBytes -= DiskCommand.memory(ofAppending: slices) } }
-        guard !isGivenUp(body), !hasFailed else { return giveUp(body) }
+        guard !isGivenUp(body), !hasFailed else { return giveUp(body, .failure) }
+        if isOutOfTime { return giveUp(body, .closed) }
+        if store.isOverdue(body) { return giveUp(body, .behind) }
+        let length = (body.file?.length ?? 0) + slices.reduce(0) { $0 + Int64($1.count) }
+        guard take(StorageCost.file(length) - StorageCost.file(body.file?.length ?? 0), for: body) else { return }
         do throws(DiskError) {
             if body.file == nil { body.file = try create(body) }
+            body.file?.length = length
             guard let file = body.file, let descriptor = file.descriptor else { return }
             for slice in slices {
                 let bytes = UnsafeRawBufferPointer(start: slice.start, count: slice.count)
@@ -98,9 +147,19 @@ final class DiskWriter {
                 file.checksum.add(bytes)
             }
         } catch {
-            giveUp(body)
+            giveUp(body, .failure)
             fail(error.message)
         }
+    }
+
+    /// Room for so much more of it. Without, it is given up.
+    private func take(_ bytes: Int64, for body: DiskBody) -> Bool {
+        guard admit(bytes, beside: body.held) else {
+            giveUp(body, hasFailed ? .failure : refusal)
+            return false
+        }
+        body.held += bytes
+        return true
     }
 
     private func create(_ body: DiskBody) throws(DiskError) -> OpenBody {
@@ -116,33 +175,55 @@ final class DiskWriter {
         }
     }
 
-    private func giveUp(_ body: DiskBody) {
-        store.withState { _ in body.isGivenUp = true }
+    /// Not stored, though nobody has abandoned it.
+    private func giveUp(_ body: DiskBody, _ cause: StorageLosses.Cause) {
+        store.giveUp(body, cause)
         drop(body)
     }
 
     /// Its last byte has come.
-    private func complete(_ body: DiskBody) {
-        if body.response.bodyLength > 0, body.file == nil { return drop(body) }
-        do throws(DiskError) {
-            try closeFile(of: body)
-        } catch {
+    private func complete(_ body: DiskBody, _ number: Int64, _ memory: Int) {
+        let cost = StorageCost.row(body.response, key: body.key)
+        guard isWritten(body, cost) else {
             drop(body)
-            return fail(error.message)
+            return store.withState { $0.queuedBytes -= memory }
         }
         let waiting = store.withState { _ -> [Lookup] in
             body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
+            body.slices = nil
             defer { body.waiting = [] }
             return body.waiting
         }
         store.resume(waiting)
+        add(.insert(body), number, memory, cost: cost)
+    }
+
+    /// All of its file, and room for its row.
+    private func isWritten(_ body: DiskBody, _ cost: Int64) -> Bool {
+        if isGivenUp(body) { return false }
+        guard !hasFailed, body.response.bodyLength == 0 || body.file != nil else {
+            giveUp(body, .failure)
+            return false
+        }
+        if isOutOfTime || store.isOverdue(body) {
+            giveUp(body, isOutOfTime ? .closed : .behind)
+            return false
+        }
+        guard take(cost, for: body) else { return false }
+        do throws(DiskError) {
+            try closeFile(of: body)
+        } catch {
+            giveUp(body, .failure)
+            fail(error.message)
+            return false
+        }
+        return true
     }
 
     /// It is whole.
     private func closeFile(of body: DiskBody) throws(DiskError) {
         guard let file = body.file, let descriptor = file.descriptor else { return }
         body.file?.descriptor = nil
-        store_begin_writeback(descriptor)
         try tuning.disk.close(descriptor, file.path)
     }
 
@@ -160,6 +241,8 @@ final class DiskWriter {
             unlink(file.isPublished ? folder.body(body.id) : file.path)
             body.file = nil
         }
+        ledger.giveBack(body.held)
+        body.held = 0
         store.resume(waiting)
     }
 
@@ -178,14 +261,18 @@ final class DiskWriter {
 
     func totals() -> Index.Totals { (try? index?.totals()) ?? Index.Totals() }
 
+    /// Stored by this process, and not on the disk for good.
+    var unflushedCount: Int64 { unsynced.count + Int64(batch.bodies.count) }
+
     /// Tries for some seconds when others write.
     func writeBatch() {
-        for _ in 0..<20 where !commit() {}
+        for _ in 0..<20 { if commit() || isOutOfTime { return } }
     }
 
     /// All that was stored before is on the disk for good.
     func flush() {
         writeBatch()
+        tellLosses()
         guard !hasFailed, index != nil else { return }
         do throws(DiskError) {
             try unsynced.synchronize(in: folder, on: tuning.disk)
@@ -196,7 +283,7 @@ final class DiskWriter {
 
     private func close() {
         let hasOrphans = !(orphans?.isAtEnd ?? true)
-        for body in batch.bodies { drop(body) }
+        if let index, !hasOrphans, let name = writerFolder?.name { try? index.release(name) }
         index = nil
         claim = nil
         publishing = nil

@@ -26,7 +26,10 @@ struct OrphanSearch {
             // Once more, and then not: the next search will find it.
             _ = try clean(shard, folder, index)
         } else {
-            for writer in dead { writer.remove() }
+            for writer in dead {
+                writer.remove()
+                try index.release(writer.name)
+            }
             isAtEnd = true
         }
     }

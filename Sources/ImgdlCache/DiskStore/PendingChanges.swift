@@ -27,6 +27,10 @@ struct PendingChanges {
         body.response = response
         added[body.key]?.removeAll { response.replaces($0.response) }
         added[body.key, default: []].append(body)
+        // The index will not keep more of them, either.
+        if let count = added[body.key]?.count, count > StoredResponse.maximumVariants {
+            added[body.key]?.removeFirst(count - StoredResponse.maximumVariants)
+        }
         return number
     }
 
@@ -59,23 +63,32 @@ struct PendingChanges {
         return number
     }
 
-    /// A body that could not be stored.
+    /// A body that could not be stored, or that the index has.
     mutating func drop(_ body: DiskBody) {
         added[body.key]?.removeAll { $0 === body }
         if added[body.key]?.isEmpty ?? false { added[body.key] = nil }
     }
 
-    /// The index has everything up to this number.
-    mutating func settle(_ number: Int64) {
+    /// The index has the batch, and so everything up to its number.
+    mutating func settle(_ batch: Batch) {
         settlements += 1
-        for (key, bodies) in added {
-            let left = bodies.filter { $0.number > number }
-            if left.count != bodies.count { added[key] = left.isEmpty ? nil : left }
+        for change in batch.changes {
+            switch change {
+            case .insert(let body): drop(body)
+            case .update(let id, _): settle(id, batch.number)
+            case .remove(let id), .removeDamaged(let id):
+                settle(id, batch.number)
+                if let number = removed[id], number <= batch.number { removed[id] = nil }
+            case .removeKey(let key):
+                if let number = removedKeys[key], number <= batch.number { removedKeys[key] = nil }
+            case .clear:
+                if let cleared, cleared <= batch.number { self.cleared = nil }
+            }
         }
-        updated = updated.filter { $0.value.number > number }
-        removed = removed.filter { $0.value > number }
-        removedKeys = removedKeys.filter { $0.value > number }
-        if let cleared, cleared <= number { self.cleared = nil }
+    }
+
+    private mutating func settle(_ id: EntryID, _ number: Int64) {
+        if let update = updated[id], update.number <= number { updated[id] = nil }
     }
 
     // MARK: Seeing through it

@@ -2,12 +2,16 @@ import ImgdlCore
 
 /// The bodies that were stored since the last flush: a few are synced one by one, many with all of their file system.
 struct UnsyncedBodies {
-    private static let maximumSingle = 64
+    private static let maximumSingle = 16
 
     private var ids: [EntryID] = []
     private var areMany = false
+    /// Of the responses, those without a body too.
+    private(set) var count: Int64 = 0
 
-    mutating func add(_ id: EntryID) {
+    mutating func add(_ id: EntryID, hasFile: Bool) {
+        count += 1
+        guard hasFile else { return }
         guard !areMany, ids.count < Self.maximumSingle else {
             areMany = true
             ids = []

@@ -40,6 +40,24 @@ package struct Folder: Sendable {
         return EntryID(rawValue: Int64(bitPattern: number))
     }
 
+    private static let asideMark = ".aside-"
+
+    /// What an index that is of no use is renamed to, as is each of its files.
+    func aside(_ time: Int64) -> String { "\(index)\(Self.asideMark)\(time)" }
+
+    /// Those that were.
+    var asides: [String] {
+        Self.names(in: path).filter { $0.contains(Self.asideMark) }.map { "\(path)/\($0)" }
+    }
+
+    /// What they take.
+    func bytesAside() -> Int64 {
+        asides.reduce(0) { bytes, file in
+            var status = stat()
+            return lstat(file, &status) == 0 ? bytes + Int64(status.st_blocks) * 512 : bytes
+        }
+    }
+
     /// Makes what is missing, for this user alone.
     func make() throws(DiskError) {
         if path.isEmpty { throw DiskError("make a folder without a name", ENOENT) }

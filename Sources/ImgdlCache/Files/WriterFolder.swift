@@ -6,6 +6,7 @@ import ImgdlCore
 final class WriterFolder {
     let path: String
     private let lock: FileLock
+    var name: String { String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]) }
 
     private init(_ path: String, _ lock: FileLock) {
         self.path = path

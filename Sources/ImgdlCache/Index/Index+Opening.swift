@@ -37,10 +37,13 @@ extension Index {
         if let problem { throw problem }
         do throws(DatabaseError) {
             try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+            // A new one has nothing to lose, and whoever looks up waits for it: without a sync for each page of it.
+            let isMade = try database.integer("PRAGMA user_version") > 0
+            try database.execute("PRAGMA synchronous = \(isMade ? "NORMAL" : "OFF")")
             try beginLog(database, isWorthRetrying)
-            try migrate(database, steps)
+            let isNew = try migrate(database, steps)
             database.setBusy(milliseconds: 250)
-            return try Index(database)
+            return try Index(database, isNew: isNew)
         } catch {
             throw IndexProblem(error)
         }
@@ -76,6 +79,8 @@ extension Index {
         defer { mode.reset() }
         while true {
             do throws(DatabaseError) {
+                // Of a new one: pages that are free can be given back. It is said before the file has a first page.
+                try database.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 if try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) { return }
             } catch {
                 guard error.isBusy, isWorthRetrying() else { throw error }
@@ -87,18 +92,21 @@ extension Index {
         }
     }
 
-    private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) {
+    /// Whether it was empty.
+    private static func migrate(_ database: Database, _ steps: [String]) throws(DatabaseError) -> Bool {
         // Transactions are on the disk for good with the next sync of all of it; and the log does not stay as large as it once
         // was.
-        try database.execute("PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 4194304")
-        guard try database.integer("PRAGMA user_version") < steps.count else { return }
-        try database.transaction { () throws(DatabaseError) in
+        defer { try? database.execute("PRAGMA synchronous = NORMAL") }
+        try database.execute("PRAGMA journal_size_limit = 1048576; PRAGMA wal_autocheckpoint = \(Index.logPages)")
+        guard try database.integer("PRAGMA user_version") < steps.count else { return false }
+        return try database.transaction { () throws(DatabaseError) in
             // Another process may have been quicker.
             let found = CheckedNumber(try database.integer("PRAGMA user_version"))
             let version = Int(found.clamped(to: 0...Int64(steps.count)))
             if version == 0 { try database.execute("PRAGMA application_id = \(IndexSchema.applicationID)") }
             for step in steps.dropFirst(version) { try database.execute(step) }
             if version < steps.count { try database.execute("PRAGMA user_version = \(steps.count)") }
+            return version == 0
         }
     }
 }

@@ -10,12 +10,14 @@ final class Index {
         let usedTime: Int64
     }
 
-    /// As the index says: of a forged one, no more than can be computed with.
+    /// As the index says: of a forged one, no more than can be computed with. Bytes are costs (`StorageCost`).
     struct Totals: Equatable {
-        static let greatest: Int64 = 1 << 60
+        static let greatest = StorageUse.greatest
 
         var entries: Int64 = 0
         var bytes: Int64 = 0
+        /// Of `bytes`: what the index itself takes.
+        var rowBytes: Int64 = 0
         var partialEntries: Int64 = 0
         var partialBytes: Int64 = 0
 
@@ -31,10 +33,25 @@ final class Index {
         case beginnings
     }
 
-    /// More responses than this that vary under one key are not kept: each look-up reads them all.
-    static let maximumVariants = 32
+    /// Entries that went, and what their files and rows took.
+    struct Removal {
+        private(set) var ids: [EntryID] = []
+        private(set) var cost: Int64 = 0
+
+        mutating func add(_ id: EntryID, _ cost: CheckedNumber) {
+            ids.append(id)
+            self.cost = Totals.sum(self.cost, cost)
+        }
+
+        static func += (all: inout Removal, more: Removal) {
+            all.ids += more.ids
+            all.cost = Totals.sum(all.cost, CheckedNumber(more.cost))
+        }
+    }
 
     let database: Database
+    /// Nothing was there before.
+    let isNew: Bool
     private let select: Statement
     private let insertion: Statement
     private let deletion: Statement
@@ -45,21 +62,33 @@ final class Index {
     private let oldest: Statement
     private let oldestBeginnings: Statement
     private let totalling: Statement
+    private let reserving: Statement
+    private let summing: Statement
 
-    init(_ database: Database) throws(DatabaseError) {
+    init(_ database: Database, isNew: Bool = false) throws(DatabaseError) {
         self.database = database
+        self.isNew = isNew
         let columns = "id, key, length, checksum, stored, used, response"
         select = try database.prepare("SELECT \(columns) FROM entries WHERE key_hash = ?1 AND key = ?2")
         selectByID = try database.prepare("SELECT \(columns) FROM entries WHERE id = ?1")
-        insertion = try database.prepare("INSERT INTO entries VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)")
+        insertion = try database.prepare(
+            """
+            INSERT INTO entries (
+                id, key_hash, key, kind, length, checksum, stored, used, response, cost, row_cost)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8, ?9, ?10)
+            """)
         deletion = try database.prepare("DELETE FROM entries WHERE id = ?1")
-        updating = try database.prepare("UPDATE entries SET response = ?2, used = max(used, ?3) WHERE id = ?1")
+        updating = try database.prepare(
+            "UPDATE entries SET response = ?2, used = max(used, ?3), cost = cost + ?4 - row_cost, row_cost = ?4 WHERE id = ?1"
+        )
         using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND used < ?2")
-        existing = try database.prepare("SELECT 1 FROM entries WHERE id = ?1")
-        oldest = try database.prepare("SELECT id, length FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
+        existing = try database.prepare("SELECT cost FROM entries WHERE id = ?1")
+        oldest = try database.prepare("SELECT id, cost FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
         oldestBeginnings = try database.prepare(
-            "SELECT id, length FROM entries WHERE kind = 1 ORDER BY used LIMIT ?1")
-        totalling = try database.prepare("SELECT kind, entries, bytes FROM totals")
+            "SELECT id, cost FROM entries WHERE kind = 1 ORDER BY used LIMIT ?1")
+        totalling = try database.prepare("SELECT kind, entries, bytes, row_bytes FROM totals")
+        reserving = try database.prepare("INSERT OR REPLACE INTO writers (name, reserved) VALUES (?1, ?2)")
+        summing = try database.prepare("SELECT reserved FROM writers")
     }
 
     // MARK: Reading
@@ -101,6 +130,7 @@ final class Index {
             let bytes = totalling.number(2)
             totals.entries = Totals.sum(totals.entries, entries)
             totals.bytes = Totals.sum(totals.bytes, bytes)
+            totals.rowBytes = Totals.sum(totals.rowBytes, totalling.number(3))
             if totalling.integer(0) == 1 {
                 totals.partialEntries = Totals.sum(0, entries)
                 totals.partialBytes = Totals.sum(0, bytes)
@@ -109,10 +139,34 @@ final class Index {
         return totals
     }
 
+    // MARK: Room
+
+    /// All that lies in the folder, `others` besides.
+    func use(others: Int64) throws(DatabaseError) -> StorageUse {
+        let totals = try totals()
+        var reserved: Int64 = 0
+        defer { summing.reset() }
+        while try summing.step() { reserved = Totals.sum(reserved, summing.number(0)) }
+        return StorageUse(
+            entries: totals.bytes, rows: totals.rowBytes, reserved: reserved, index: try fileBytes(), others: others)
+    }
+
+    private func fileBytes() throws(DatabaseError) -> Int64 {
+        let bytes = CheckedNumber(try database.integer("PRAGMA page_count")) * CheckedNumber(Self.pageBytes)
+        return bytes?.clamped(to: 0...Totals.greatest) ?? Totals.greatest
+    }
+
+    /// What a writer may fill besides what is stored.
+    func reserve(_ bytes: Int64, for writer: String) throws(DatabaseError) {
+        reserving.bind(1, writer)
+        reserving.bind(2, bytes)
+        try reserving.run()
+    }
+
     // MARK: Writing, inside a transaction
 
     /// Gives the entries whose place it takes.
-    func insert(_ entry: StoredEntry, key: String, checksum: Int64, time: Int64) throws(DatabaseError) -> [EntryID] {
+    func insert(_ entry: StoredEntry, key: String, checksum: Int64, time: Int64) throws(DatabaseError) -> Removal {
         var replaced: [EntryID] = []
         var others: [EntryID] = []
         for row in try rows(key, damaged: { replaced.append($0) }) {
@@ -122,11 +176,12 @@ final class Index {
                 others.append(row.entry.id)
             }
         }
-        if others.count >= Self.maximumVariants {
+        if others.count >= StoredResponse.maximumVariants {
             others.sort { $0.rawValue < $1.rawValue }
-            replaced += others.prefix(others.count - Self.maximumVariants + 1)
+            replaced += others.prefix(others.count - StoredResponse.maximumVariants + 1)
         }
-        for id in replaced { _ = try remove(id) }
+        var removal = Removal()
+        for id in replaced { try remove(id, &removal) }
         let identity = RowIdentity(id: entry.id, key: key, length: entry.response.bodyLength, checksum: checksum)
         insertion.bind(1, entry.id.rawValue)
         insertion.bind(2, Checksum.of(key))
@@ -136,8 +191,11 @@ final class Index {
         insertion.bind(6, checksum)
         insertion.bind(7, time)
         insertion.bind(8, ResponseCoding.encode(entry.response, identity))
+        let row = StorageCost.row(entry.response, key: key)
+        insertion.bind(9, StorageCost.file(identity.length) + row)
+        insertion.bind(10, row)
         try insertion.run()
-        return replaced
+        return removal
     }
 
     private func kind(_ response: StoredResponse) -> Int64 {
@@ -163,6 +221,7 @@ final class Index {
         updating.bind(1, id.rawValue)
         updating.bind(2, ResponseCoding.encode(response, identity))
         updating.bind(3, time)
+        updating.bind(4, StorageCost.row(response, key: key))
         try updating.run()
     }
 
@@ -172,23 +231,27 @@ final class Index {
         try using.run()
     }
 
-    /// False when it was not there.
-    func remove(_ id: EntryID) throws(DatabaseError) -> Bool {
+    /// Where it is there.
+    func remove(_ id: EntryID, _ removal: inout Removal) throws(DatabaseError) {
+        existing.bind(1, id.rawValue)
+        defer { existing.reset() }
+        guard try existing.step() else { return }
+        removal.add(id, existing.number(0))
+        existing.reset()
         deletion.bind(1, id.rawValue)
         try deletion.run()
-        return database.changes > 0
     }
 
-    /// Gives those that were there.
-    func remove(key: String) throws(DatabaseError) -> [EntryID] {
+    func remove(key: String) throws(DatabaseError) -> Removal {
         var ids: [EntryID] = []
         for row in try rows(key, damaged: { ids.append($0) }) { ids.append(row.entry.id) }
-        for id in ids { _ = try remove(id) }
-        return ids
+        var removal = Removal()
+        for id in ids { try remove(id, &removal) }
+        return removal
     }
 
     /// Those used longest ago, `count` at most, and of them no more than needed to have `bytes` less.
-    func removeOldest(_ selection: Selection, count: Int, bytes: Int64) throws(DatabaseError) -> [EntryID] {
+    func removeOldest(_ selection: Selection, count: Int, bytes: Int64) throws(DatabaseError) -> Removal {
         let statement: Statement
         switch selection {
         case .all:
@@ -203,15 +266,16 @@ final class Index {
             statement = oldestBeginnings
             statement.bind(1, Int64(count))
         }
-        var ids: [EntryID] = []
-        var freed: Int64 = 0
+        var removal = Removal()
         defer { statement.reset() }
-        while freed < bytes, try statement.step() {
-            ids.append(EntryID(rawValue: statement.integer(0)))
-            freed = Totals.sum(freed, statement.number(1))
+        while removal.cost < bytes, try statement.step() {
+            removal.add(EntryID(rawValue: statement.integer(0)), statement.number(1))
         }
         statement.reset()
-        for id in ids { _ = try remove(id) }
-        return ids
+        for id in removal.ids {
+            deletion.bind(1, id.rawValue)
+            try deletion.run()
+        }
+        return removal
     }
 }

@@ -119,6 +119,7 @@ package final class BodySegment: HeldBytes, @unchecked Sendable {
     private let capacity: Int
     fileprivate var bytes: UnsafeMutableRawPointer { block.bytes }
     fileprivate var room: Int { capacity - count }
+    fileprivate var memoryBytes: Int { block.capacity }
 
     /// nil when there is no memory.
     fileprivate init?(capacity: Int, _ memory: Unmanaged<BodyMemory>?) {
@@ -183,6 +184,10 @@ package struct BodySlice: Sendable {
 
     package var count: Int { range.count }
 
+    /// The memory that it keeps, perhaps with others: which, and how much.
+    package var segmentID: ObjectIdentifier { ObjectIdentifier(segment) }
+    package var segmentBytes: Int { segment.memoryBytes }
+
     /// As an object of its own. Nothing is added any more to what it is of.
     package var held: HeldBytes { range == 0..<segment.count ? segment : HeldSlice(self) }
 
@@ -207,6 +212,31 @@ package struct BodySlice: Sendable {
 }
 
 extension [BodySlice] {
+    /// What they keep of memory, which may be more than their bytes.
+    package var memoryBytes: Int {
+        var bytes = 0
+        for index in indices where index == 0 || self[index].segmentID != self[index - 1].segmentID {
+            bytes += self[index].segmentBytes
+        }
+        return bytes + count * MemoryLayout<BodySlice>.stride
+    }
+
+    /// The same bytes in memory that is just large enough; themselves where there is none.
+    package var compacted: [BodySlice] {
+        var rest = self[...]
+        return BodySlice.filled(count: reduce(0) { $0 + $1.count }) { memory in
+            var room = memory
+            while !room.isEmpty, let first = rest.first {
+                let count = Swift.min(room.count, first.count)
+                memcpy(room.baseAddress!, first.start, count)
+                room = UnsafeMutableRawBufferPointer(rebasing: room[count...])
+                rest = rest.dropFirst()
+                if count < first.count { rest = [first.part(count..<first.count)] + rest }
+            }
+            return room.isEmpty
+        } ?? self
+    }
+
     /// What stands one after the other in memory, as a body that came in pieces does, becomes one slice again.
     package mutating func append(joining slices: [BodySlice]) {
         for slice in slices {

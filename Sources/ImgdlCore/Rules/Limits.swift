@@ -12,7 +12,8 @@ package struct Limits: Equatable, Sendable {
     package var drainBytes: Int64 = 64 << 10
     package var maximumRedirects = 10
     /// Of all header fields of one response.
-    package var maximumHeaderBytes = 256 << 10
+    package var maximumHeaderBytes = Self.headerBytes
+    package static let headerBytes = 256 << 10
     /// A body of this size is decoded while it comes, whoever asks, once a thread has nothing else to decode.
     package var earlyDecodeBytes: Int64 = 64 << 10
 

@@ -81,6 +81,28 @@ extension Cache {
     }
 }
 
+/// What a folder and all that is in it take of the disk.
+func bytesOnDisk(_ path: String) -> Int64 {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return 0 }
+    var bytes = Int64(status.st_blocks) * 512
+    if status.st_mode & S_IFMT == S_IFDIR {
+        for name in Folder.names(in: path) { bytes += bytesOnDisk("\(path)/\(name)") }
+    }
+    return bytes
+}
+
+/// The same of bodies, stored and on their way, without their folders.
+func bodyBytes(_ path: String) -> Int64 {
+    var bytes: Int64 = 0
+    for folder in ["\(path)/bodies-1", "\(path)/writers-1"] {
+        for inner in Folder.names(in: folder) {
+            for name in Folder.names(in: "\(folder)/\(inner)") { bytes += bytesOnDisk("\(folder)/\(inner)/\(name)") }
+        }
+    }
+    return bytes
+}
+
 /// A store in a folder of its own, which is written when the test says so.
 class StoreTestCase: XCTestCase {
     var path = ""

@@ -28,6 +28,28 @@ final class CacheValidationTests: CacheTestCase {
         }
     }
 
+    /// Issue 20: each 304 may have other fields, and none is ever removed: 41 MB for one picture.
+    func testFieldsOfManyValidationsStayWithinTheLimitOfOneHead() throws {
+        var entry = stored([
+            ("ETag", "\"a\""), ("Cache-Control", "max-age=1"), ("X-Own", "1"), ("Content-Type", "image/png"),
+        ])
+        let long = String(repeating: "x", count: 1_000)
+        for round in 0..<10 {
+            let many = (0..<100).map { ("X-\(round)-\($0)", long) }
+            let fields =
+                many + [("ETag", "\"a\""), ("Cache-Control", "max-age=\(round)"), ("Date", date(Int64(round)))]
+            entry = validated(entry, by: notModified(fields))
+            let found = try XCTUnwrap(entry).fields
+            XCTAssertLessThanOrEqual(
+                found.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }, Limits.headerBytes)
+            XCTAssertEqual(found.first(named: "Cache-Control"), "max-age=\(round)")
+            XCTAssertEqual(found.first(named: "Date"), date(Int64(round)))
+            XCTAssertEqual(found.first(named: "Content-Type"), "image/png")
+            XCTAssertEqual(found.first(named: "X-Own"), "1")
+            XCTAssertGreaterThan(found.count, 100, "what fits is there")
+        }
+    }
+
     /// 3.2: "the cache MUST add each header field in the provided response to the stored response, replacing field
     /// values that are already present, with the following exceptions".
     func testUpdatedFields() {

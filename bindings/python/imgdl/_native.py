@@ -627,6 +627,7 @@ IMGDL_DEFAULT_CACHE_MEMORY_BYTES = 33554432
 IMGDL_CACHE_MOVED_ASIDE = 1
 IMGDL_CACHE_UNWRITABLE = 2
 IMGDL_CACHE_WRITABLE = 3
+IMGDL_CACHE_NOT_STORED = 4
 
 
 class imgdl_cache_event(Structure):
@@ -684,6 +685,8 @@ class imgdl_cache_stats(Structure):
         ("stored", c_uint64),
         ("evicted", c_uint64),
         ("damaged", c_uint64),
+        ("not_stored", c_uint64),
+        ("unflushed", c_uint64),
     ]
 
 

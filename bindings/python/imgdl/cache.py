@@ -17,6 +17,7 @@ _KINDS = {
     _native.IMGDL_CACHE_MOVED_ASIDE: "moved_aside",
     _native.IMGDL_CACHE_UNWRITABLE: "unwritable",
     _native.IMGDL_CACHE_WRITABLE: "writable",
+    _native.IMGDL_CACHE_NOT_STORED: "not_stored",
 }
 
 
@@ -25,9 +26,10 @@ class CacheEvent(NamedTuple):
 
     kind: str
     """"moved_aside": the index was corrupt, foreign or newer, so it was renamed and begun anew; "unwritable": the disk is
-    full, read-only or broken, and nothing is stored until it works again; "writable": it works again."""
+    full, read-only or broken, and nothing is stored until it works again; "writable": it works again; "not_stored": answers
+    were not stored, since the disk takes them slower than they come, or `max_bytes` has no room for them."""
     message: str
-    """Names the file and the cause."""
+    """Names the file or folder, and the cause."""
 
 
 class CacheEntry(NamedTuple):
@@ -51,7 +53,8 @@ class CacheStatistics(NamedTuple):
 
     is_writable: bool
     entries: int
-    """On disk, of all processes, like the next three."""
+    """On disk, of all processes, like the next three. Bytes are what counts for the limits: bodies, headers, and what each
+    answer takes besides."""
     bytes: int
     partial_entries: int
     """Bodies that broke off."""
@@ -72,14 +75,18 @@ class CacheStatistics(NamedTuple):
     evicted: int
     damaged: int
     """Checksum or length wrong, or file gone: removed."""
+    not_stored: int
+    """Answers that were to be stored, and were not: see `CacheEvent`."""
+    unflushed: int
+    """Stored by this process, and lost if the power went now: see `Cache.flush`."""
 
 
 class Cache:
     """A private HTTP cache as RFC 9111 describes one, for any number of downloaders. Processes may share its directory.
 
     directory          made when it is not there, for this user alone; None: in memory alone
-    max_bytes          of bodies on disk, 256 MiB by default
-    max_memory_bytes   of bodies in memory, as received; none by default (32 MiB without a directory)
+    max_bytes          of what lies on the disk, 256 MiB by default
+    max_memory_bytes   of bodies and headers in memory; none by default (32 MiB without a directory)
     max_image_bytes    of decoded images; none by default
     max_partial_bytes  of bodies that broke off, kept to be resumed; an eighth of the whole by default
     max_age            seconds after which what has not been used or validated is removed; never by default

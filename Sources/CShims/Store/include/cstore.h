@@ -25,8 +25,6 @@ bool store_keyed_digest(const void *key, size_t key_size, const void *message, s
 int store_bind_text(sqlite3_stmt *statement, int index, const char *text, int size);
 int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int size);
 
-/* Has the kernel begin to write what is dirty of a file, without waiting for it. */
-void store_begin_writeback(int descriptor);
 /* All of the file system that the descriptor is of is on the disk for good; the number of the error, 0 for none. */
 int store_synchronize(int descriptor);
 

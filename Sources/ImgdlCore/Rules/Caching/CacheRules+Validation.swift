@@ -68,11 +68,39 @@ extension CacheRules {
         let replaced = FieldNames(new.map(\.name))
         // An age counts from the answer that had it.
         result.fields.removeAll { old in isNamed(old, "Age") || replaced.contains(old) }
-        result.fields += new
+        result.fields = within(Limits.headerBytes, result.fields + new, before: stored.fields)
         result.fields = withoutCookies(result.fields, CacheControl(result.fields))
         result.requestTime = requestTime
         result.responseTime = responseTime
         return result
+    }
+
+    /// Validations may bring other fields each time: all together have the limit of one answer's. What does not fit is left
+    /// out, first of what the response has not had before, and last what tells whether it may be used.
+    private static func within(_ limit: Int, _ fields: [HeaderField], before: [HeaderField]) -> [HeaderField] {
+        guard fields.reduce(0, { $0 + bytes(of: $1) }) > limit else { return fields }
+        let needed = FieldNames(neededFields)
+        let known = FieldNames(before.map(\.name))
+        let ranks = fields.map { needed.contains($0) ? 0 : known.contains($0) ? 1 : 2 }
+        var isKept = [Bool](repeating: false, count: fields.count)
+        var rest = limit
+        for rank in 0...2 {
+            for index in fields.indices where ranks[index] == rank && bytes(of: fields[index]) <= rest {
+                isKept[index] = true
+                rest -= bytes(of: fields[index])
+            }
+        }
+        return fields.indices.filter { isKept[$0] }.map { fields[$0] }
+    }
+
+    /// As a line.
+    private static func bytes(of field: HeaderField) -> Int { field.name.utf8.count + field.value.utf8.count + 4 }
+
+    private static var neededFields: [String] {
+        [
+            "cache-control", "pragma", "date", "expires", "age", "etag", "last-modified", "vary", "location",
+            "content-type",
+        ]
     }
 
     private static var bodyFields: [String] { ["content-length", "content-encoding", "content-range"] }

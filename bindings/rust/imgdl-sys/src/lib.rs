@@ -231,6 +231,7 @@ pub const IMGDL_OBSERVED_FINISHED: u32 = 4;
 pub const IMGDL_CACHE_MOVED_ASIDE: u32 = 1;
 pub const IMGDL_CACHE_UNWRITABLE: u32 = 2;
 pub const IMGDL_CACHE_WRITABLE: u32 = 3;
+pub const IMGDL_CACHE_NOT_STORED: u32 = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -688,6 +689,8 @@ pub struct imgdl_cache_stats {
     pub stored: u64,
     pub evicted: u64,
     pub damaged: u64,
+    pub not_stored: u64,
+    pub unflushed: u64,
 }
 
 extern "C" {

@@ -82,6 +82,9 @@ pub enum CacheEvent<'a> {
     Unwritable(&'a str),
     /// It works again.
     Writable(&'a str),
+    /// Answers were not stored: the disk takes them slower than they come, `max_bytes` has no room for them, or the cache was
+    /// closed before. The text says how many.
+    NotStored(&'a str),
 }
 
 /// What is stored for a URL.
@@ -124,7 +127,7 @@ macro_rules! statistics {
 statistics! {
     /// On disk, those of all processes.
     entries,
-    /// On disk.
+    /// On disk. Bytes are what counts for the limits: bodies, headers, and what each answer takes besides.
     bytes,
     /// Bodies that broke off.
     partial_entries,
@@ -158,6 +161,10 @@ statistics! {
     evicted,
     /// Checksum or length wrong, or file gone: removed.
     damaged,
+    /// Answers that were to be stored, and were not: see [`CacheEvent::NotStored`] and [`CacheEvent::Unwritable`].
+    not_stored,
+    /// Stored by this process, and lost if the power went now: see [`Cache::flush`].
+    unflushed,
 }
 
 /// A private HTTP cache as RFC 9111 describes one, for any number of downloaders. Clones are the same cache; downloaders
@@ -396,6 +403,7 @@ unsafe extern "C" fn tell(event: *const sys::imgdl_cache_event, user_data: *mut 
         sys::IMGDL_CACHE_MOVED_ASIDE => CacheEvent::MovedAside(message),
         sys::IMGDL_CACHE_UNWRITABLE => CacheEvent::Unwritable(message),
         sys::IMGDL_CACHE_WRITABLE => CacheEvent::Writable(message),
+        sys::IMGDL_CACHE_NOT_STORED => CacheEvent::NotStored(message),
         _ => return,
     };
     if listener.has_panicked.load(Ordering::Acquire) {

@@ -1,0 +1,109 @@
+import Glibc
+import ImgdlCore
+
+/// Room in the folder: asked for before anything is written, and made by removing what was used longest ago.
+extension DiskWriter {
+    private static var evictionStep: Int { 128 }
+    /// While others write.
+    private static var tries: Int { 20 }
+    /// Steps that others may have in between.
+    private static var mostSteps: Int { 10_000 }
+    private static var recountMilliseconds: Int64 { 600_000 }
+
+    /// Whether so many bytes may be written. They count as held from now on. `own`: what is held for the same body already.
+    func admit(_ bytes: Int64, beside own: Int64 = 0) -> Bool {
+        if ledger.take(bytes) { return true }
+        // What waits can be evicted once the index has it.
+        writeBatch()
+        refusal = .behind
+        for _ in 0..<Self.tries where !hasFailed {
+            guard let index = currentIndex() else { return false }
+            do throws(DatabaseError) {
+                try removeUnknownBodies(index)
+                guard index.hasRoomInLog() else { return false }
+                guard try makeRoom(bytes, index) else {
+                    refusal = .noRoom
+                    return false
+                }
+                commitSoon()
+                return ledger.take(bytes)
+            } catch {
+                if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
+                if !hasFailed, ledger.takeUngranted(bytes, beside: own) { return true }
+                if isOutOfTime { return false }
+            }
+        }
+        return false
+    }
+
+    private enum Step {
+        case isDone
+        case hasRemoved(Index.Removal)
+        case isRefused
+    }
+
+    private func makeRoom(_ bytes: Int64, _ index: Index) throws(DatabaseError) -> Bool {
+        var hasRecounted = false
+        for _ in 0..<Self.mostSteps {
+            switch try step(bytes, index) {
+            case .isDone: return true
+            case .hasRemoved(let removal) where !removal.ids.isEmpty:
+                discard(removal.ids)
+                store.withState { $0.statistics.evicted += Int64(removal.ids.count) }
+            case .isRefused, .hasRemoved:
+                // Only a wrong count leaves nothing to remove, or nothing free.
+                if hasRecounted { return false }
+                hasRecounted = true
+                try recount(index)
+            }
+        }
+        return false
+    }
+
+    /// One transaction. What was removed stays reserved until its files are gone.
+    private func step(_ bytes: Int64, _ index: Index) throws(DatabaseError) -> Step {
+        let maximum = store.configuration.maximumBytes
+        ledger.grant(0)
+        return try index.database.transaction { () throws(DatabaseError) in
+            try index.shrink()
+            try reserve(ledger.held, in: index)
+            let use = try index.use(others: otherBytes)
+            switch use.admission(of: bytes, wanting: StorageUse.portion(of: maximum), within: maximum) {
+            case .granted(let granted):
+                try reserve(ledger.held + granted, in: index)
+                ledger.grant(granted)
+                return .isDone
+            case .evict(let excess):
+                let removal = try index.removeOldest(.all, count: Self.evictionStep, bytes: excess)
+                try reserve(ledger.held + removal.cost, in: index)
+                return .hasRemoved(removal)
+            case .refused: return .isRefused
+            }
+        }
+    }
+
+    /// Says in the index what this writer may fill.
+    func reserve(_ bytes: Int64, in index: Index) throws(DatabaseError) {
+        guard let name = writerFolder?.name else { return }
+        try index.reserve(bytes, for: name)
+        reserved = bytes
+    }
+
+    // MARK: When there is time
+
+    /// What was removed is gone by now.
+    var hasRoomToRelease: Bool { reserved > ledger.granted }
+
+    func release(_ index: Index) throws(DatabaseError) {
+        try index.database.transaction { () throws(DatabaseError) in try reserve(ledger.granted, in: index) }
+    }
+
+    var isRecountDue: Bool { nextRecount.map { store.clock.now() >= $0 } ?? true }
+
+    func recount(_ index: Index) throws(DatabaseError) {
+        nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
+        otherBytes = folder.bytesAside()
+        let names = Set(Folder.names(in: folder.writers))
+        try index.database.transaction { () throws(DatabaseError) in try index.recount(writers: names) }
+    }
+}
