@@ -31,7 +31,12 @@ extension TLSOptions {
         clientCertificate = certificate
         clientKey = key
         clientKeyPassword = try text(password, "client_key_password")
-        clientDigest = [certificate, key].compactMap { $0.flatMap(FileDigest.of) }.flatMap { $0 }
+        if certificate != nil {
+            var digests = ContextMessage()
+            digests.add(certificate.flatMap(FileDigest.of))
+            digests.add(key.flatMap(FileDigest.of))
+            clientDigest = digests.bytes
+        }
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")
