@@ -201,7 +201,7 @@ final class CurlTransfer: LingeringStream {
                 secrets: options.proxies.secrets + [String(query)]))
         if failure.code == .tlsFailed, !isConnected { nameFile(of: code, in: &failure) }
         if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists,
-            handle?.failsByRevocation == true
+            handle?.isRevoked == true
         {
             failure.message += " (crl_file “\(file)”)"
         }

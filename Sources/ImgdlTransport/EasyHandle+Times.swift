@@ -5,15 +5,6 @@ extension EasyHandle {
     /// Connections that the transfer had to open; 0 when it was given one that stood.
     var newConnections: Int { ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) }
 
-    /// Whether its server's certificate was not taken because of revocation lists: OpenSSL's numbers for that.
-    var failsByRevocation: Bool {
-        switch ccurl_get_long(easy, CURLINFO_SSL_VERIFYRESULT) {
-        // Of a list: none, its signature, its dates. Revoked; none that the authority may sign; of another scope.
-        case 3, 5, 8, 11, 12, 15, 16, 23, 33, 35, 44: true
-        default: false
-        }
-    }
-
     /// What curl measured so far (features B24). Its own times count from the transfer's start. Each question costs
     /// some eighty instructions: what a transfer cannot have is not asked for.
     func times(isConnected: Bool, sendsBody: Bool) -> TransferTimes {
