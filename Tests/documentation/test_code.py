@@ -25,8 +25,8 @@ COMPILERS = {
     "cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"],
 }
 
-# An example in Python that looks after errors.
-CATCHES = re.compile(r"^ *except imgdl\.", re.M)
+# An example in Python that looks after all errors.
+CATCHES = re.compile(r"^ *except imgdl\.Error\b", re.M)
 
 # In place of the pictures of an example: refused by the call, answered with an error, and cut.
 ADDRESS = re.compile(r"https://example\.org/picture\.(?:jpg|png|webp)(?!\?)")
