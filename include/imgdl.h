@@ -708,7 +708,9 @@ typedef struct imgdl_request {
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
     const char *method;                  /* NULL is GET                                                              */
-    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
+    const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: none of */
+                                         /* them is sent, but Host, Accept-Encoding and the Content-Length of a body */
+                                         /* are the library's own then.                                              */
                                          /* What frames a request is INVALID_HEADER unless its value is NULL:        */
                                          /* Content-Length, Transfer-Encoding, Trailer, Connection, Keep-Alive,      */
                                          /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; and a second Host */
@@ -926,7 +928,8 @@ typedef struct imgdl_config {
                                   /* is in one, or whose authority has none, is IMGDL_ERROR_TLS_CERTIFICATE. NULL:   */
                                   /* revocation is not looked at                                                     */
     const char *nat64_prefixes;   /* of the network, for DENY_PRIVATE_ADDRESSES, besides 64:ff9b::/96: such as       */
-                                  /* "2001:db8:64::/96"; with commas between them, 8 at most                         */
+                                  /* "2001:db8:64::/96"; with commas between them, 8 at most. Without that flag it   */
+                                  /* is INVALID_ARGUMENT                                                             */
     const char *partition;        /* of requests that name none; NULL is ""                                          */
     uint64_t max_stale_ms;        /* of requests that say 0; 0 is IMGDL_NO_LIMIT: as HTTP allows                     */
 } imgdl_config;                   /* end of 1.1 */

@@ -11,8 +11,12 @@ struct CurlOutcome {
     var hasHead = false
     /// The body comes in chunks.
     var isChunked = false
-    /// Bytes of the header that have come, with those of interim responses.
+    /// Bytes of the header that have come, with those of interim responses, and how many may.
     var headerBytes = 0
+    var maximumHeaderBytes = 256 << 10
+    /// What the line belongs to that would have come next, and the name of the field before it.
+    var headerPart = HeaderBudget.Part.header
+    var lastFieldName: String?
     /// The number of the system's last error; 0 for none.
     var systemError: Int32 = 0
     var handshake = CCURL_HANDSHAKE_UNKNOWN
@@ -53,10 +57,10 @@ enum CurlErrors {
         case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return make(.protocolError, outcome)
         case CURLE_RECV_ERROR
         where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
-            return headerLimit
+            return headerLimit(outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
-        case tooLarge: return outcome.isInTunnel ? tunnelLimit : headerLimit
+        case tooLarge: return headerLimit(outcome)
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
@@ -89,9 +93,9 @@ enum CurlErrors {
             return make(.tlsFailed, outcome)
         case CURLE_OUT_OF_MEMORY:
             // What curl 7.88 says when one line outgrows its own buffer of 100 KiB.
-            if outcome.isConnected, !outcome.hasHead { return headerLimit }
+            if outcome.isConnected, !outcome.hasHead { return headerLimit(outcome) }
             // And of one of 16 KiB in a proxy's answer to CONNECT.
-            if outcome.isInTunnel { return tunnelLimit }
+            if outcome.isInTunnel { return headerLimit(outcome) }
             return make(.outOfMemory, outcome)
         // What curl says of a header that begins with a folded line; our own arguments it has taken by then.
         case CURLE_BAD_FUNCTION_ARGUMENT where outcome.isConnected && !outcome.hasHead:
@@ -107,8 +111,24 @@ enum CurlErrors {
         }
     }
 
-    private static let tunnelLimit = Failure(.headerLimit, "a line of the proxy's answer to CONNECT is too long")
-    private static let headerLimit = Failure(.headerLimit, "a line of the response's header is too long")
+    /// Bytes of one line that curl takes, where that is less than a field may have.
+    private static let maximumTunnelLine = 16 << 10
+    private static let maximumTrailer = 4 << 10
+
+    /// A line that went over one of curl's own limits.
+    private static func headerLimit(_ outcome: CurlOutcome) -> Failure {
+        if outcome.isInTunnel {
+            return HeaderBudget.unseenLine(.tunnel, maximumBytes: maximumTunnelLine, behind: nil)
+        }
+        // The longest line would go over the limit of all together, too.
+        if outcome.headerBytes > headerBytesNearLimit {
+            return HeaderBudget.tooMuch(outcome.headerPart, outcome.maximumHeaderBytes)
+        }
+        return HeaderBudget.unseenLine(
+            outcome.headerPart,
+            maximumBytes: outcome.headerPart == .trailers ? maximumTrailer : HeaderBudget.maximumFieldBytes,
+            behind: outcome.lastFieldName)
+    }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says
     /// what it met last, and no number tells.

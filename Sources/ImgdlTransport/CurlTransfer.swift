@@ -193,15 +193,33 @@ final class CurlTransfer: LingeringStream {
             CurlOutcome(
                 code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
                 hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
-                systemError: systemError, handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
+                maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
+                lastFieldName: parser.lastFieldName, systemError: systemError,
+                handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
                 usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
                 isTunnelled: isTunnelled,
                 secrets: options.proxies.secrets + [String(query)]))
-        if failure.code == .tlsFailed, !isConnected, let file = request.tls.clientCertificate {
-            failure.message += " (client certificate “\(file)”)"
+        if failure.code == .tlsFailed, !isConnected { nameFile(of: code, in: &failure) }
+        if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists,
+            handle?.isRevoked == true
+        {
+            failure.message += " (crl_file “\(file)”)"
         }
         failure.status = status
         return failure
+    }
+
+    /// What curl says of a file does not name it.
+    private func nameFile(of code: CURLcode, in failure: inout Failure) {
+        if code == CURLE_SSL_CACERT_BADFILE, let file = request.tls.certificateAuthorities {
+            do throws(Failure) {
+                try TrustFile.checkCertificates(file, option: "ca_file")
+            } catch {
+                failure.message = error.message
+                return
+            }
+        }
+        if let file = request.tls.clientCertificate { failure.message += " (client certificate “\(file)”)" }
     }
 
     /// The system's number for what failed on its connection; 0 for none.

@@ -55,7 +55,11 @@ package final class CurlTransport: Transport {
         self.resolver = resolver
         let proxies = try ProxyRules(configured: configuration.proxy)
         if configuration.deniesPrivateAddresses, proxies.isUsed {
-            throw Failure(.invalidOperation, "private addresses cannot be denied behind a proxy")
+            let names = proxies.variables
+            let source =
+                names.isEmpty
+                ? "" : ", which the environment names (\(names.joined(separator: ", "))): proxy \"\" stands for none"
+            throw Failure(.invalidOperation, "private addresses cannot be denied behind a proxy\(source)")
         }
         let handle = try EasyHandle()
         options = RequestOptions(
@@ -109,6 +113,11 @@ package final class CurlTransport: Transport {
             return error
         }
         return options.addressGuard?.refusal(ofHost: request.url.host)
+    }
+
+    package func nameLookedUp(_ id: TransferID) -> String? {
+        guard let transfer = transfers[id], transfer.lookUp != nil else { return nil }
+        return options.serverToLookUp(transfer.request.url)?.host
     }
 
     private func lookUp(_ host: String, for transfer: CurlTransfer) {

@@ -73,6 +73,8 @@ final class EasyHandle {
     func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
 
     var handshakeEnd: ccurl_handshake_end { ccurl_handshake_end(handshake.pointee) }
+    /// Its server's certificate was not taken because of revocation lists.
+    var isRevoked: Bool { ccurl_is_revoked(handshake.pointee) }
 
     /// The system's number for the last thing that failed on this handle, and none that ended well; 0 for none. Versions
     /// below 8.8 keep it over a transfer's end.

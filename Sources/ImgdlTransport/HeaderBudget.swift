@@ -24,11 +24,13 @@ struct HeaderBudget {
         case tunnel = "the proxy's answer to CONNECT"
     }
 
-    /// For one line, with its line end. Throws `headerLimit`.
-    mutating func take(_ line: UnsafeRawBufferPointer, of part: Part = .header) throws(Failure) {
+    /// For one line, with its line end. `last`: the name of the field before it. Throws `headerLimit`.
+    mutating func take(
+        _ line: UnsafeRawBufferPointer, of part: Part = .header, behind last: String? = nil
+    ) throws(Failure) {
         bytes += line.count
         guard bytes <= maximumBytes else {
-            throw refusal(part, "more than \(maximumBytes) bytes of header, interim responses and trailers together")
+            throw Self.tooMuch(part, maximumBytes)
         }
         guard let first = line.first, first != 0x0D, first != 0x0A else { return }
         if first == 0x20 || first == 0x09 {
@@ -38,14 +40,36 @@ struct HeaderBudget {
             fields += 1
         }
         guard fieldBytes <= Self.maximumFieldBytes else {
-            throw refusal(part, "a field of more than \(Self.maximumFieldBytes) bytes")
+            let isFolded = first == 0x20 || first == 0x09
+            let name = (isFolded ? last : Self.name(line)).map { " “\(Self.shown($0))”" } ?? ""
+            throw Self.refusal(part, "the field\(name) has more than \(Self.maximumFieldBytes) bytes")
         }
         guard fields <= Self.maximumFields else {
-            throw refusal(part, "more than \(Self.maximumFields) fields in all")
+            throw Self.refusal(part, "more than \(Self.maximumFields) fields in all")
         }
     }
 
-    private func refusal(_ part: Part, _ cause: String) -> Failure {
+    static func tooMuch(_ part: Part, _ maximumBytes: Int) -> Failure {
+        refusal(part, "more than \(maximumBytes) bytes of header, interim responses and trailers together")
+    }
+
+    /// For a line that libcurl gave up before its end: nobody has seen it. `last`: the name of the field before it.
+    static func unseenLine(_ part: Part, maximumBytes: Int, behind last: String?) -> Failure {
+        let place = last.map { ", behind the field “\(shown($0))”" } ?? ""
+        return refusal(part, "a line of more than \(maximumBytes) bytes\(place)")
+    }
+
+    private static func refusal(_ part: Part, _ cause: String) -> Failure {
         Failure(.headerLimit, "\(part.rawValue) went over a limit: \(cause)")
+    }
+
+    private static func name(_ line: UnsafeRawBufferPointer) -> String? {
+        line.firstIndex(of: UInt8(ascii: ":")).map {
+            HeaderSection.text(UnsafeRawBufferPointer(rebasing: line[..<$0]))
+        }
+    }
+
+    private static func shown(_ name: String) -> String {
+        PrintableText.escaped(PrintableText.shortened(name, to: 40))
     }
 }

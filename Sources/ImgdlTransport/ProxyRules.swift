@@ -9,6 +9,8 @@ struct ProxyRules {
     private let http: Proxy?
     private let https: Proxy?
     private let exceptions: ProxyExceptions
+    /// The variables of the environment that say so; none for a proxy of the configuration.
+    let variables: [String]
 
     /// Throws `invalidURL` for a configured proxy that is none.
     init(configured: String?, environment: (String) -> String? = ProxyRules.variable) throws(Failure) {
@@ -17,13 +19,24 @@ struct ProxyRules {
             http = Proxy(configured)
             https = http
             exceptions = ProxyExceptions("")
+            variables = []
             return
         }
-        exceptions = ProxyExceptions(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
-        let all = environment("all_proxy") ?? environment("ALL_PROXY") ?? ""
+        let exceptions = ProxyExceptions(environment("no_proxy") ?? environment("NO_PROXY") ?? "")
+        self.exceptions = exceptions
+        func first(_ names: [String]) -> (name: String, value: String)? {
+            for name in exceptions.hasAll ? [] : names {
+                if let value = environment(name) { return (name, value) }
+            }
+            return nil
+        }
         // HTTP_PROXY in capitals is what a CGI program gets from a request's "Proxy:" field.
-        http = exceptions.hasAll ? nil : Proxy(environment("http_proxy") ?? all)
-        https = exceptions.hasAll ? nil : Proxy(environment("https_proxy") ?? environment("HTTPS_PROXY") ?? all)
+        let forHTTP = first(["http_proxy", "all_proxy", "ALL_PROXY"])
+        let forHTTPS = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+        http = Proxy(forHTTP?.value ?? "")
+        https = Proxy(forHTTPS?.value ?? "")
+        let names = [forHTTP, forHTTPS].compactMap { $0?.name }
+        variables = Set(names).count == 1 ? [names[0]] : names
     }
 
     /// Whether some transfer might go through a proxy.

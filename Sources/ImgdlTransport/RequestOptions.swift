@@ -10,7 +10,7 @@ final class RequestOptions {
     let addressGuard: AddressGuard?
     /// Whom all requests trust, and on which way they go.
     let trustOfAll: [UInt8]
-    private let revocationLists: String?
+    let revocationLists: String?
     private let leastTLSVersion: Int
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?

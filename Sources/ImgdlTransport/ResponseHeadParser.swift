@@ -41,7 +41,8 @@ struct ResponseHeadParser {
     /// One line, with its line end; an empty one ends the head.
     mutating func receive(_ line: UnsafeRawBufferPointer) -> Step {
         do throws(Failure) {
-            try budget.take(line, of: part)
+            let isFolded = line.first.map(Self.isSpace) == true
+            try budget.take(line, of: part, behind: isFolded ? lastFieldName : nil)
         } catch {
             return .failed(error)
         }
@@ -74,7 +75,11 @@ struct ResponseHeadParser {
         return .more
     }
 
-    private var part: HeaderBudget.Part {
+    /// Of the header that comes at present; nil behind its end, since trailers are not kept.
+    var lastFieldName: String? { isComplete ? nil : section?.lastName(maximumBytes: 44) }
+
+    /// What the next line belongs to.
+    var part: HeaderBudget.Part {
         isComplete ? .trailers : (100...199).contains(status) ? .interim : .header
     }
 
@@ -138,9 +143,27 @@ struct ResponseHeadParser {
         while valueStart < line.count, Self.isSpace(line[valueStart]) { valueStart += 1 }
         var valueEnd = line.count
         while valueEnd > valueStart, Self.isSpace(line[valueEnd - 1]) { valueEnd -= 1 }
-        section?.append(
-            UnsafeRawBufferPointer(start: line.baseAddress, count: valueEnd), nameLength: nameEnd,
-            valueStart: valueStart)
+        let field = UnsafeRawBufferPointer(start: line.baseAddress, count: valueEnd)
+        if Self.isLocation(UnsafeRawBufferPointer(rebasing: field[..<nameEnd])),
+            let encoded = Self.encodedReference(UnsafeRawBufferPointer(rebasing: field[valueStart...]))
+        {
+            let line = field[..<valueStart] + encoded
+            return line.withUnsafeBytes { section?.append($0, nameLength: nameEnd, valueStart: valueStart) }
+        }
+        section?.append(field, nameLength: nameEnd, valueStart: valueStart)
+    }
+
+    private static func isLocation(_ name: UnsafeRawBufferPointer) -> Bool {
+        let location: StaticString = "Location"
+        return name.count == location.utf8CodeUnitCount
+            && equalIgnoringCase(name, UnsafeRawBufferPointer(start: location.utf8Start, count: name.count))
+    }
+
+    /// A reference that is not UTF-8, with its bytes above ASCII percent-encoded: as characters they would be encoded as two
+    /// bytes each, and name something else. nil for all others.
+    private static func encodedReference(_ value: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard value.contains(where: { $0 >= 0x80 }), String(validating: value, as: UTF8.self) == nil else { return nil }
+        return value.flatMap { $0 < 0x80 ? [$0] : Array(URLText.percentEncoded([$0]).utf8) }
     }
 
     /// Versions of curl differ in which lines they take for one, and what of a status they read.

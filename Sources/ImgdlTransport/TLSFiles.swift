@@ -7,9 +7,9 @@ enum TLSFiles {
     /// Throws `tlsFailed`, which names the file and the cause.
     static func check(_ options: TLSOptions) throws(Failure) {
         guard options != TLSOptions() else { return }
-        try checkFile(options.certificateAuthorities, "certificate authorities")
-        try checkFile(options.clientCertificate, "client certificate")
-        try checkFile(options.clientKey, "client key")
+        try checkFile(options.certificateAuthorities, "ca_file")
+        try checkFile(options.clientCertificate, "client_certificate")
+        try checkFile(options.clientKey, "client_key")
         if options.clientKey != nil, options.clientCertificate == nil {
             throw Failure(.tlsFailed, "there is a client key without a client certificate")
         }
@@ -18,9 +18,13 @@ enum TLSFiles {
         }
     }
 
-    private static func checkFile(_ file: String?, _ what: String) throws(Failure) {
-        guard let file, let cause = TrustFile.unreadable(file) else { return }
-        throw Failure(.tlsFailed, "the \(what) cannot be read from “\(file)”: \(cause)")
+    private static func checkFile(_ file: String?, _ option: String) throws(Failure) {
+        guard let file else { return }
+        do throws(Failure) {
+            try TrustFile.checkReadable(file, option: option)
+        } catch {
+            throw Failure(.tlsFailed, error.message)
+        }
     }
 
     /// One or more of the digests of SHA-256 in base 64, with semicolons between them.

@@ -9,7 +9,7 @@ package enum TranslationPrefixes {
     /// Throws `invalidArgument` for what is no list of them. The bad text itself is not repeated.
     package static func parse(_ text: String) throws(Failure) -> [LocalNetworks.Prefix] {
         guard !text.isEmpty else {
-            throw Failure(.invalidArgument, "nat64_prefixes is empty; NULL, not \"\", stands for none")
+            throw Failure(.invalidArgument, "nat64_prefixes is empty: leave it out where there are none")
         }
         let entries = text.split(separator: ",", omittingEmptySubsequences: false)
         guard entries.count <= maximumCount else {

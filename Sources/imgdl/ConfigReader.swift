@@ -78,6 +78,9 @@ struct ConfigReader {
         configuration.transport.requiresTLS13 = config.flags & UInt32(IMGDL_CONFIG_REQUIRE_TLS_1_3) != 0
         if let prefixes = try text(config.nat64_prefixes, "nat64_prefixes") {
             configuration.transport.translators = try TranslationPrefixes.parse(prefixes)
+            guard configuration.transport.deniesPrivateAddresses else {
+                throw Failure(.invalidArgument, "nat64_prefixes without DENY_PRIVATE_ADDRESSES would deny nothing")
+            }
         }
     }
 

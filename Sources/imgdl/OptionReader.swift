@@ -46,7 +46,11 @@ extension TLSOptions {
 
     /// What is in the client's files now: a connection that is made from now on has it.
     mutating func readClient() {
-        clientDigest = [clientCertificate, clientKey].compactMap { $0.flatMap(FileDigest.of) }.flatMap { $0 }
+        guard clientCertificate != nil else { return clientDigest = [] }
+        var digests = ContextMessage()
+        digests.add(clientCertificate.flatMap(FileDigest.of))
+        digests.add(clientKey.flatMap(FileDigest.of))
+        clientDigest = digests.bytes
     }
 }
 

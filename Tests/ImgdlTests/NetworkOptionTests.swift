@@ -187,7 +187,11 @@ final class NetworkOptionTests: DownloaderTestCase {
         assertEnds(careless, "IMGDL_OK")
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("own-\(getpid())").path
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        for (name, content) in [("missing", nil), ("empty", ""), ("garbage", "\u{1} no PEM")] {
+        // In the words that a configuration's is refused with.
+        for (name, content, cause) in [
+            ("missing", nil, "cannot be read: No such file"), ("empty", "", "it holds no certificate in PEM"),
+            ("garbage", "\u{1} no PEM", "it holds no certificate in PEM"),
+        ] {
             let path = "\(folder)/\(name).pem"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             if let content { try content.write(toFile: path, atomically: true, encoding: .utf8) }
@@ -196,7 +200,8 @@ final class NetworkOptionTests: DownloaderTestCase {
                 $0.ca_file = self.text(path)
             }
             assertEnds(download, "IMGDL_ERROR_TLS_FAILED")
-            XCTAssertTrue(download.record.message.contains(path), download.record.message)
+            let message = download.record.message
+            XCTAssertTrue(message.contains("ca_file “\(path)”") && message.contains(cause), message)
         }
         assertEnds(start(url, whole), "IMGDL_OK")
     }

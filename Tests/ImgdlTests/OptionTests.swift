@@ -77,6 +77,11 @@ final class OptionTests: DownloaderTestCase {
         String(repeating: "2001:db8::/64,", count: 8).appending("2001:db8::/64").withCString { prefixes in
             assertConfigRefused("nat64_prefixes", IMGDL_ERROR_INVALID_ARGUMENT) { $0.nat64_prefixes = prefixes }
         }
+        // Not silently without effect.
+        "2001:db8::/64".withCString { prefixes in
+            assertConfigRefused("nat64_prefixes", IMGDL_ERROR_INVALID_ARGUMENT) { $0.nat64_prefixes = prefixes }
+            XCTAssertTrue(String(cString: imgdl_last_error()).contains("DENY_PRIVATE_ADDRESSES"))
+        }
         "/nowhere/certificate.pem".withCString { path in
             assertConfigRefused("client_certificate", IMGDL_ERROR_INVALID_OPERATION) { $0.client_certificate = path }
         }

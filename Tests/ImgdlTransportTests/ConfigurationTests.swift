@@ -28,6 +28,15 @@ final class ConfigurationTests: XCTestCase {
         XCTAssertNil(try proxy(["http_proxy": "a"], configured: ""))
     }
 
+    /// Who is refused because of one is told where it is from.
+    func testVariablesOfProxies() throws {
+        XCTAssertEqual(try proxies(["http_proxy": "a", "HTTPS_PROXY": "b"]).variables, ["http_proxy", "HTTPS_PROXY"])
+        XCTAssertEqual(try proxies(["ALL_PROXY": "c"]).variables, ["ALL_PROXY"])
+        XCTAssertEqual(try proxies(["https_proxy": "b", "all_proxy": "c"]).variables, ["all_proxy", "https_proxy"])
+        XCTAssertEqual(try proxies(["ALL_PROXY": "c", "no_proxy": "*"]).variables, [])
+        XCTAssertEqual(try proxies(["ALL_PROXY": "c"], configured: "http://d").variables, [])
+    }
+
     func testExceptionsOfProxies() {
         let table: [(list: String, direct: [String], proxied: [String])] = [
             ("", [], ["a", "127.0.0.1"]), ("*", ["a", "1.2.3.4", "::1"], []), ("x, *", ["a"], []),
@@ -111,6 +120,26 @@ final class ConfigurationTests: XCTestCase {
         let secret = CurlErrors.failure(
             CurlOutcome(code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", secrets: ["k=v"]))
         XCTAssertEqual(secret.message, "http://h/?…: lost")
+    }
+
+    /// What is too long, of what, and where: of a line that libcurl gives up nobody has seen the beginning.
+    func testLimitsOfHeaders() {
+        typealias Facts = (inout CurlOutcome) -> Void
+        let tooLarge = CURLcode(rawValue: 100)
+        let table: [(CURLcode, Facts, [String])] = [
+            (tooLarge, { $0.lastFieldName = "Server" }, ["response's header", "line", "102400 bytes", "“Server”"]),
+            (CURLE_OUT_OF_MEMORY, { $0.isConnected = true }, ["response's header", "102400 bytes"]),
+            (tooLarge, { ($0.headerPart, $0.hasHead) = (.trailers, true) }, ["response's trailers", "4096 bytes"]),
+            (tooLarge, { $0.isTunnelled = true }, ["proxy's answer to CONNECT", "16384 bytes"]),
+            (CURLE_RECV_ERROR, { $0.headerBytes = 250 << 10 }, ["response's header", "262144 bytes", "together"]),
+        ]
+        for (index, (code, set, words)) in table.enumerated() {
+            var outcome = CurlOutcome(code: code, message: "")
+            set(&outcome)
+            let failure = CurlErrors.failure(outcome)
+            XCTAssertEqual(failure.code, .headerLimit, "row \(index)")
+            for word in words { XCTAssertTrue(failure.message.contains(word), "\(failure.message): \(word)") }
+        }
     }
 
     /// Facts decide, whatever a version of curl calls them.

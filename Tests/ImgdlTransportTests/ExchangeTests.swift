@@ -154,7 +154,10 @@ final class ExchangeTests: TransportTestCase {
             try exchange.send(raw: "HTTP/1.1 200 OK\r\nX: ")
             for _ in 0..<300 { try exchange.send(raw: String(repeating: "y", count: 1024)) }
         }
-        XCTAssertEqual(try failure(of: origin.url("/line"))?.code, .headerLimit)
+        let line = try failure(of: origin.url("/line"))
+        XCTAssertEqual(line?.code, .headerLimit)
+        let message = line?.message ?? ""
+        XCTAssertTrue(message.contains("the response's header") && message.contains("102400 bytes"), message)
         // More than curl takes, though less than was allowed.
         let all = record(of: try start(origin.url("/pictures/p?headers=400"), maximumHeaderBytes: 1 << 20))
         XCTAssertEqual(all.failure?.code, .headerLimit, all.failure?.message ?? "")

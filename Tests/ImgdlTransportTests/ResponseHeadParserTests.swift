@@ -184,8 +184,35 @@ final class ResponseHeadParserTests: XCTestCase {
                 XCTAssertEqual(failure.code, .headerLimit, name)
                 let part = name.contains("trailer") ? "trailers" : name.contains("interim") ? "interim" : "header"
                 XCTAssertTrue(failure.message.hasPrefix("the response's \(part)"), "\(name): \(failure.message)")
+                if name == "a longer one" || name == "many folded lines" {
+                    XCTAssertTrue(failure.message.contains("the field “X”"), "\(name): \(failure.message)")
+                }
             default: XCTAssertTrue(isTaken, name)
             }
+        }
+    }
+
+    func testTheNameOfALongFieldIsShortAndPrintable() {
+        let name = "X-\u{1b}[31m" + String(repeating: "y", count: 200)
+        let line = "\(name): \(String(repeating: "z", count: HeaderBudget.maximumFieldBytes))"
+        guard case .failed(let failure) = parse(["HTTP/1.1 200 OK", line], maximumBytes: 256 << 10).0 else {
+            return XCTFail("taken")
+        }
+        XCTAssertTrue(failure.message.contains("“X-\\x1b[31my"), failure.message)
+        XCTAssertLessThan(failure.message.utf8.count, 200)
+    }
+
+    /// Bytes, and not the characters that they would be in ISO 8859-1.
+    func testALocationThatIsNotUTF8() throws {
+        for (bytes, expected) in [
+            ([UInt8]("/caf".utf8) + [0xE9, 0xE2, 0x80, 0xAE] + "?a b".utf8, "/caf%E9%E2%80%AE?a b"),
+            (Array("/café".utf8), "/café"), (Array("/caf%e9".utf8), "/caf%e9"),
+        ] {
+            var parser = ResponseHeadParser(maximumBytes: 10_000)
+            for line in [Array("HTTP/1.1 302 x\r\n".utf8), Array("LOCATION: ".utf8) + bytes + [13, 10], [13, 10]] {
+                _ = line.withUnsafeBytes { parser.receive($0) }
+            }
+            XCTAssertEqual(try parser.takeHead().first(named: "Location"), expected)
         }
     }
 

@@ -61,6 +61,9 @@ final class TLSOptionsTests: TransportTestCase {
             try makeTransport(configuration)
             let record = try fetch(TLSOptions())
             XCTAssertEqual(record.failure?.code, code, "\(index): \(record.failure?.message ?? "")")
+            if let failure = record.failure {
+                XCTAssertTrue(failure.message.contains(configuration.revocationLists!), "\(index): \(failure.message)")
+            }
             // Also with an authority of the request's own.
             var own = TLSOptions()
             own.certificateAuthorities = authority.file

@@ -25,6 +25,9 @@ COMPILERS = {
     "cpp": ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror"],
 }
 
+# An example in Python that looks after all errors.
+CATCHES = re.compile(r"^ *except imgdl\.Error\b", re.M)
+
 # In place of the pictures of an example: refused by the call, answered with an error, and cut.
 ADDRESS = re.compile(r"https://example\.org/picture\.(?:jpg|png|webp)(?!\?)")
 FAILURES = {
@@ -134,6 +137,9 @@ class CodeTests(unittest.TestCase):
             said = f"{block.place}, {what}: status {done.returncode}\n{done.stdout}{done.stderr}"
             # A signal would be negative.
             self.assertIn(done.returncode, (0, 1), said)
+            # What looks after errors of its one download leaves none to the interpreter, whose status is 1, too.
+            if CATCHES.search(block.text) and len(ADDRESS.findall(block.text)) == 1:
+                self.assertNotIn("Traceback", done.stderr, said)
             if done.returncode == 0:
                 self.assertRegex(done.stdout + done.stderr, SAYS[what], said)
 

@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import unittest
@@ -49,9 +50,18 @@ class ArgumentTests(ProgramTests):
             (["-q", "-v", url], "-q: not together with -v"),
             (["-o"], "-o needs a value"),
             (["--output"], "--output needs a value"),
-            (["--nonsense", url], "--nonsense is no option"),
-            (["--json=yes", url], "--json is no option, or takes no value"),
-            (["-x", url], "-x is no option"),
+            (["--nonsense", url], "--nonsense is no option\n"),
+            (["--nonsense=x", url], "--nonsense is no option\n"),
+            (["--json=yes", url], "--json takes no value\n"),
+            (["--quiet=yes", url], "--quiet takes no value\n"),
+            (["--ver", url], "--ver begins several options\n"),
+            (["--json", "-xq", url], "-x is no option\n"),
+            (["-x", url], "-x is no option\n"),
+            (["-H", "Host: a", "-H", "host: b", url], "-H: a request has one Host"),
+            (["--crlfile=", url], "--crlfile: it is empty"),
+            (["--dns-servers=", url], "--dns-servers: it is empty"),
+            (["--dns-servers=dns.example", url], "dns_servers: number 1 is no address"),
+            (["--max-decode=0", url], "--max-decode"),
         ]
         for arguments, expected in cases:
             with self.subTest(arguments=arguments):
@@ -102,12 +112,44 @@ class ArgumentTests(ProgramTests):
         for part in ('"X-One","a b"', "tester/1", "X-Empty"):
             self.assertIn(part, echo.replace('", "', '","'))
 
+    def test_a_header_that_is_repeated_is_sent_each_time(self):
+        self.run_program(
+            "-H", "X-One: a", "-H", "x-one: b", "-H", "Accept: text/plain", "-H", "Accept: text/html", "-o", "echo",
+            self.origin.url("/echo"))
+        sent = [(name.lower(), value) for name, value in json.loads(self.read("echo"))["headers"]]
+        self.assertEqual([value for name, value in sent if name == "x-one"], ["a", "b"])
+        self.assertEqual([value for name, value in sent if name == "accept"], ["text/plain", "text/html"])
+
+    def test_whom_a_run_of_strangers_addresses_may_ask(self):
+        url = self.origin.picture("alpha.png")
+        lines = self.json_lines("--proxy=", "--deny-private", url, status=4)
+        self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_ADDRESS_REFUSED"])
+        _, errors = self.run_program(
+            "--deny-private", url, environment={"http_proxy": "http://127.0.0.1:1"}, status=3)
+        self.assertIn("(http_proxy", errors)
+        # Nothing listens there, or below.
+        self.run_program("--retries=0", "--proxy=http://127.0.0.1:1", url, status=4)
+        self.assertEqual(self.origin.log["requests"], [])
+        lines = self.json_lines("--retries=0", "--proxy=", "--dns-servers=127.0.0.1:1", "http://name.test/", status=4)
+        self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_RESOLVE_FAILED"])
+
+    def test_whom_tls_trusts(self):
+        old = self.other_origin("--tls", "valid", "--tls12")
+        trust = ("--retries=0", "--cacert", old.info["ca_file"])
+        lines = self.json_lines(*trust, "--tlsv1.3", old.picture("alpha.png"), status=4)
+        self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_TLS_FAILED"])
+        self.run_program(*trust, old.picture("alpha.png"))
+        _, errors = self.run_program("--crlfile", old.info["ca_file"], old.picture("alpha.png"), status=3)
+        self.assertIn("holds no revocation list in PEM", errors)
+
     def test_limits_of_time_and_size_hold(self):
         _, errors = self.run_program(
             "--timeout=0.05", self.origin.picture("baseline.jpg", first_byte="never"), status=4)
         self.assertIn("imgdl: http://127.0.0.1", errors)
         _, errors = self.run_program("--max-size=1K", self.origin.picture("baseline.jpg"), status=6)
         self.assertIn("1024", errors.replace("1 024", "1024"))
+        lines = self.json_lines("--verify", "--max-decode=0.001", self.origin.picture("progressive.jpg"), status=6)
+        self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_DECODE_TIMEOUT"])
 
     def test_certificates_are_those_of_the_file(self):
         secured = self.other_origin("--tls", "valid")

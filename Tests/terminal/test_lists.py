@@ -93,6 +93,18 @@ class StatusTests(ProgramTests):
         self.run_program("--retries=0", self.origin.picture("alpha.png", reset_after=5), missing, status=1)
         self.run_program("--verify", self.origin.picture("alpha.png", empty=1), status=6)
         self.run_program("--cacert", "/nowhere", good, status=3)
+        photo = self.origin.picture("baseline.jpg", headers=400)
+        _, errors = self.run_program("--retries=0", photo, status=5)
+        self.assertIn("the response's header went over a limit", errors)
+        photo = self.origin.picture("baseline.jpg", header="Content-Encoding:gzip")
+        self.run_program("--retries=0", photo, status=5)
+
+    def test_a_picture_that_is_too_short_is_the_networks_matter_where_it_did_not_come_whole(self):
+        for fault, status in (({"length": "lie"}, 6), ({"short_by": 1000}, 4)):
+            photo = self.origin.picture("baseline.jpg", **fault)
+            for how in ("--verify", "--width=64"):
+                lines = self.json_lines("--retries=0", how, photo, status=status)
+                self.assertEqual([line["error"] for line in lines], ["IMGDL_ERROR_TRUNCATED"])
 
     def test_the_summary_counts_by_class(self):
         urls = [self.origin.url("/status/404", n=n) for n in range(3)] + [self.origin.url("/status/403")]

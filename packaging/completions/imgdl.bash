@@ -8,7 +8,7 @@ _imgdl() {
         previous=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $previous in
-    -i | --input | -o | --output | --journal | --cacert)
+    -i | --input | -o | --output | --journal | --cacert | --crlfile)
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         ;;
@@ -22,12 +22,13 @@ _imgdl() {
         fi
         ;;
     -j | --jobs | --per-host | --retries | --timeout | --max-size | --max-stale | -H | --header | -A | --user-agent | \
-        --background | --width | --height) ;;
+        --background | --width | --height | --max-decode | --proxy | --dns-servers) ;;
     *)
         if [[ $current == -* ]]; then
             mapfile -t COMPREPLY < <(compgen -W '--input --output --show --background --json --full-urls --journal --jobs
-                --per-host --retries --timeout --max-size --header --user-agent --cacert --basic-over-http --cache --max-stale --verify
-                --width --height --quiet --verbose --help --version' -- "$current")
+                --per-host --retries --timeout --max-size --header --user-agent --cacert --crlfile --tlsv1.3 --proxy --dns-servers
+                --deny-private --max-decode --basic-over-http --cache --max-stale --verify --width --height --quiet
+                --verbose --help --version' -- "$current")
         fi
         ;;
     esac

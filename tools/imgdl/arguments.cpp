@@ -1,10 +1,12 @@
 #include "arguments.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <getopt.h>
 #include <limits>
+#include <strings.h>
 #include <unistd.h>
 
 #include "imgdl.hpp"
@@ -30,9 +32,15 @@ const char usage[] =
     "      --retries=N         how often what may pass is tried again (2)\n"
     "      --timeout=SECONDS   for each address\n"
     "      --max-size=BYTES    of a body; K, M and G may follow\n"
+    "      --max-decode=SECONDS  of CPU time for each picture (10)\n"
     "  -H, --header=LINE       'Name: value' to send\n"
     "  -A, --user-agent=TEXT\n"
     "      --cacert=FILE       PEM certificates to trust\n"
+    "      --crlfile=FILE      PEM revocation lists, of all authorities that servers have\n"
+    "      --tlsv1.3           TLS 1.3 at least, in place of 1.2\n"
+    "      --proxy=URL         in place of the environment's; empty: none\n"
+    "      --dns-servers=LIST  asks these for names: 192.0.2.1,[2001:db8::1]:5353\n"
+    "      --deny-private      refuses private addresses, this machine's own among them\n"
     "      --basic-over-http   sends a URL's password over http as Basic, too: readable on the way\n"
     "      --cache=FOLDER      keeps answers there, and uses them\n"
     "      --max-stale=SECONDS of these, how long after their freshness they may be used; 0: not at all\n"
@@ -47,7 +55,8 @@ const char usage[] =
 
 enum { show_option = 256, background_option, json_option, full_urls_option, journal_option, per_host_option, retries_option,
        timeout_option, max_size_option, cacert_option, basic_over_http_option, cache_option, max_stale_option, verify_option,
-       width_option, height_option, help_option, version_option };
+       width_option, height_option, crlfile_option, tls_1_3_option, proxy_option, dns_servers_option, deny_private_option,
+       max_decode_option, help_option, version_option };
 
 const option long_options[] = {
     {"input", required_argument, nullptr, 'i'},
@@ -65,6 +74,12 @@ const option long_options[] = {
     {"header", required_argument, nullptr, 'H'},
     {"user-agent", required_argument, nullptr, 'A'},
     {"cacert", required_argument, nullptr, cacert_option},
+    {"crlfile", required_argument, nullptr, crlfile_option},
+    {"tlsv1.3", no_argument, nullptr, tls_1_3_option},
+    {"proxy", required_argument, nullptr, proxy_option},
+    {"dns-servers", required_argument, nullptr, dns_servers_option},
+    {"deny-private", no_argument, nullptr, deny_private_option},
+    {"max-decode", required_argument, nullptr, max_decode_option},
     {"basic-over-http", no_argument, nullptr, basic_over_http_option},
     {"cache", required_argument, nullptr, cache_option},
     {"max-stale", required_argument, nullptr, max_stale_option},
@@ -152,6 +167,22 @@ const char *not_empty(const char *option, const char *text)
     return text;
 }
 
+// What getopt_long refused. optopt is the letter that is none, the value of an option that was given a value and takes
+// none, or 0.
+UsageError unknown(const char *argument)
+{
+    const std::string given(argument, std::strcspn(argument, "="));
+    std::size_t beginning = 0;
+    for (const option &known : long_options) {
+        if (known.name && optopt && known.val == optopt)
+            return UsageError("--" + std::string(known.name) + " takes no value");
+        beginning += known.name && given.size() > 2 && std::string(known.name).rfind(given.substr(2), 0) == 0;
+    }
+    if (optopt)
+        return UsageError(printable("-" + std::string(1, static_cast<char>(optopt))) + " is no option");
+    return UsageError(printable(given) + (beginning > 1 ? " begins several options" : " is no option"));
+}
+
 void check(const Arguments &arguments)
 {
     if (arguments.addresses.empty() && !arguments.list)
@@ -170,6 +201,9 @@ void check(const Arguments &arguments)
         refuse("--show", "it has a size of its own, and takes no --width or --height");
     if (arguments.max_stale && !arguments.cache)
         refuse("--max-stale", "it is about --cache, which is not given");
+    const auto is_host = [](const auto &header) { return !strcasecmp(header.first.c_str(), "Host"); };
+    if (std::count_if(arguments.headers.begin(), arguments.headers.end(), is_host) > 1)
+        refuse("-H", "a request has one Host");
     if (arguments.verbose && arguments.quiet)
         refuse("-q", "not together with -v");
 }
@@ -206,6 +240,14 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case timeout_option: arguments.timeout = seconds(option, optarg); break;
         case max_size_option: arguments.max_bytes = size_in_bytes(option, optarg); break;
         case cacert_option: arguments.ca_file = not_empty(option, optarg); break;
+        case crlfile_option: arguments.crl_file = not_empty(option, optarg); break;
+        case tls_1_3_option: arguments.require_tls_1_3 = true; break;
+        case proxy_option: arguments.proxy = optarg; break;
+        case dns_servers_option: arguments.dns_servers = not_empty(option, optarg); break;
+        case deny_private_option: arguments.deny_private = true; break;
+        case max_decode_option:
+            arguments.max_decode_ms = static_cast<std::uint32_t>(seconds(option, optarg).count());
+            break;
         case basic_over_http_option: arguments.basic_over_http = true; break;
         case cache_option: arguments.cache = not_empty(option, optarg); break;
         case max_stale_option: arguments.max_stale = seconds(option, optarg, 0); break;
@@ -215,11 +257,7 @@ std::optional<Arguments> parse_arguments(int argc, char **argv)
         case help_option: std::fputs(usage, stdout); return std::nullopt;
         case version_option: std::printf("imgdl %s\n", imgdl_version_string()); return std::nullopt;
         case ':': throw UsageError(printable(argv[optind - 1]) + " needs a value");
-        default: {
-            const std::string given = optopt > 0 && optopt < 256 ? "-" + std::string(1, static_cast<char>(optopt))
-                                                                 : std::string(argv[optind - 1]);
-            throw UsageError(printable(given.substr(0, given.find('='))) + " is no option, or takes no value");
-        }
+        default: throw unknown(argv[optind - 1]);
         }
     }
     arguments.addresses.assign(argv + optind, argv + argc);

@@ -21,7 +21,7 @@ struct Arguments {
     std::vector<std::string> addresses;
     std::optional<std::string> list;   ///< "-" is standard input
     std::optional<std::string> output; ///< "-" is standard output
-    std::optional<std::string> journal, cache, user_agent, ca_file;
+    std::optional<std::string> journal, cache, user_agent, ca_file, crl_file, dns_servers, proxy;
     std::vector<std::pair<std::string, std::string>> headers;
     Show show = Show::nothing;
     std::optional<Colour> background;
@@ -29,8 +29,8 @@ struct Arguments {
     std::chrono::milliseconds timeout{0};
     std::optional<std::chrono::milliseconds> max_stale;
     std::uint64_t max_bytes = 0;
-    std::uint32_t width = 0, height = 0;
-    bool basic_over_http = false, verify = false, json = false, full_urls = false, quiet = false, verbose = false;
+    std::uint32_t width = 0, height = 0, max_decode_ms = 0;
+    bool basic_over_http = false, deny_private = false, require_tls_1_3 = false, verify = false, json = false, full_urls = false, quiet = false, verbose = false;
 
     bool wants_thumbnails() const { return width > 0 || height > 0; }
     bool has_many() const { return list || addresses.size() > 1; }

@@ -34,6 +34,8 @@ Session::Session(const Arguments &arguments)
         decode_.target_height = arguments.height;
         decode_.colour = IMGDL_COLOUR_SRGB;
     }
+    decode_.max_decode_ms = arguments.max_decode_ms;
+    // Judged here, before any address is taken: what is wrong is the command line.
     for (const auto &[name, value] : arguments.headers)
         downloader_.set_header(name, value);
 }
@@ -46,8 +48,15 @@ imgdl::Config Session::config()
     config.executor = executor_;
     config.user_agent = arguments_.user_agent;
     config.ca_file = arguments_.ca_file;
+    config.crl_file = arguments_.crl_file;
+    config.dns_servers = arguments_.dns_servers;
+    config.proxy = arguments_.proxy;
     if (arguments_.basic_over_http)
         config.flags |= IMGDL_CONFIG_BASIC_OVER_HTTP;
+    if (arguments_.deny_private)
+        config.flags |= IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES;
+    if (arguments_.require_tls_1_3)
+        config.flags |= IMGDL_CONFIG_REQUIRE_TLS_1_3;
     if (arguments_.cache) {
         imgdl::CacheConfig cache;
         cache.directory = arguments_.cache;
@@ -78,6 +87,9 @@ imgdl::Request Session::request_for(const Download &download) const
         request.flags |= IMGDL_REQUEST_DECODE;
     if (arguments_.full_urls)
         request.flags |= IMGDL_REQUEST_FULL_URLS;
+    // A downloader has each header once.
+    for (const auto &[name, value] : arguments_.headers)
+        request.headers.push_back({name, value});
     request.decode = decode_;
     request.max_body_bytes = arguments_.max_bytes;
     request.total_timeout = arguments_.timeout;
@@ -227,7 +239,8 @@ void Session::on_terminal(Download &download, const imgdl::Event &event)
         std::string class_name = imgdl_error_name(event.code());
         if (event.code() == IMGDL_ERROR_INVALID_STATUS)
             class_name += " " + std::to_string(event.http_status());
-        fail(download, class_name, kind_of(event.code()), std::string(event.message()));
+        const bool is_whole = event.expected() >= 0 && event.received() == event.expected();
+        fail(download, class_name, kind_of(event.code(), is_whole), std::string(event.message()));
     }
     end(download);
 }

@@ -5,7 +5,7 @@
 
 #include "text.hpp"
 
-ExitCode kind_of(imgdl_status code)
+ExitCode kind_of(imgdl_status code, bool is_whole)
 {
     switch (code) {
     case IMGDL_ERROR_INVALID_STATUS:
@@ -14,16 +14,21 @@ ExitCode kind_of(imgdl_status code)
     case IMGDL_ERROR_NOT_MODIFIED:
     case IMGDL_ERROR_TOO_MANY_REDIRECTS:
     case IMGDL_ERROR_REDIRECT_REFUSED:
+    case IMGDL_ERROR_CONTENT_ENCODING:
+    case IMGDL_ERROR_HEADER_LIMIT:
         return ExitCode::server;
     case IMGDL_ERROR_BAD_IMAGE_DATA:
-    case IMGDL_ERROR_CONTENT_ENCODING:
         return ExitCode::picture;
+    case IMGDL_ERROR_FLOOD:
+        return ExitCode::network;
+    case IMGDL_ERROR_TRUNCATED:
+        return is_whole ? ExitCode::picture : ExitCode::network;
     case IMGDL_ERROR_OUT_OF_MEMORY:
         return ExitCode::machine;
     default:
         break;
     }
-    // The header's families: 2200 the network, 2300 limits. The others, such as an invalid address, have no kind.
+    // The header's families: 2200 the network, 2300 limits, of pictures but for those above. The others, such as an invalid address, have no kind.
     return code >= 2200 && code < 2300 ? ExitCode::network : code >= 2300 && code < 2400 ? ExitCode::picture
                                                                                         : ExitCode::some_failed;
 }

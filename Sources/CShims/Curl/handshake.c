@@ -4,6 +4,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct ccurl_handshake {
     bool is_complete;
     bool is_refused;
     bool is_untrusted;
+    bool is_revoked;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -42,6 +44,28 @@ static void initialize(void)
         slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, connection_ends);
 }
 
+static bool is_about_lists(long verify_result)
+{
+    switch (verify_result) {
+    case X509_V_ERR_CERT_REVOKED:
+    case X509_V_ERR_UNABLE_TO_GET_CRL:
+    case X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
+    case X509_V_ERR_UNABLE_TO_DECRYPT_CRL_SIGNATURE:
+    case X509_V_ERR_CRL_SIGNATURE_FAILURE:
+    case X509_V_ERR_CRL_NOT_YET_VALID:
+    case X509_V_ERR_CRL_HAS_EXPIRED:
+    case X509_V_ERR_ERROR_IN_CRL_LAST_UPDATE_FIELD:
+    case X509_V_ERR_ERROR_IN_CRL_NEXT_UPDATE_FIELD:
+    case X509_V_ERR_KEYUSAGE_NO_CRL_SIGN:
+    case X509_V_ERR_UNHANDLED_CRITICAL_CRL_EXTENSION:
+    case X509_V_ERR_DIFFERENT_CRL_SCOPE:
+    case X509_V_ERR_CRL_PATH_VALIDATION_ERROR:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void handshake_says(const SSL *connection, int where, int value)
 {
     struct ccurl_handshake *handshake = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(connection), slot);
@@ -61,6 +85,7 @@ static void handshake_says(const SSL *connection, int where, int value)
         /* Certificates and revocation lists that are refused: curl calls some of them that, and others a broken handshake. */
         if (SSL_get_verify_mode(connection) != SSL_VERIFY_NONE && SSL_get_verify_result(connection) != X509_V_OK)
             handshake->is_untrusted = true;
+        handshake->is_revoked = handshake->is_untrusted && is_about_lists(SSL_get_verify_result(connection));
     }
 }
 
@@ -101,6 +126,8 @@ void ccurl_forget_handshake(struct ccurl_handshake **place)
     release(*place);
     *place = NULL;
 }
+
+bool ccurl_is_revoked(const struct ccurl_handshake *handshake) { return handshake && handshake->is_revoked; }
 
 enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *handshake)
 {

@@ -108,7 +108,7 @@ final class Engine {
                 readTransport { transport?.deadlineReached(now) }
             }
             if let deadline = downloads.nextDeadline, deadline <= now {
-                downloads.deadlineReached(now)
+                downloads.deadlineReached(now) { [transport] in transport?.nameLookedUp($0) }
                 performActions()
             }
             if isShuttingDown, downloads.hasOnlyInternal {

@@ -150,6 +150,16 @@ package struct HeaderSection: @unchecked Sendable {
         return values
     }
 
+    /// The beginning of the last field's name; nil where there is none.
+    package func lastName(maximumBytes: Int) -> String? {
+        guard count > 0 else { return nil }
+        let position = contents.pointee.lastPlace
+        let place = memory.loadUnaligned(fromByteOffset: position, as: Place.self)
+        return withExtendedLifetime(storage) {
+            Self.text(UnsafeRawBufferPointer(rebasing: bytes(at: position, place).name.prefix(maximumBytes)))
+        }
+    }
+
     package func contains(_ name: StaticString) -> Bool { find(Self.bytes(name)) != nil }
 
     /// The value of the one field of this name, where it consists of digits alone, and not too many of them.

@@ -37,6 +37,9 @@ package protocol Transport: AnyObject {
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
 
+    /// The host whose addresses it still waits for; nil: none.
+    func nameLookedUp(_ id: TransferID) -> String?
+
     /// When `deadlineReached` wants to be called next, nil for never.
     var deadline: Instant? { get }
     func deadlineReached(_ now: Instant)
@@ -94,6 +97,7 @@ extension TransportLoop {
 
 extension Transport {
     package func reportEnds() {}
+    package func nameLookedUp(_ id: TransferID) -> String? { nil }
     package var trust: [UInt8] { [] }
     package func cookies(for request: TransportRequest) -> [UInt8]? { nil }
     package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }

@@ -6,12 +6,12 @@ extension Downloads {
     /// When `deadlineReached` wants to be called; nil for never. May be earlier than anything is due.
     package var nextDeadline: Instant? { deadlines.earliest }
 
-    /// Nothing is started for an end that has come before all others that are due have.
-    package mutating func deadlineReached(_ now: Instant) {
+    /// Nothing is started for an end that has come before all others that are due have. `nameLookedUp`: as of `Transport`.
+    package mutating func deadlineReached(_ now: Instant, nameLookedUp: (TransferID) -> String? = { _ in nil }) {
         holdStarts()
         while let owner = deadlines.popDue(now) {
             switch owner {
-            case .transfer(let id): expireTransfer(id, now)
+            case .transfer(let id): expireTransfer(id, now, nameLookedUp)
             case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
@@ -54,7 +54,9 @@ extension Downloads {
         swap(&all, &deadlines)
     }
 
-    private mutating func expireTransfer(_ id: TransferID, _ now: Instant) {
+    private mutating func expireTransfer(
+        _ id: TransferID, _ now: Instant, _ nameLookedUp: (TransferID) -> String?
+    ) {
         // A reminder that an earlier one has replaced is still in the heap: it has nothing to say.
         guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return }
         transfers[id].reminder = nil
@@ -63,11 +65,11 @@ extension Downloads {
             actions.append(.stop(id))
             return finished(id, now)
         }
-        expireEach(id, now)
+        expireEach(id, now, nameLookedUp(id))
     }
 
     /// Each subscriber at its own connect or idle timeout, the transfer with its last.
-    private mutating func expireEach(_ id: TransferID, _ now: Instant) {
+    private mutating func expireEach(_ id: TransferID, _ now: Instant, _ nameLookedUp: String?) {
         let isConnecting = transfers[id].phase == .connecting
         var next: Instant?
         var connectTimeout = Int64.max
@@ -82,7 +84,7 @@ extension Downloads {
             if deadline <= now {
                 downloads.subscribers[subscriber].doom =
                     isConnecting
-                    ? Failure(.connectTimeout, "no connection within \(timeout) ms")
+                    ? Self.noConnection(within: timeout, nameLookedUp)
                     : Failure(.idleTimeout, "the server sent nothing for \(timeout) ms")
             } else {
                 next = min(next ?? deadline, deadline)
@@ -102,6 +104,11 @@ extension Downloads {
         transfers[id].lowest.idleTimeout = idleTimeout
         transfers[id].reminder = next
         remind(next, .transfer(id))
+    }
+
+    private static func noConnection(within timeout: Int64, _ nameLookedUp: String?) -> Failure {
+        let cause = nameLookedUp.map { ": “\(PrintableText.shortened($0, to: 253))” was still being looked up" } ?? ""
+        return Failure(.connectTimeout, "no connection within \(timeout) ms\(cause)")
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {

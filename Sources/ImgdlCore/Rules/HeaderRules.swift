@@ -96,7 +96,6 @@ package enum HeaderRules {
 
     /// For a message: no control characters, and not without end.
     private static func printable(_ text: String) -> String {
-        let shown = text.unicodeScalars.prefix(40).map { $0.value < 0x20 || $0.value == 0x7F ? "?" : Character($0) }
-        return String(shown)
+        PrintableText.escaped(PrintableText.shortened(text, to: 40))
     }
 }

@@ -11,7 +11,7 @@ struct NameServers: Equatable, Sendable {
     /// Throws `invalidArgument` for what is no list of addresses. The bad text itself is not repeated.
     init(_ text: String) throws(Failure) {
         guard !text.isEmpty else {
-            throw Failure(.invalidArgument, "dns_servers is empty; NULL, not \"\", stands for the system's servers")
+            throw Failure(.invalidArgument, "dns_servers is empty: without it the system's servers are asked")
         }
         let entries = text.split(separator: ",", omittingEmptySubsequences: false)
         guard entries.count <= Self.maximumCount else {

@@ -26,6 +26,18 @@ final class TimeoutTests: XCTestCase {
         XCTAssertNil(play.downloads.nextDeadline)
     }
 
+    func testConnectWhileTheNameIsLookedUp() {
+        var play = Play { $0.connectTimeout = 500 }
+        let a = play.submit("a")
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 500)
+        play.downloads.deadlineReached(play.now) { $0 == a.transfer ? "a.example" : nil }
+        let message = "no connection within 500 ms: “a.example” was still being looked up"
+        play.expect([
+            .stop(a.transfer), .end(a.subscriber, timeout(.connectTimeout, message)), .forget(a.transfer),
+        ])
+    }
+
     func testEachHopConnectsAnew() {
         var play = Play { $0.connectTimeout = 500 }
         let a = play.submit("a")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable, Optional, TypedDict, Union
 
-from ._options import Statuses
+from ._options import Path, Statuses
 from .cache import Cache
 from .coder import Coder
 from .hooks import Hooks
@@ -48,7 +48,7 @@ class Config(TypedDict, total=False):
     idle_timeout: Optional[float]
     max_redirects: Optional[int]
     user_agent: Optional[str]
-    ca_file: Optional[str]
+    ca_file: Optional[Path]
     max_per_host: Optional[int]
     memory_budget: Optional[int]
     deny_private_addresses: bool
@@ -57,12 +57,12 @@ class Config(TypedDict, total=False):
     proxy: Optional[str]
     user: Optional[str]
     password: Optional[str]
-    client_certificate: Optional[str]
-    client_key: Optional[str]
+    client_certificate: Optional[Path]
+    client_key: Optional[Path]
     client_key_password: Optional[str]
     pinned_public_key: Optional[str]
     partition: Optional[str]
-    cookie_file: Optional[str]
+    cookie_file: Optional[Path]
     hooks: Optional[Hooks]
     retries: Union[None, int, Retry]
     failure_ttl: Optional[float]
@@ -74,7 +74,7 @@ class Config(TypedDict, total=False):
     max_stale: Optional[float]
     finish_nearly_done: bool
     dns_servers: Optional[str]
-    crl_file: Optional[str]
+    crl_file: Optional[Path]
     nat64_prefixes: Optional[str]
     require_tls_1_3: bool
     basic_over_http: bool
@@ -104,9 +104,9 @@ class Options(DecodeKeywords, total=False):
     retries: Union[None, int, Retry]
     accepted_statuses: Optional[Statuses]
     accepted_types: Optional[Iterable[str]]
-    ca_file: Optional[str]
-    client_certificate: Optional[str]
-    client_key: Optional[str]
+    ca_file: Optional[Path]
+    client_certificate: Optional[Path]
+    client_key: Optional[Path]
     client_key_password: Optional[str]
     pinned_public_key: Optional[str]
     partition: Optional[str]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import math
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, Union
 
@@ -58,6 +59,15 @@ def text(value: str, what: str, code: Code) -> bytes:
 
 def optional_text(value: Optional[str], what: str, code: Code = Code.INVALID_ARGUMENT) -> Optional[bytes]:
     return None if value is None else text(value, what, code)
+
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+def optional_path(value: Optional[Path], what: str) -> Optional[bytes]:
+    if isinstance(value, os.PathLike):
+        value = os.fsdecode(value)
+    return optional_text(value, what)
 
 
 def unsigned(value: Optional[int], what: str, bits: int = 32) -> int:
@@ -189,18 +199,18 @@ def _authenticate(
     target: Any,
     user: Optional[str],
     password: Optional[str],
-    ca_file: Optional[str],
-    client_certificate: Optional[str],
-    client_key: Optional[str],
+    ca_file: Optional[Path],
+    client_certificate: Optional[Path],
+    client_key: Optional[Path],
     client_key_password: Optional[str],
     pinned_public_key: Optional[str],
     partition: Optional[str],
 ) -> None:
     target.user = optional_text(user, "user", Code.INVALID_HEADER)
     target.password = optional_text(password, "password", Code.INVALID_HEADER)
-    target.ca_file = optional_text(ca_file, "ca_file")
-    target.client_certificate = optional_text(client_certificate, "client_certificate")
-    target.client_key = optional_text(client_key, "client_key")
+    target.ca_file = optional_path(ca_file, "ca_file")
+    target.client_certificate = optional_path(client_certificate, "client_certificate")
+    target.client_key = optional_path(client_key, "client_key")
     target.client_key_password = optional_text(client_key_password, "client_key_password", Code.INVALID_HEADER)
     target.pinned_public_key = optional_text(pinned_public_key, "pinned_public_key")
     target.partition = optional_text(partition, "partition")
@@ -305,15 +315,29 @@ def decode_options(
 
 def check_keywords(given: Iterable[str], known: Callable[..., Any], name: str) -> None:
     """Raises TypeError for a keyword that `known` does not take: Python's own would name that function and not `name`."""
-    code = known.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = _keywords(known)
     for keyword in given:
         if keyword not in names:
-            import difflib  # only where it is needed: importing takes a while
+            raise unexpected(keyword, names, name)
 
-            near = difflib.get_close_matches(keyword, names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
+
+def unexpected(keyword: str, names: Iterable[str], name: str) -> TypeError:
+    """For a keyword that is none of those that `name` takes: whose it is, else the nearest of them."""
+    import difflib  # only where it is needed: importing takes a while
+
+    hint = ""
+    for owner, known in (("Downloader()", _keywords(config)), ("download()", DOWNLOADING)):
+        if keyword in known:
+            hint = f"; it is an option of {owner}"
+    if not hint:
+        near = difflib.get_close_matches(keyword, list(names), 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"{name} got an unexpected keyword argument {keyword!r}{hint}")
+
+
+def _keywords(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def config(
@@ -325,7 +349,7 @@ def config(
     idle_timeout: Optional[float] = None,
     max_redirects: Optional[int] = None,
     user_agent: Optional[str] = None,
-    ca_file: Optional[str] = None,
+    ca_file: Optional[Path] = None,
     max_per_host: Optional[int] = None,
     memory_budget: Optional[int] = None,
     deny_private_addresses: bool = False,
@@ -334,12 +358,12 @@ def config(
     proxy: Optional[str] = None,
     user: Optional[str] = None,
     password: Optional[str] = None,
-    client_certificate: Optional[str] = None,
-    client_key: Optional[str] = None,
+    client_certificate: Optional[Path] = None,
+    client_key: Optional[Path] = None,
     client_key_password: Optional[str] = None,
     pinned_public_key: Optional[str] = None,
     partition: Optional[str] = None,
-    cookie_file: Optional[str] = None,
+    cookie_file: Optional[Path] = None,
     hooks: Optional[Hooks] = None,
     retries: Union[None, int, Retry] = None,
     failure_ttl: Optional[float] = None,
@@ -351,7 +375,7 @@ def config(
     max_stale: Optional[float] = None,
     finish_nearly_done: bool = False,
     dns_servers: Optional[str] = None,
-    crl_file: Optional[str] = None,
+    crl_file: Optional[Path] = None,
     nat64_prefixes: Optional[str] = None,
     require_tls_1_3: bool = False,
     basic_over_http: bool = False,
@@ -385,9 +409,9 @@ def config(
     _authenticate(
         config, user, password, ca_file, client_certificate, client_key, client_key_password, pinned_public_key, partition
     )
-    config.cookie_file = optional_text(cookie_file, "cookie_file")
+    config.cookie_file = optional_path(cookie_file, "cookie_file")
     config.dns_servers = optional_text(dns_servers, "dns_servers")
-    config.crl_file = optional_text(crl_file, "crl_file")
+    config.crl_file = optional_path(crl_file, "crl_file")
     config.nat64_prefixes = optional_text(nat64_prefixes, "nat64_prefixes")
     _hook(config, hooks)
     _retry(config, retries, 0)
@@ -475,9 +499,9 @@ def _template(
     retries: Union[None, int, Retry] = None,
     accepted_statuses: Optional[Statuses] = None,
     accepted_types: Optional[Iterable[str]] = None,
-    ca_file: Optional[str] = None,
-    client_certificate: Optional[str] = None,
-    client_key: Optional[str] = None,
+    ca_file: Optional[Path] = None,
+    client_certificate: Optional[Path] = None,
+    client_key: Optional[Path] = None,
     client_key_password: Optional[str] = None,
     pinned_public_key: Optional[str] = None,
     partition: Optional[str] = None,
@@ -492,7 +516,7 @@ def _template(
     """The struct without its URL. `decoding`: for decode_options."""
     for name in decoding:
         if name not in _DECODING:
-            raise TypeError(f"a download has no option {name!r}")
+            raise unexpected(name, DOWNLOADING, "download()")
     request = _native.imgdl_request()
     _native.imgdl_request_init(request, ctypes.sizeof(request))
     request.priority = choice(priority, _PRIORITIES, "priority")
@@ -558,3 +582,16 @@ def _template(
     if decoding:
         request.decode = ctypes.pointer(decode_options(**decoding))
     return request
+
+
+EVENTS = {
+    "on_started": _native.IMGDL_EVENT_STARTED,
+    "on_response": _native.IMGDL_EVENT_RESPONSE,
+    "on_header": _native.IMGDL_EVENT_HEADER,
+    "on_progress": _native.IMGDL_EVENT_PROGRESS,
+    "on_partial": _native.IMGDL_EVENT_PARTIAL,
+}
+"""The callbacks of a download, by the kind of event."""
+
+DOWNLOADING = (*_keywords(_template), *_keywords(decode_options), *EVENTS, "loop")
+"""The keywords of `Downloader.download`."""

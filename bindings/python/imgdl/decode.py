@@ -85,6 +85,7 @@ def decode(
         >>> imgdl.decode(data, into=pixels, pixel_format="rgb8").pixels == pixels
         True
     """
+    _options.check_keywords(options, _options.decode_options, "decode()")
     given = _options.decode_options(**options)
     pointer, length = _borrow(data)
     image = ctypes.c_void_p()
@@ -114,6 +115,7 @@ class Decoder:
     """
 
     def __init__(self, **options: Unpack[DecodeKeywords]) -> None:
+        _options.check_keywords(options, _options.decode_options, "Decoder()")
         decoder = ctypes.c_void_p()
         check(_native.imgdl_decoder_create(_options.decode_options(**options), decoder))
         assert decoder.value

@@ -149,7 +149,8 @@ class Downloader:
 
         body              the result is the `Body`, of any type, instead of an `Image`
         decode            with `body`: decode it too, for `Body.image`
-        headers           a mapping; they take the place of the downloader's of the same name, None: not sent
+        headers           a mapping; they take the place of the downloader's of the same name, None: not sent, but Host,
+                          Accept-Encoding and the Content-Length of a body are the library's own then
         method, content   what to send; GET and nothing by default
         priority          "low", "normal" or "high"
         follow_redirects  False: a redirect is an answer like any other
@@ -610,11 +611,11 @@ class Downloader:
 def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[int, Callable[..., Any]]]:
     """The request of one download, but for what `submit` adds, and its callbacks by the kind of event."""
     callbacks: dict[int, Callable[..., Any]] = {}
-    if _EVENTS.keys().isdisjoint(options):
+    if _options.EVENTS.keys().isdisjoint(options):
         return _options.request(url, body, options), callbacks
     options = dict(options)
     mask = 0
-    for name, kind in _EVENTS.items():
+    for name, kind in _options.EVENTS.items():
         callback = options.pop(name, None)
         if callback is not None:
             callbacks[kind] = callback
@@ -622,15 +623,6 @@ def _prepare(url: str, body: bool, options: dict[str, Any]) -> tuple[Any, dict[i
     request = _options.request(url, body, options)
     request.event_mask |= mask
     return request, callbacks
-
-
-_EVENTS = {
-    "on_started": _native.IMGDL_EVENT_STARTED,
-    "on_response": _native.IMGDL_EVENT_RESPONSE,
-    "on_header": _native.IMGDL_EVENT_HEADER,
-    "on_progress": _native.IMGDL_EVENT_PROGRESS,
-    "on_partial": _native.IMGDL_EVENT_PARTIAL,
-}
 
 
 @overload

@@ -203,7 +203,7 @@ class Token(Pending, Generic[Result]):
 
     @property
     def _name(self) -> str:
-        return redacted(self._url) or ""
+        return redacted(self._url)
 
     def _give(self) -> Result:
         problem = self._problem()
@@ -372,12 +372,10 @@ def submit(downloader: int, request: Any, token: Token[Any]) -> None:
         raise
 
 
-def redacted(url: str) -> Optional[str]:
-    """Without user, password, query and fragment."""
-    from urllib.parse import urlsplit
+def redacted(url: str) -> str:
+    """As it was written, without user, password, query and fragment; also where it is no URL."""
+    import re
 
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return None
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    whole = re.split("[?#]", url, maxsplit=1)[0]
+    authority = re.match(r"(?i)(?:[a-z][a-z0-9+.-]*:[/\\]+|https?:|//)([^/\\]*@)", whole)
+    return whole if authority is None else whole[: authority.start(1)] + whole[authority.end(1) :]

@@ -67,6 +67,22 @@ class ErrorTests(OriginTests):
             self.assertIn(path.partition("?")[0], error.message)
             self.assertIn(str(error.http_status), error.message)
 
+    def test_urls_that_are_refused_are_shown_as_they_were_written(self):
+        with self.downloader() as downloader:
+            for url, shown in (
+                ("http:/host/a?k=secret", "http:/host/a"),
+                ("http:///host/a", "http:///host/a"),
+                ("HTTP:/me:secret@host/a@b", "HTTP:/host/a@b"),
+                ("http:me:secret@host", "http:host"),
+                ("http:\\\\me:secret@host\\a", "http:\\\\host\\a"),
+                ("http://[bad/a#secret", "http://[bad/a"),
+                ("ftp://me:secret@host/", "ftp://host/"),
+                ("no url", "no url"),
+            ):
+                with self.subTest(url), self.assertRaises(imgdl.InvalidArgument) as caught:
+                    downloader.download(url)
+                self.assertEqual(caught.exception.url, shown)
+
     def test_t08_a_wrong_password_ends_once(self):
         error = self.failure(Code.INVALID_STATUS, "/status/401?header=WWW-Authenticate:%20Basic%20realm=x")
         self.assertEqual(error.http_status, 401)

@@ -64,6 +64,15 @@ class TemplateTests(OriginTests):
                 downloader.download(self.origin.url("/echo"), body=True, headers=headers).result(PATIENCE)
         self.assertEqual([each["x-number"] for each in self.sent("/echo")], ["1", "2"])
 
+    def test_headers_that_are_taken_out(self):
+        names = ("Accept", "User-Agent", "Host", "Accept-Encoding", "Content-Length")
+        with self.downloader() as downloader:
+            for content in (None, b"sent"):
+                options = {"method": "POST", "content": content, "headers": dict.fromkeys(names)}
+                downloader.download(self.origin.url("/echo"), body=True, **options).result(PATIENCE)
+        kept = {"host", "accept-encoding", "content-length"}
+        self.assertEqual([{*each} & {name.lower() for name in names} for each in self.sent("/echo")], [kept, kept])
+
     def test_more_kinds_than_are_kept(self):
         url = self.origin.picture("opaque.png")
         with self.downloader() as downloader:
@@ -154,7 +163,8 @@ class NameTests(OriginTests):
             for token in dead:
                 token.cancel()
             late = downloader.download("http://dead-again.test/a", connect_timeout=0.2)
-            self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+            error = self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+            self.assertIn("“dead-again.test” was still being looked up", error.message)
 
     def test_a_proxy_whose_name_is_never_answered(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -174,7 +184,8 @@ class NameTests(OriginTests):
             downloader = self.downloader(dns_servers=server, proxy="http://dead-proxy.test:3128")
             cancelled, running = (downloader.download(f"http://{name}.test/", connect_timeout=300) for name in "ab")
             late = downloader.download("http://c.test/", connect_timeout=0.2)
-            self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+            error = self.assertCode(Code.CONNECT_TIMEOUT, late.result, PATIENCE)
+            self.assertIn("“dead-proxy.test” was still being looked up", error.message)
             cancelled.cancel()
             self.assertCode(Code.CANCELLED, cancelled.result, PATIENCE)
             began = time.monotonic()
@@ -312,6 +323,11 @@ class CredentialTests(OriginTests):
         self.assertCode(
             Code.INVALID_OPERATION, imgdl.Downloader, deny_private_addresses=True, proxy="http://127.0.0.1:3128"
         )
+        program = "import imgdl\ntry: imgdl.Downloader(deny_private_addresses=True)\nexcept imgdl.Error as e: print(e)"
+        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        environment.update(ALL_PROXY="http://127.0.0.1:3128", PYTHONPATH=os.pathsep.join(sys.path))
+        said = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+        self.assertIn('(ALL_PROXY): proxy "" stands for none', said.stdout)
         self.assertEqual(self.origin.log["connections"], [])
 
 
@@ -637,6 +653,37 @@ class ArgumentTests(OriginTests):
             self.assertEqual(downloader.current_count, 0)
             downloader.wait_idle(0)
 
+    def test_unknown_keywords_are_told_whose_they_are_or_what_is_near(self):
+        url = self.origin.picture("palette.png")
+        with self.downloader() as downloader:
+            cases = (
+                (lambda: downloader.download(url, color="srgb"), "download() .*'color'; did you mean 'colour'?"),
+                (lambda: downloader.download(url, heders={}), "'heders'; did you mean 'headers'?"),
+                (lambda: downloader.download(url, on_partail=print), "did you mean 'on_partial'?"),
+                (lambda: downloader.download(url, dns_servers="::1"), "'dns_servers'; it is an option of Downloader()"),
+                (lambda: imgdl.get(url, crl_file="x"), "'crl_file'; it is an option of Downloader()"),
+                (lambda: imgdl.decode(b"", max_frame=1), r"decode\(\) .*'max_frame'; did you mean 'max_frames'?"),
+                (lambda: imgdl.decode(b"", headers={}), "'headers'; it is an option of download()"),
+                (lambda: imgdl.Decoder(sise=(1, 1)), r"Decoder\(\) .*'sise'; did you mean 'size'?"),
+                (lambda: imgdl.Downloader(headers={}), "'headers'; it is an option of download()"),
+                (lambda: imgdl.Downloader(max_per_hosts=1), "did you mean 'max_per_host'?"),
+            )
+            for call, expected in cases:
+                with self.subTest(expected), self.assertRaisesRegex(TypeError, expected.replace("()", r"\(\)")):
+                    call()
+
+    def test_files_are_named_by_paths_too(self):
+        info = self.other_origin("--tls", "valid", "--client-certificate", "required").info
+        names = ("ca_file", "client_certificate", "client_key")
+        paths = {name: Path(info[name]) for name in names}
+        with tempfile.TemporaryDirectory() as folder:
+            config = imgdl._options.config(cookie_file=Path(folder, "jar"), crl_file=Path(folder, "lists"), **paths)
+            self.assertEqual(config.cookie_file, os.fsencode(Path(folder, "jar")))
+            self.assertEqual(config.crl_file, os.fsencode(Path(folder, "lists")))
+            for name in names:
+                self.assertEqual(getattr(config, name), os.fsencode(info[name]))
+                self.assertEqual(getattr(imgdl._options.request("http://h/", False, paths), name), os.fsencode(info[name]))
+
     def test_downloaders_that_cannot_be(self):
         for name, options in (
             ("max_per_host", {"max_per_host": 0}),
@@ -659,6 +706,8 @@ class ArgumentTests(OriginTests):
                 self.assertIn(name, str(caught.exception))
         with self.assertRaises(TypeError):
             imgdl.Downloader(hooks=7)
+        with self.assertRaises(TypeError):
+            imgdl.Downloader(ca_file=b"/ca.pem")
         with self.assertRaises(TypeError):
             imgdl.Downloader(colour="red")
 

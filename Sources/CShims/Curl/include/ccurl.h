@@ -74,6 +74,8 @@ enum ccurl_handshake_end {
 CURLcode ccurl_watch_handshakes(CURL *easy, struct ccurl_handshake **place);
 void ccurl_forget_handshake(struct ccurl_handshake **place);
 enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *handshake);
+/* Whether it is untrusted because of revocation lists: the certificate is in one, or one is missing or of no use. */
+bool ccurl_is_revoked(const struct ccurl_handshake *handshake);
 
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, void *context, curl_socket_callback socket);
