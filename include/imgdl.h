@@ -210,6 +210,13 @@ enum {
     IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request: all */
                                            /* requests on that connection end so, and are not tried again           */
 
+    /* the cache's disk; no download ends so */
+    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for some seconds        */
+    IMGDL_ERROR_DISK_FULL = 2401,          /* no room, or no quota                                                  */
+    IMGDL_ERROR_READ_ONLY = 2402,          /* the directory may be read and not written, by its rights or its disk  */
+    IMGDL_ERROR_DISK_FAILED = 2403,        /* anything else that a disk says: imgdl_last_error has its words        */
+    IMGDL_ERROR_UNSAFE_DIRECTORY = 2404,   /* somebody else's, or others may write to it                            */
+
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
 

@@ -44,8 +44,9 @@ final class SharingTests: StoreTestCase {
         let other = try Database(path + ".sqlite", busyMilliseconds: 0)
         try other.execute("BEGIN IMMEDIATE")
         XCTAssertThrowsError(try Index.open(other.path, steps: IndexSchema.steps) { false }) { error in
-            guard case IndexProblem.unavailable(let message) = error else { return XCTFail("\(error)") }
-            XCTAssertTrue(message.hasSuffix("/cache.sqlite: database is locked"), message)
+            guard case IndexProblem.unavailable(let failure) = error else { return XCTFail("\(error)") }
+            XCTAssertEqual(failure.code, .cacheBusy)
+            XCTAssertTrue(failure.message.hasSuffix("/cache.sqlite: database is locked"), failure.message)
         }
     }
 

@@ -11,6 +11,7 @@ final class DiskBody: @unchecked Sendable {
 
     let id: EntryID
     let key: String
+    let mark: ChangeMark
 
     // Under the store's lock.
     var isGivenUp = false
@@ -28,9 +29,10 @@ final class DiskBody: @unchecked Sendable {
     /// The writing thread's.
     var file: OpenBody?
 
-    init(id: EntryID, key: String) {
+    init(id: EntryID, key: String, mark: ChangeMark) {
         self.id = id
         self.key = key
+        self.mark = mark
     }
 }
 

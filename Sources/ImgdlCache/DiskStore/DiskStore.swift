@@ -11,6 +11,7 @@ final class DiskStore: @unchecked Sendable {
     let configuration: CacheConfiguration
     let clock: any Clock
     let tuning: CacheTuning
+    let changes: SharedChanges
     let memory: MemoryTier
     let images: ImageTier?
     let events: @Sendable (CacheEvent) -> Void
@@ -33,6 +34,7 @@ final class DiskStore: @unchecked Sendable {
         var isWriterDone = false
         /// 0: there is none; another number: another file of that name, or the same one opened again.
         var indexNumber = 0
+        var isIndexReadOnly = false
         var isOpening = true
         var isWritable = false
         /// When the disk is to be tried again.
@@ -43,7 +45,7 @@ final class DiskStore: @unchecked Sendable {
     /// Throws `outOfMemory` when there are no threads.
     init(
         folder: Folder, key: DigestKey, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
-        memory: MemoryTier,
+        changes: SharedChanges, memory: MemoryTier,
         images: ImageTier?, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {
         self.folder = folder
@@ -51,6 +53,7 @@ final class DiskStore: @unchecked Sendable {
         self.configuration = configuration
         self.clock = clock
         self.tuning = tuning
+        self.changes = changes
         self.memory = memory
         self.images = images
         self.events = events
@@ -122,7 +125,7 @@ final class DiskStore: @unchecked Sendable {
                 tryAgainIfDue()
                 return nil
             }
-            return DiskBody(id: id, key: key)
+            return DiskBody(id: id, key: key, mark: changes.mark(key, id))
         }
     }
 
@@ -174,14 +177,17 @@ final class DiskStore: @unchecked Sendable {
     }
 
     func remove(_ id: EntryID) {
+        changes.announce(id)
         lock.withLock { post(.change(.remove(id), number: state.changes.remove(id))) }
     }
 
     func remove(key: String) {
+        changes.announce(key: key)
         lock.withLock { post(.change(.removeKey(key), number: state.changes.remove(key: key))) }
     }
 
     func removeAll() {
+        changes.announceAll()
         lock.withLock { post(.change(.clear, number: state.changes.clear())) }
     }
 

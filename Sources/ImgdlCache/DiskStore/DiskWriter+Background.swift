@@ -31,7 +31,7 @@ extension DiskWriter {
             }
         } catch {
             needsEviction = false
-            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
+            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
         }
         return true
     }
@@ -58,22 +58,12 @@ extension DiskWriter {
     /// One step: how many.
     private func remove(_ index: Index, _ selection: Index.Selection, bytes: Int64) throws(DatabaseError) -> Int {
         let gone = try index.database.transaction { () throws(DatabaseError) in
-            try index.removeOldest(selection, count: Self.stepCount, bytes: bytes)
+            try index.boundUses(now: store.clock.wallTime())
+            return try index.removeOldest(selection, count: Self.stepCount, bytes: bytes)
         }
         discard(gone)
         store.withState { $0.statistics.evicted += Int64(gone.count) }
         return gone.count
-    }
-
-    /// Uses are written before, so that what was just used stays.
-    func removeAll(_ selection: Index.Selection) {
-        writeBatch()
-        guard let index else { return }
-        do throws(DatabaseError) {
-            try removeAll(index, selection)
-        } catch {
-            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
-        }
     }
 
     /// Step by step: others can write in between.

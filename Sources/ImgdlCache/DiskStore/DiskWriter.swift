@@ -18,8 +18,12 @@ final class DiskWriter {
     var deadline: Instant?
     /// How often another process was in the way, in a row.
     var busyCount = 0
-    /// The disk does not work.
-    var hasFailed = false
+    /// Why the disk does not work; nil: it does.
+    var failure: Failure?
+    /// Why something that came since the last flush is not stored: the next one tells.
+    var unreported: Failure?
+    /// The index can be read, and nothing can be written.
+    var isReadOnly = false
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
@@ -32,6 +36,7 @@ final class DiskWriter {
     var unsynced = UnsyncedBodies()
     var claim: OpenIndexes.Claim?
 
+    var hasFailed: Bool { failure != nil }
     var folder: Folder { store.folder }
     var tuning: CacheTuning { store.tuning }
 
@@ -98,14 +103,25 @@ final class DiskWriter {
                 file.checksum.add(bytes)
             }
         } catch {
+            if !hasFailed { fail(error.failure) }
             giveUp(body)
-            fail(error.message)
         }
     }
 
     private func create(_ body: DiskBody) throws(DiskError) -> OpenBody {
-        guard let writerFolder, let checksum = Checksum() else { throw DiskError("make a body", ENOMEM) }
-        let path = writerFolder.body(body.id)
+        guard let checksum = Checksum() else { throw DiskError("make a body", ENOMEM) }
+        do throws(DiskError) {
+            return try create(body, checksum)
+        } catch {
+            guard error.isMissing, !hasWriterFolder else { throw error }
+        }
+        // Somebody has taken the folder away.
+        reopen()
+        return try create(body, checksum)
+    }
+
+    private func create(_ body: DiskBody, _ checksum: Checksum) throws(DiskError) -> OpenBody {
+        guard let path = writerFolder?.body(body.id) else { throw DiskError("make a body", ENOENT) }
         return OpenBody(descriptor: try tuning.disk.create(path), path: path, checksum: checksum)
     }
 
@@ -117,6 +133,7 @@ final class DiskWriter {
     }
 
     private func giveUp(_ body: DiskBody) {
+        if let failure { unreported = failure }
         store.withState { _ in body.isGivenUp = true }
         drop(body)
     }
@@ -128,7 +145,7 @@ final class DiskWriter {
             try closeFile(of: body)
         } catch {
             drop(body)
-            return fail(error.message)
+            return fail(error.failure)
         }
         let waiting = store.withState { _ -> [Lookup] in
             body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
@@ -166,33 +183,18 @@ final class DiskWriter {
     // MARK: What the host asks for
 
     func query(_ key: String) -> CachedResponse? {
+        if isReadOnly, index?.database.isOutdated ?? true { reopen() }
         let found = try? Candidates.find(key, in: store, usedSince: oldestUse, damaged: { _ in }, index: { _ in index })
         guard let found = found?.candidates.list.first else { return nil }
         return CachedResponse(
             id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
-            usedTime: found.usedTime)
+            usedTime: min(found.usedTime, store.clock.wallTime()))
     }
 
     /// What was last used before that is as good as gone.
     var oldestUse: Int64? { store.configuration.maximumAge.map { store.clock.wallTime() - $0 } }
 
     func totals() -> Index.Totals { (try? index?.totals()) ?? Index.Totals() }
-
-    /// Tries for some seconds when others write.
-    func writeBatch() {
-        for _ in 0..<20 where !commit() {}
-    }
-
-    /// All that was stored before is on the disk for good.
-    func flush() {
-        writeBatch()
-        guard !hasFailed, index != nil else { return }
-        do throws(DiskError) {
-            try unsynced.synchronize(in: folder, on: tuning.disk)
-        } catch {
-            fail(error.message)
-        }
-    }
 
     private func close() {
         let hasOrphans = !(orphans?.isAtEnd ?? true)
