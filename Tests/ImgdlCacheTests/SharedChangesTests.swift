@@ -126,7 +126,7 @@ final class SharedChangesTests: StoreTestCase {
         try cache.flush()
         let descriptor = Glibc.open(path + "/changes-1", O_RDWR)
         // Rubbish: counters and times that are far away.
-        let rubbish = [UInt8](repeating: 0x78, count: 32_768)
+        let rubbish = [UInt8](repeating: 0x78, count: 49_152)
         XCTAssertEqual(pwrite(descriptor, rubbish, rubbish.count, 0), rubbish.count)
         close(descriptor)
         XCTAssertNil(inMemory(cache, "k"), "it may be anything")

@@ -131,6 +131,28 @@ final class SharingTests: StoreTestCase {
         other.close()
     }
 
+    /// A descriptor of the index that is closed takes SQLite's locks with it: the next program that closes the index would
+    /// believe that it is the last one, and remove the log.
+    func testAFlushLeavesSQLitesLocks() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        XCTAssertGreaterThan(try locks(), 0)
+        try cache.flush()
+        cache.put("l", bytes(100))
+        try cache.flush()
+        XCTAssertGreaterThan(try locks(), 0)
+        cache.close()
+    }
+
+    /// Of this process, on the index.
+    private func locks() throws -> Int {
+        var status = stat()
+        guard stat(path + "/index-1.sqlite", &status) == 0 else { return 0 }
+        return String(decoding: read("/proc/locks"), as: UTF8.self).split(separator: "\n").filter { line in
+            line.contains("POSIX") && line.contains(" \(getpid()) ") && line.contains(":\(status.st_ino) ")
+        }.count
+    }
+
     func testALivingWritersFilesStay() throws {
         let one = try open()
         let writer = try XCTUnwrap(one.write("k", response()))

@@ -48,7 +48,7 @@ struct Candidates {
         // What was changed while this was looked at may not be seen in it: it is not for memory.
         let isCurrent = changes.isCurrent(before)
         return rows.compactMap { row in
-            if changes.isBeingRemoved(row.entry.mark) { return nil }
+            if changes.isBeingRemoved(key, row.entry.id) { return nil }
             return isCurrent ? row : row.unmarked
         }
     }

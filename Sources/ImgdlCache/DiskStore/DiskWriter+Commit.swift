@@ -133,10 +133,14 @@ extension DiskWriter {
             for body in batch.bodies { body.slices = nil }
         }
         tellOthers(batch.changes)
+        if isClearing, orphans == nil { orphans = OrphanSearch([]) }
         batch = Batch()
         discard(outcome.gone)
         needsEviction = true
     }
+
+    /// Everything goes: also what the index does not know.
+    var isClearing: Bool { batch.changes.contains { if case .clear = $0 { true } else { false } } }
 
     /// Their memory is to look again.
     private func tellOthers(_ changes: [IndexChange]) {

@@ -32,6 +32,7 @@ extension DiskWriter {
             return readOnly(error.failure)
         }
         attachChanges()
+        let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
             use(try Index.open(folder.index, steps: tuning.steps))
         } catch {
@@ -44,7 +45,8 @@ extension DiskWriter {
             }
         }
         let dead = WriterFolder.dead(in: folder)
-        if !dead.isEmpty { orphans = OrphanSearch(dead) }
+        // A new index knows none of the bodies that may be there.
+        if !dead.isEmpty || isNew { orphans = OrphanSearch(dead) }
     }
 
     private func use(_ index: Index) {

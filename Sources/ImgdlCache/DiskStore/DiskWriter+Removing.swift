@@ -19,6 +19,11 @@ extension DiskWriter {
         } catch {
             fail(error.failure)
         }
+        do throws(DatabaseError) {
+            if !isReadOnly { try index?.database.synchronize() }
+        } catch {
+            fail(error.failure)
+        }
         return failure ?? unreported
     }
 
@@ -101,7 +106,7 @@ extension DiskWriter {
 
     /// Where everything is to go and the index has no room to say so, it goes itself.
     private func startOver(_ failure: Failure?) -> Failure? {
-        guard batch.changes.contains(where: { if case .clear = $0 { true } else { false } }) else { return failure }
+        guard isClearing else { return failure }
         do throws(DiskError) {
             guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
                 return Failure(.cacheBusy, "\(folder.index): another program is busy with it")

@@ -145,6 +145,7 @@ final class DiskWriter {
             try closeFile(of: body)
         } catch {
             drop(body)
+            unreported = error.failure
             return fail(error.failure)
         }
         let waiting = store.withState { _ -> [Lookup] in

@@ -11,8 +11,9 @@ import Synchronization
 /// Threads: any; `attach` on one at a time.
 final class SharedChanges: @unchecked Sendable {
     private static let bucketCount = 2_048
-    /// The counters, the first of which counts all that is changed, and as many times until when the index does not say what is stored.
-    private static let byteCount = bucketCount * 16
+    /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
+    /// removed; and the hash of what it is.
+    private static let byteCount = bucketCount * 24
     /// A program that is killed before it has removed what it announced is waited for no longer.
     private static let longestNanoseconds: UInt64 = 5_000_000_000
 
@@ -34,7 +35,7 @@ final class SharedChanges: @unchecked Sendable {
     init() {
         let memory = mmap(nil, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         shared = memory.flatMap {
-            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 2)
+            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 3)
         }
         own = .allocate(capacity: Self.bucketCount * 2)
         for index in 0..<Self.bucketCount * 2 { (own + index).initialize(to: Atomic(0)) }
@@ -50,7 +51,7 @@ final class SharedChanges: @unchecked Sendable {
 
     /// To be asked for before looking for what it is a mark of.
     func mark(_ key: String, _ id: EntryID) -> ChangeMark {
-        var mark = ChangeMark(key: Self.bucket(key), id: Self.bucket(id))
+        var mark = ChangeMark(key: Self.bucket(Self.hash(key)), id: Self.bucket(Self.hash(id)))
         mark.seen = seen(mark) ?? .max
         return mark
     }
@@ -80,14 +81,18 @@ final class SharedChanges: @unchecked Sendable {
         return mark
     }
 
-    /// Another program has removed something of this mark, and the index does not know it yet.
-    func isBeingRemoved(_ mark: ChangeMark) -> Bool { isHidden(mark.key) || isHidden(mark.id) }
+    /// Another program is removing it, or everything, and the index does not know that yet.
+    func isBeingRemoved(_ key: String, _ id: EntryID) -> Bool {
+        isHidden(Self.hash(key)) || isHidden(Self.hash(id)) || isHidden(Self.everything)
+    }
 
-    private func isHidden(_ bucket: UInt32) -> Bool {
+    private func isHidden(_ hash: UInt64) -> Bool {
         guard let shared else { return false }
-        let index = Self.bucketCount + Int(bucket) % Self.bucketCount
-        let until = shared[index].load(ordering: .acquiring)
-        guard until != 0, until != own[index].load(ordering: .acquiring) else { return false }
+        let index = Int(hash == Self.everything ? 0 : Self.bucket(hash))
+        let until = shared[Self.bucketCount + index].load(ordering: .acquiring)
+        guard until != 0, until != own[Self.bucketCount + index].load(ordering: .acquiring),
+            shared[2 * Self.bucketCount + index].load(ordering: .acquiring) == hash
+        else { return false }
         let now = Self.now()
         return until > now && until - now <= Self.longestNanoseconds
     }
@@ -95,21 +100,24 @@ final class SharedChanges: @unchecked Sendable {
     // MARK: Telling
 
     /// It is going to be removed: until `tell` nobody else serves it.
-    func announce(key: String) { announce(Self.bucket(key)) }
-    func announce(_ id: EntryID) { announce(Self.bucket(id)) }
-    func announceAll() { for bucket in 1..<UInt32(Self.bucketCount) { announce(bucket) } }
+    func announce(key: String) { announce(Self.hash(key), in: Self.bucket(Self.hash(key))) }
+    func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
+    func announceAll() {
+        announce(Self.everything, in: 0)
+        for bucket in 1..<UInt32(Self.bucketCount) { count(bucket) }
+    }
 
     /// The index says it now.
-    func tell(key: String) { tell(Self.bucket(key)) }
-    func tell(_ id: EntryID) { tell(Self.bucket(id)) }
-    func tellAll() { for bucket in 1..<UInt32(Self.bucketCount) { tell(bucket) } }
+    func tell(key: String) { tell(Self.bucket(Self.hash(key))) }
+    func tell(_ id: EntryID) { tell(Self.bucket(Self.hash(id))) }
+    func tellAll() { for bucket in 0..<UInt32(Self.bucketCount) { tell(bucket) } }
 
-    private func announce(_ bucket: UInt32) {
+    private func announce(_ hash: UInt64, in bucket: UInt32) {
         guard let shared, isWritable.load(ordering: .acquiring) else { return }
-        let index = Self.bucketCount + Int(bucket)
         let until = Self.now() + Self.longestNanoseconds
-        own[index].store(until, ordering: .releasing)
-        shared[index].store(until, ordering: .releasing)
+        own[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
+        shared[2 * Self.bucketCount + Int(bucket)].store(hash, ordering: .releasing)
+        shared[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
         count(bucket)
     }
 
@@ -138,14 +146,12 @@ final class SharedChanges: @unchecked Sendable {
 
     private static func now() -> UInt64 { UInt64(max(0, MonotonicClock().now().nanoseconds)) }
 
-    private static func bucket(_ key: String) -> UInt32 { bucket(UInt64(bitPattern: Checksum.of(key))) }
-
-    private static func bucket(_ id: EntryID) -> UInt32 {
-        bucket(UInt64(bitPattern: id.rawValue) &* 0x9E37_79B9_7F4A_7C15 >> 20)
-    }
+    private static let everything: UInt64 = .max
+    private static func hash(_ key: String) -> UInt64 { UInt64(bitPattern: Checksum.of(key)) }
+    private static func hash(_ id: EntryID) -> UInt64 { UInt64(bitPattern: id.rawValue) &* 0x9E37_79B9_7F4A_7C15 }
 
     /// Not the first, which counts all.
-    private static func bucket(_ hash: UInt64) -> UInt32 { UInt32(hash % UInt64(bucketCount - 1)) + 1 }
+    private static func bucket(_ hash: UInt64) -> UInt32 { UInt32((hash >> 20) % UInt64(bucketCount - 1)) + 1 }
 
     // MARK: The file
 

@@ -105,6 +105,12 @@ final class Database {
         return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
     }
 
+    /// What was committed is on the disk for good.
+    func synchronize() throws(DatabaseError) {
+        let status = Thread.resting { store_synchronize_database(handle) }
+        guard status == SQLITE_OK else { throw error(status) }
+    }
+
     func execute(_ text: String) throws(DatabaseError) {
         let status = sqlite3_exec(handle, text, nil, nil, nil)
         guard status == SQLITE_OK else { throw error(status) }
