@@ -136,6 +136,7 @@ final class SharingTests: StoreTestCase {
     func testAFlushLeavesSQLitesLocks() throws {
         let cache = try open()
         cache.put("k", bytes(100))
+        XCTAssertGreaterThanOrEqual(try cache.statistics().entries, 0, "it is open")
         XCTAssertGreaterThan(try locks(), 0)
         try cache.flush()
         cache.put("l", bytes(100))

@@ -24,8 +24,9 @@ final class SharedChanges: @unchecked Sendable {
     /// Of what this program has counted, twice as much.
     private let own: Counters
     private let lock = Lock()
+    /// Guarded by the lock, as the next.
     private var file: FileName?
-    private let isWritable = Atomic<Bool>(false)
+    private var isWritable = false
 
     private struct FileName: Equatable {
         let device: UInt64
@@ -104,7 +105,7 @@ final class SharedChanges: @unchecked Sendable {
     func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
     func announceAll() {
         announce(Self.everything, in: 0)
-        for bucket in 1..<UInt32(Self.bucketCount) { count(bucket) }
+        lock.withLock { for bucket in 1..<Self.bucketCount { count(bucket) } }
     }
 
     /// The index says it now.
@@ -113,34 +114,37 @@ final class SharedChanges: @unchecked Sendable {
     func tellAll() { for bucket in 0..<UInt32(Self.bucketCount) { tell(bucket) } }
 
     private func announce(_ hash: UInt64, in bucket: UInt32) {
-        guard let shared, isWritable.load(ordering: .acquiring) else { return }
-        let until = Self.now() + Self.longestNanoseconds
-        own[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
-        shared[2 * Self.bucketCount + Int(bucket)].store(hash, ordering: .releasing)
-        shared[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
-        count(bucket)
-    }
-
-    private func tell(_ bucket: UInt32) {
-        guard let shared, isWritable.load(ordering: .acquiring) else { return }
-        count(bucket)
-        let index = Self.bucketCount + Int(bucket)
-        let announced = own[index].exchange(0, ordering: .acquiringAndReleasing)
-        // Unless another program has announced something since.
-        if announced != 0 {
-            _ = shared[index].compareExchange(expected: announced, desired: 0, ordering: .acquiringAndReleasing)
+        lock.withLock {
+            guard let shared, isWritable else { return }
+            let until = Self.now() + Self.longestNanoseconds
+            own[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
+            shared[2 * Self.bucketCount + Int(bucket)].store(hash, ordering: .releasing)
+            shared[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
+            count(Int(bucket))
         }
     }
 
-    private func count(_ bucket: UInt32) {
-        guard let shared else { return }
-        // Odd in between.
+    private func tell(_ bucket: UInt32) {
         lock.withLock {
-            for index in [Int(bucket), 0] {
-                own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
-                shared[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
-                own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+            guard let shared, isWritable else { return }
+            count(Int(bucket))
+            let index = Self.bucketCount + Int(bucket)
+            let announced = own[index].exchange(0, ordering: .acquiringAndReleasing)
+            // Unless another program has announced something since.
+            if announced != 0 {
+                _ = shared[index].compareExchange(expected: announced, desired: 0, ordering: .acquiringAndReleasing)
             }
+        }
+    }
+
+    /// Inside the lock, as the file may be another one otherwise.
+    private func count(_ bucket: Int) {
+        guard let shared, isWritable else { return }
+        // Odd in between.
+        for index in [bucket, 0] {
+            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+            shared[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
         }
     }
 
@@ -165,18 +169,18 @@ final class SharedChanges: @unchecked Sendable {
             var status = stat()
             guard fstat(descriptor, &status) == 0 else { return detach(shared) }
             let found = FileName(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
-            if found == file, isWritable.load(ordering: .acquiring) != isReadOnly { return true }
+            if found == file, isWritable != isReadOnly { return true }
             let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
             let memory = mmap(shared, Self.byteCount, access, MAP_SHARED | MAP_FIXED, descriptor, 0)
             guard memory != MAP_FAILED else { return detach(shared) }
-            isWritable.store(!isReadOnly, ordering: .releasing)
+            isWritable = !isReadOnly
             defer { file = found }
             return file == nil || file == found
         }
     }
 
     private func detach(_ shared: Counters) -> Bool {
-        isWritable.store(false, ordering: .releasing)
+        isWritable = false
         mmap(shared, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
         defer { file = nil }
         return file == nil
