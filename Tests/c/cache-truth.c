@@ -59,7 +59,7 @@ TEST("CACHE_BUSY: another connection holds a transaction that writes")
     *(void **)&execute = dlsym(sqlite, "sqlite3_exec");
     REQUIRE(open_database != NULL && execute != NULL && close_database != NULL);
     char *directory = new_folder(), *path = NULL;
-    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&busy=%d", (int)getpid());
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
     int unwritable = 0;
     imgdl_cache *cache = NULL;
     REQUIRE_OK(open_cache(directory, &unwritable, &cache));
@@ -81,7 +81,7 @@ TEST("CACHE_BUSY: another connection holds a transaction that writes")
 TEST("READ_ONLY: a disk that is mounted so serves what it has")
 {
     char *directory = new_folder();
-    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&only=%d", (int)getpid());
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
     int unwritable = 0;
     imgdl_cache *cache = NULL;
     REQUIRE_OK(open_cache(directory, &unwritable, &cache));
@@ -109,7 +109,7 @@ TEST("DISK_FULL: a flush says so, and clearing makes room")
     int unwritable = 0;
     imgdl_cache *cache = NULL;
     REQUIRE_OK(open_cache(directory, &unwritable, &cache));
-    store(cache, at_origin("/pictures/tiny.jpg?" FRESH "&full=%d", (int)getpid()));
+    store(cache, at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid()));
     REQUIRE(asprintf(&path, "%s/filler", directory) > 0);
     static const char block[4096];
     int filler = open(path, O_WRONLY | O_CREAT, 0600);
@@ -117,7 +117,7 @@ TEST("DISK_FULL: a flush says so, and clearing makes room")
         ;
     close(filler);
     imgdl_downloader *downloader = new_caching_downloader(cache);
-    CHECK_CODE(ask(downloader, at_origin("/pictures/baseline.jpg?" FRESH "&full=%d", (int)getpid()), 0, BODY).code, IMGDL_OK);
+    CHECK_CODE(ask(downloader, at_origin("/pictures/baseline.jpg?" FRESH "&n=%d", (int)getpid()), 0, BODY).code, IMGDL_OK);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     CHECK_CODE(imgdl_cache_flush(cache), IMGDL_ERROR_DISK_FULL);
     CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
@@ -191,7 +191,7 @@ static int tell(int in, int out, char command)
 TEST("what one process removes or clears another does not serve from its memory")
 {
     char *directory = new_folder();
-    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&etag=v1&other=%d", (int)getpid());
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&etag=v1&n=%d", (int)getpid());
     int in, out;
     pid_t child = start_other(directory, url, &in, &out);
     imgdl_cache *cache = NULL;

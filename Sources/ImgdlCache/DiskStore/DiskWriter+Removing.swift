@@ -121,12 +121,13 @@ extension DiskWriter {
         } catch {
             return error.failure
         }
-        reopen()
-        guard index != nil, !isReadOnly else { return self.failure }
+        guard access(folder.index, F_OK) != 0 else { return failure }
+        // It is done, also where there is no room for another index yet.
         let settled = batch.number
         batch = Batch()
         store.withState { $0.changes.settle(settled) }
         forgetMemory()
+        reopen()
         return nil
     }
 }
