@@ -37,7 +37,11 @@ enum PlainFile {
             } catch {
                 last = error
             }
-            if last.isNoFile { unlink(path) } else if !last.isMissing { throw last }
+            if last.isNoFile {
+                if unlink(path) != 0 { rmdir(path) }
+            } else if !last.isMissing {
+                throw last
+            }
             do throws(DiskError) {
                 return try create(path, access)
             } catch {
