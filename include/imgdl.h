@@ -210,6 +210,13 @@ enum {
     IMGDL_ERROR_FLOOD = 2310,              /* the server keeps the downloader busy with what is for no request: all */
                                            /* requests on that connection end so, and are not tried again           */
 
+    /* the cache's disk; no download ends so */
+    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for some seconds        */
+    IMGDL_ERROR_DISK_FULL = 2401,          /* no room, or no quota                                                  */
+    IMGDL_ERROR_READ_ONLY = 2402,          /* the directory may be read and not written, by its rights or its disk  */
+    IMGDL_ERROR_DISK_FAILED = 2403,        /* anything else that a disk says: imgdl_last_error has its words        */
+    IMGDL_ERROR_UNSAFE_DIRECTORY = 2404,   /* somebody else's, or others may write to it                            */
+
     IMGDL_STATUS_FORCE32 = 0x7FFFFFFF
 };
 
@@ -1400,8 +1407,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
  *            (NOT_STORED), once a second at most.
- * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, and it
- *            is tried again from time to time. A corrupt, foreign or newer index is moved aside, and begun anew.
+ * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, what
+ *            is there is served, and it is tried again from time to time. A corrupt, foreign or newer index is moved aside,
+ *            and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_DEFAULT_CACHE_BYTES 268435456u
@@ -1441,14 +1449,16 @@ typedef struct imgdl_cache_config {
 /** Fills *config with defaults. Since 1.1. */
 IMGDL_API void imgdl_cache_config_init(imgdl_cache_config *config, size_t struct_size);
 
-/** Opens a cache, or makes it. Waits for no other process for long. A directory that cannot be used is no error but an
- *  UNWRITABLE event, and nothing is stored on disk.
+/** Opens a cache, or makes it. Waits for no other process for long. A directory that cannot be written to is no error but an
+ *  UNWRITABLE event: nothing is stored on disk, and what is in it is served. One that belongs to somebody else (root's
+ *  excepted, for reading) or that others may write to is not used, and never changed: the event says why, on the calling
+ *  thread, and the call fails.
  *  Takes:   config, NULL for defaults.
  *  Gives:   *cache, one reference.
  *  Calls:   callback, also before the return, until the cache is closed or process exits; then the destructor, once. When
- *           an error is returned only the destructor is called, before the return.
+ *           an error is returned only the destructor is called, before the return; with UNSAFE_DIRECTORY the callback, too.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (an empty directory, a negative age, a size above INT64_MAX), UNSUPPORTED_OPTION,
- *           OUT_OF_MEMORY (threads, descriptors).
+ *           OUT_OF_MEMORY (threads, descriptors), UNSAFE_DIRECTORY.
  *  Since:   1.1 */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_open(const imgdl_cache_config *config, imgdl_cache **cache);
 
@@ -1487,19 +1497,33 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);
 
+/* What removes waits some seconds for other programs that write, and on a full disk makes room by what it removes. When it
+ * returns IMGDL_OK no program serves what was removed, from memory neither. When it could not, it returns one of
+ *
+ *     CACHE_BUSY     another program has been writing to the index for some seconds
+ *     DISK_FULL      no room, also after what was to be removed had gone from the disk
+ *     READ_ONLY      the directory may be read and not written
+ *     DISK_FAILED    anything else that the disk says: see imgdl_last_error
+ *     UNSAFE_DIRECTORY   somebody has put another directory in its place
+ *
+ * This program then serves it no more, other programs may, and it is removed when the disk allows that while the cache is
+ * open. */
+
 /** Removes everything that is stored for url; when there is nothing, that is no error. Returns besides: INVALID_URL,
- *  UNSUPPORTED_SCHEME. Since 1.1. */
+ *  UNSUPPORTED_SCHEME, and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
-/** Removes what has not been used or validated for age_s seconds. Returns besides: INVALID_ARGUMENT (negative).
- *  Since 1.1. */
+/** Removes what has not been used or validated for age_s seconds; a use in the future, by a clock that ran ahead, counts as
+ *  now. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
-/** Removes everything. A download that is being stored meanwhile may remain. Since 1.1. */
+/** Removes everything. A download that is being stored meanwhile may remain. Where a full disk has no room for saying so in
+ *  the index, that goes itself. Returns besides: why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
-/** Writes what has been stored so far to the disk for good: a power cut loses none of it. How far it came when the disk does
- *  not take it all, imgdl_cache_stats.unflushed tells. Since 1.1. */
+/** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
+ *  as above, also when something that came since the last flush could not be stored; imgdl_cache_stats.unflushed tells how far
+ *  it came. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {

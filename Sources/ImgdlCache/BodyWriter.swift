@@ -6,6 +6,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     private let cache: Cache
     private let key: String
     let id: EntryID
+    let mark: ChangeMark
     private let body: DiskBody?
     /// nil: too long for the memory tier.
     private var kept: [BodySlice]?
@@ -16,6 +17,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         self.cache = cache
         self.key = key
         self.id = id
+        mark = cache.changes.mark(key, id)
         self.body = body
         kept = []
     }
@@ -49,7 +51,7 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         hasEnded = true
         var response = response
         response.bodyLength = length
-        cache.stored(StoredEntry(id: id, response: response), key: key, slices: kept, body: body)
+        cache.stored(StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body)
         kept = nil
     }
 }

@@ -10,12 +10,12 @@ extension Cache {
         return try disk.query(key)
     }
 
-    /// As `remove(key:)`, which does not wait.
+    /// As `remove(key:)`, which does not wait. What cannot be removed from the disk throws, as in the next three.
     package func removeAndWait(key: String) throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
         remove(key: key)
-        try disk?.writeBatch()
+        try disk?.writeRemovals()
     }
 
     /// What was neither used nor validated for so many seconds.
@@ -30,9 +30,12 @@ extension Cache {
     package func clear() throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
+        // Also where the disk keeps it.
+        defer {
+            memory.removeAll()
+            imageTier?.removeAll()
+        }
         try disk?.clear()
-        memory.removeAll()
-        imageTier?.removeAll()
     }
 
     /// What has been stored so far is on the disk for good: a power cut loses none of it.

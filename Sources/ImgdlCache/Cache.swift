@@ -7,6 +7,7 @@ import ImgdlCore
 package final class Cache: Store, @unchecked Sendable {
     package let configuration: CacheConfiguration
     let clock: any Clock
+    let changes: SharedChanges
     let memory: MemoryTier
     let imageTier: ImageTier?
     /// nil: in memory alone.
@@ -39,18 +40,25 @@ package final class Cache: Store, @unchecked Sendable {
         self.configuration = configuration
         self.clock = clock
         self.events = events
+        changes = SharedChanges()
         memory = MemoryTier(
             maximumBytes: configuration.maximumMemoryBytes, maximumPartialBytes: configuration.maximumPartialBytes,
-            maximumAge: configuration.maximumAge)
+            maximumAge: configuration.maximumAge, changes: changes)
         let imageTier =
-            configuration.maximumImageBytes > 0 ? ImageTier(maximumBytes: configuration.maximumImageBytes) : nil
+            configuration.maximumImageBytes > 0
+            ? ImageTier(maximumBytes: configuration.maximumImageBytes, changes: changes) : nil
         self.imageTier = imageTier
         if let directory = configuration.directory {
             let folder = Folder(path: directory)
+            if let danger = folder.danger {
+                events(CacheEvent(.unwritable, danger.message))
+                throw danger
+            }
             try? folder.make()
             key = DigestKey.read(folder.key) ?? DigestKey().share(folder.key) ?? DigestKey()
             disk = try DiskStore(
-                folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, memory: memory,
+                folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, changes: changes,
+                memory: memory,
                 images: imageTier, events: events)
         } else {
             key = DigestKey()

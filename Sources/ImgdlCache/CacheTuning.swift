@@ -10,6 +10,8 @@ struct CacheTuning: Sendable {
     var waitingMilliseconds: Int64 = 300
     /// What has not been written so long after the cache is closed is not stored.
     var closingMilliseconds: Int64 = 500
+    /// A quarter of a second each, while another program writes to the index.
+    var attempts = 20
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

@@ -20,7 +20,12 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     private var sources: [EntryID: Source] = [:]
     private var keys: [String: [EntryID]] = [:]
 
-    init(maximumBytes: Int64) { self.maximumBytes = maximumBytes }
+    private let changes: SharedChanges
+
+    init(maximumBytes: Int64, changes: SharedChanges) {
+        self.maximumBytes = maximumBytes
+        self.changes = changes
+    }
 
     private var isForked: Bool { generation != ProcessGeneration.current }
 
@@ -29,6 +34,8 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     func entries(_ key: String) -> [StoredEntry] {
         if isForked { return [] }
         var entries = lock.withLock { (keys[key] ?? []).compactMap { sources[$0]?.entry } }
+        // Another program has changed something: what there is now is on the disk.
+        guard entries.allSatisfy({ changes.isCurrent($0.mark) }) else { return [] }
         entries.sortNewestFirst()
         return entries
     }
@@ -66,7 +73,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
             guard let source = sources[id] else { return }
             var response = response
             response.bodyLength = source.entry.response.bodyLength
-            sources[id]?.entry = StoredEntry(id: id, response: response)
+            sources[id]?.entry = StoredEntry(id: id, response: response, mark: source.entry.mark)
         }
     }
 

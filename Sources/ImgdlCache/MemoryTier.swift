@@ -33,6 +33,7 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
+    private let changes: SharedChanges
     private let lock = Lock()
     private let maximumBytes: Int64
     private let maximumPartialBytes: Int64
@@ -42,7 +43,8 @@ final class MemoryTier: @unchecked Sendable {
     private var beginnings = RecencyList<EntryID, Item>()
     private var shelves: [String: Shelf] = [:]
 
-    init(maximumBytes: Int64, maximumPartialBytes: Int64, maximumAge: Int64?) {
+    init(maximumBytes: Int64, maximumPartialBytes: Int64, maximumAge: Int64?, changes: SharedChanges) {
+        self.changes = changes
         self.maximumBytes = maximumBytes
         self.maximumPartialBytes = maximumPartialBytes
         self.maximumAge = maximumAge
@@ -68,7 +70,14 @@ final class MemoryTier: @unchecked Sendable {
 
     func find(_ key: String, wallTime: Int64, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
         let found = lock.withLock { () -> Shelf? in
-            guard let shelf = shelves[key], let maximumAge else { return shelves[key] }
+            guard let shelf = shelves[key] else { return nil }
+            guard isCurrent(shelf) else {
+                for entry in shelf.entries { drop(entry.id) }
+                return nil
+            }
+            guard let maximumAge else { return shelf }
+            // A clock that ran ahead keeps nothing for longer.
+            for item in shelf.items where item.usedTime > wallTime { item.usedTime = wallTime }
             let young = shelf.items.filter { wallTime - $0.usedTime <= maximumAge }
             return young.count == shelf.items.count ? shelf : Shelf(young)
         }
@@ -77,6 +86,12 @@ final class MemoryTier: @unchecked Sendable {
         else { return nil }
         return FoundEntry(
             entry: found.entries[index], body: withBody ? found.items[index].body : [], isFromMemory: true)
+    }
+
+    /// Nobody else has changed anything under the key.
+    private func isCurrent(_ shelf: Shelf) -> Bool {
+        for index in shelf.entries.indices where !changes.isCurrent(shelf.entries[index].mark) { return false }
+        return true
     }
 
     func newest(_ key: String) -> CachedResponse? {
@@ -133,7 +148,7 @@ final class MemoryTier: @unchecked Sendable {
             guard let item = items.value(id) else { return }
             var response = response
             response.bodyLength = item.entry.response.bodyLength
-            item.entry = StoredEntry(id: id, response: response)
+            item.entry = StoredEntry(id: id, response: response, mark: item.entry.mark)
             item.usedTime = wallTime
             item.cost = Self.cost(of: response, item.key, item.body)
             items.setCost(id, item.cost)

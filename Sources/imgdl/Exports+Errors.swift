@@ -81,6 +81,11 @@ extension ErrorCode {
         case .memoryLimit: "IMGDL_ERROR_MEMORY_LIMIT"
         case .decodeTimeout: "IMGDL_ERROR_DECODE_TIMEOUT"
         case .flood: "IMGDL_ERROR_FLOOD"
+        case .cacheBusy: "IMGDL_ERROR_CACHE_BUSY"
+        case .diskFull: "IMGDL_ERROR_DISK_FULL"
+        case .readOnly: "IMGDL_ERROR_READ_ONLY"
+        case .diskFailed: "IMGDL_ERROR_DISK_FAILED"
+        case .unsafeDirectory: "IMGDL_ERROR_UNSAFE_DIRECTORY"
         }
     }
 
@@ -138,6 +143,11 @@ extension ErrorCode {
         case .memoryLimit: "decoding the picture takes more memory than allowed"
         case .decodeTimeout: "decoding the picture takes more time than allowed"
         case .flood: "the server sends a flood of what belongs to no request"
+        case .cacheBusy: "another program writes to the cache for too long"
+        case .diskFull: "the cache's disk has no room"
+        case .readOnly: "the cache's directory cannot be written to"
+        case .diskFailed: "the cache's disk does not work"
+        case .unsafeDirectory: "the cache's directory belongs to somebody else, or others may write to it"
         }
     }
 }

@@ -278,7 +278,7 @@ final class DamageTests: StoreTestCase {
         try makeStored(["k"])
         tuning.steps = IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT; CREATE TABLE totals (id)"]
         var cache = try open()
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .diskFailed) }
         XCTAssertEqual(log.kinds, [.unwritable], "steps that can never be taken")
         cache.close()
         tuning.steps = IndexSchema.steps

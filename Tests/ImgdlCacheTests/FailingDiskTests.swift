@@ -6,55 +6,6 @@ import XCTest
 
 @testable import ImgdlCache
 
-/// A disk that fails as it is told.
-private final class FailingDisk: Disk, @unchecked Sendable {
-    enum Step { case create, write, close, synchronize, rename }
-
-    private let lock = Lock()
-    private var faults: [Step: Int32] = [:]
-    private var counts = (single: 0, all: 0)
-
-    var synchronizations: (single: Int, all: Int) { lock.withLock { counts } }
-
-    func fail(_ step: Step, _ number: Int32?) { lock.withLock { faults[step] = number } }
-
-    private func check(_ step: Step) throws(DiskError) {
-        if let number = lock.withLock({ faults[step] }) { throw DiskError("\(step)", number) }
-    }
-
-    func create(_ path: String) throws(DiskError) -> Int32 {
-        try check(.create)
-        return try KernelDisk().create(path)
-    }
-
-    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {
-        try check(.write)
-        try KernelDisk().write(descriptor, bytes, path)
-    }
-
-    func close(_ descriptor: Int32, _ path: String) throws(DiskError) {
-        try KernelDisk().close(descriptor, path)
-        try check(.close)
-    }
-
-    func synchronize(_ path: String) throws(DiskError) {
-        try check(.synchronize)
-        lock.withLock { counts.single += 1 }
-        try KernelDisk().synchronize(path)
-    }
-
-    func synchronizeAll(_ folder: String) throws(DiskError) {
-        try check(.synchronize)
-        lock.withLock { counts.all += 1 }
-        try KernelDisk().synchronizeAll(folder)
-    }
-
-    func rename(_ from: String, _ to: String) throws(DiskError) {
-        try check(.rename)
-        try KernelDisk().rename(from, to)
-    }
-}
-
 /// Issue 5: a full or read-only disk degrades to no cache, with an event; it is tried again now and then.
 final class FailingDiskTests: StoreTestCase {
     func testEveryStepMayFailAndTheStoreComesBack() throws {
@@ -70,7 +21,7 @@ final class FailingDiskTests: StoreTestCase {
             try cache.flush()
             disk.fail(step, number)
             cache.put("k", bytes(100))
-            try cache.flush()
+            XCTAssertThrowsError(try cache.flush(), "\(step)")
             XCTAssertNil(cache.wait("k"), "\(step)")
             XCTAssertEqual(temporaries, [], "\(step)")
             XCTAssertEqual(files.count, 1, "\(step)")
@@ -82,7 +33,7 @@ final class FailingDiskTests: StoreTestCase {
             XCTAssertFalse(cache.put("k", bytes(100)))
             clock.advance(seconds: 1)
             XCTAssertFalse(cache.put("k", bytes(100)))
-            try cache.flush()
+            XCTAssertThrowsError(try cache.flush(), "\(step)")
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable], "said once")
             disk.fail(step, nil)
             clock.advance(seconds: 1)
@@ -109,7 +60,7 @@ final class FailingDiskTests: StoreTestCase {
         let before = log.all.count
         disk.fail(.synchronize, EIO)
         cache.put("k", bytes(100))
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .diskFailed) }
         XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(100))
         disk.fail(.synchronize, nil)
@@ -147,9 +98,9 @@ final class FailingDiskTests: StoreTestCase {
         try cache.flush()
         disk.fail(.write, ENOSPC)
         cache.put("c", bytes(100))
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush())
         cache.remove(key: "a")
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush())
         XCTAssertNil(cache.wait("a"))
         disk.fail(.write, nil)
         clock.advance(seconds: 1)
@@ -169,7 +120,7 @@ final class FailingDiskTests: StoreTestCase {
         let cache = try open()
         disk.fail(.write, ENOSPC)
         cache.put("k", bytes(100))
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush())
         XCTAssertTrue(cache.put("l", bytes(100)))
         XCTAssertNotNil(cache.findInMemory("k") { _ in .entry(0, withBody: true) })
         XCTAssertNotNil(cache.findInMemory("l") { _ in .entry(0, withBody: true) })
@@ -180,7 +131,7 @@ final class FailingDiskTests: StoreTestCase {
         write([1], to: path)
         let cache = try open()
         XCTAssertNil(cache.wait("k"))
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush())
         XCTAssertEqual(log.kinds, [.unwritable])
         XCTAssertTrue(log.all[0].message.contains(path))
         XCTAssertFalse(cache.put("k", bytes(10)))
@@ -201,7 +152,7 @@ final class FailingDiskTests: StoreTestCase {
             configuration.directory = directory
             let events = EventLog()
             let cache = try Cache(configuration, clock: clock, tuning: tuning) { events.add($0) }
-            try cache.flush()
+            XCTAssertThrowsError(try cache.flush())
             XCTAssertEqual(events.kinds, [.unwritable], directory)
             XCTAssertNil(cache.wait("k"))
             XCTAssertEqual(try cache.statistics().entries, 0)
@@ -236,7 +187,7 @@ final class FailingDiskTests: StoreTestCase {
     /// The index itself has no room: a real file system of 256 KiB, where one can be mounted.
     func testAFullFileSystem() throws {
         mkdir(path, 0o700)
-        guard mount("tmpfs", path, "tmpfs", 0, "size=512k") == 0 else {
+        guard mount("tmpfs", path, "tmpfs", 0, "size=512k,mode=700") == 0 else {
             throw XCTSkip("this machine cannot mount a file system")
         }
         defer { umount(path) }
@@ -245,7 +196,7 @@ final class FailingDiskTests: StoreTestCase {
         var stored = 0
         while log.all.isEmpty, stored < 100 {
             cache.put("k\(stored)", bytes(20_000, seed: UInt64(stored)))
-            try cache.flush()
+            try? cache.flush()
             stored += 1
         }
         XCTAssertEqual(log.kinds, [.unwritable])
@@ -259,7 +210,7 @@ final class FailingDiskTests: StoreTestCase {
         for _ in 0..<12 where log.kinds.last != .writable {
             clock.advance(seconds: 600)
             cache.put("k", bytes(10))
-            try cache.flush()
+            try? cache.flush()
         }
         XCTAssertEqual(log.kinds, [.unwritable, .writable])
         cache.put("k", bytes(10))

@@ -27,7 +27,7 @@ final class ForkTests: StoreTestCase {
         XCTAssertEqual(files.count, 1)
 
         let child = try open()
-        try child.flush()
+        XCTAssertThrowsError(try child.flush())
         XCTAssertEqual(log.kinds, [.unwritable])
         XCTAssertTrue(log.all[0].message.contains("forked"))
         XCTAssertFalse(child.put("k", bytes(10)))

@@ -44,8 +44,9 @@ final class SharingTests: StoreTestCase {
         let other = try Database(path + ".sqlite", busyMilliseconds: 0)
         try other.execute("BEGIN IMMEDIATE")
         XCTAssertThrowsError(try Index.open(other.path, steps: IndexSchema.steps) { false }) { error in
-            guard case IndexProblem.unavailable(let message) = error else { return XCTFail("\(error)") }
-            XCTAssertTrue(message.hasSuffix("/cache.sqlite: database is locked"), message)
+            guard case IndexProblem.unavailable(let failure) = error else { return XCTFail("\(error)") }
+            XCTAssertEqual(failure.code, .cacheBusy)
+            XCTAssertTrue(failure.message.hasSuffix("/cache.sqlite: database is locked"), failure.message)
         }
     }
 
@@ -128,6 +129,29 @@ final class SharingTests: StoreTestCase {
         XCTAssertNil(one.wait("k"))
         one.close()
         other.close()
+    }
+
+    /// A descriptor of the index that is closed takes SQLite's locks with it: the next program that closes the index would
+    /// believe that it is the last one, and remove the log.
+    func testAFlushLeavesSQLitesLocks() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        XCTAssertGreaterThanOrEqual(try cache.statistics().entries, 0, "it is open")
+        XCTAssertGreaterThan(try locks(), 0)
+        try cache.flush()
+        cache.put("l", bytes(100))
+        try cache.flush()
+        XCTAssertGreaterThan(try locks(), 0)
+        cache.close()
+    }
+
+    /// Of this process, on the index.
+    private func locks() throws -> Int {
+        var status = stat()
+        guard stat(path + "/index-1.sqlite", &status) == 0 else { return 0 }
+        return String(decoding: read("/proc/locks"), as: UTF8.self).split(separator: "\n").filter { line in
+            line.contains("POSIX") && line.contains(" \(getpid()) ") && line.contains(":\(status.st_ino) ")
+        }.count
     }
 
     func testALivingWritersFilesStay() throws {

@@ -488,7 +488,7 @@ TEST("a directory that cannot be used is an event, and downloads succeed")
     imgdl_cache_stats_init(&stats, sizeof stats);
     REQUIRE_OK(imgdl_cache_statistics(cache, &stats));
     CHECK_NUMBER(stats.is_writable, 0);
-    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_DISK_FAILED);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     imgdl_cache_release(cache);
     REQUIRE(await_flag(&told.destroyed, 1));

@@ -43,7 +43,7 @@ _Noreturn void harness_abandon(void)
 
 _Noreturn void harness_skip(const char *why)
 {
-    fprintf(stderr, "    skipped: %s\n", why);
+    fprintf(stderr, "    test skipped: %s\n", why);
     _exit(SKIPPED);
 }
 

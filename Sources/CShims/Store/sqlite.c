@@ -10,3 +10,17 @@ int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int s
 {
     return sqlite3_bind_blob(statement, index, bytes, size, SQLITE_TRANSIENT);
 }
+
+int store_synchronize_database(sqlite3 *database)
+{
+    const int kinds[] = {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER};
+    for (int i = 0; i < 2; i++) {
+        sqlite3_file *file = NULL;
+        if (sqlite3_file_control(database, "main", kinds[i], &file) != SQLITE_OK || !file || !file->pMethods)
+            continue;
+        int status = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+        if (status != SQLITE_OK)
+            return status;
+    }
+    return SQLITE_OK;
+}

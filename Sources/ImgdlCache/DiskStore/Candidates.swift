@@ -29,7 +29,7 @@ struct Candidates {
                 ($0.changes.settlements, $0.indexNumber, $0.changes.hidesIndex(key))
             }
             let index = try index(indexNumber)
-            let rows = isHidden ? [] : try index?.rows(key, damaged: damaged) ?? []
+            let rows = isHidden ? [] : try rows(key, index, store.changes, damaged)
             let found = store.withState { state -> (Candidates, Int64)? in
                 guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
                 return (Candidates(key, rows, state.changes, state.uses, usedSince), state.changes.lastNumber)
@@ -38,11 +38,26 @@ struct Candidates {
         }
     }
 
+    /// Not what another program is removing: the index may not know it yet.
+    private static func rows(
+        _ key: String, _ index: Index?, _ changes: SharedChanges, _ damaged: (EntryID) -> Void
+    ) throws(DatabaseError) -> [Index.Row] {
+        guard let index else { return [] }
+        let before = changes.markOfAll()
+        let rows = try index.rows(key, damaged: damaged) { changes.mark(key, $0) }
+        // What was changed while this was looked at may not be seen in it: it is not for memory.
+        let isCurrent = changes.isCurrent(before)
+        return rows.compactMap { row in
+            if changes.isBeingRemoved(key, row.entry.id) { return nil }
+            return isCurrent ? row : row.unmarked
+        }
+    }
+
     private init(
         _ key: String, _ rows: [Index.Row], _ changes: PendingChanges, _ uses: [EntryID: Int64], _ usedSince: Int64?
     ) {
         for body in changes.bodies(key) {
-            let entry = changes.latest(StoredEntry(id: body.id, response: body.response))
+            let entry = changes.latest(StoredEntry(id: body.id, response: body.response, mark: body.mark))
             append(
                 Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince
             )

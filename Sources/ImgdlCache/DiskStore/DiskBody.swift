@@ -11,6 +11,7 @@ final class DiskBody: @unchecked Sendable {
 
     let id: EntryID
     let key: String
+    let mark: ChangeMark
 
     // Under the store's lock.
     var isGivenUp = false
@@ -39,9 +40,10 @@ final class DiskBody: @unchecked Sendable {
     /// What it takes of the room that was granted, its row too.
     var held: Int64 = 0
 
-    init(id: EntryID, key: String) {
+    init(id: EntryID, key: String, mark: ChangeMark) {
         self.id = id
         self.key = key
+        self.mark = mark
     }
 }
 

@@ -89,9 +89,14 @@ final class DiskReader {
     }
 
     private func openIndex(_ number: Int) throws(DatabaseError) {
-        guard number != indexNumber else { return }
+        guard number != indexNumber || index?.database.isOutdated ?? false else { return }
         index = nil
-        if number != 0 { index = try Index.openForReading(store.folder.index) }
+        if number != 0 {
+            let isReadOnly = store.withState { $0.isIndexReadOnly }
+            index =
+                try isReadOnly
+                ? Index.openUnchanging(store.folder.index) : Index.openForReading(store.folder.index)
+        }
         indexNumber = number
     }
 

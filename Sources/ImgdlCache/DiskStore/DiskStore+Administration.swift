@@ -6,19 +6,22 @@ extension DiskStore {
         try onWriter { $0.query(key) }
     }
 
-    func flush() throws(Failure) { try onWriter { $0.flush() } }
+    func flush() throws(Failure) { try check { $0.flush() } }
 
-    /// All changes that were asked for before are in the index.
-    func writeBatch() throws(Failure) { try onWriter { $0.writeBatch() } }
+    /// All changes that were asked for before are in the index. Throws `cacheBusy`, `diskFull`, `readOnly`, `diskFailed`, as
+    /// the next do: what was to be removed is not served by this program any more, and goes from the disk when it can.
+    func writeRemovals() throws(Failure) { try check { $0.writeRemovals() } }
 
-    func removeOlder(than time: Int64) throws(Failure) {
-        try onWriter { $0.removeAll(.usedBefore(time)) }
-    }
+    func removeOlder(than time: Int64) throws(Failure) { try check { $0.removeAll(usedBefore: time) } }
 
     func clear() throws(Failure) {
         try checkMayWait()
         removeAll()
-        try writeBatch()
+        try writeRemovals()
+    }
+
+    private func check(_ body: @escaping (DiskWriter) -> Failure?) throws(Failure) {
+        if let failure = try onWriter(body) { throw failure }
     }
 
     func addStatistics(_ statistics: inout CacheStatistics) throws(Failure) {

@@ -11,6 +11,7 @@ final class DiskStore: @unchecked Sendable {
     let configuration: CacheConfiguration
     let clock: any Clock
     let tuning: CacheTuning
+    let changes: SharedChanges
     let memory: MemoryTier
     let images: ImageTier?
     let events: @Sendable (CacheEvent) -> Void
@@ -39,6 +40,7 @@ final class DiskStore: @unchecked Sendable {
         var isWriterDone = false
         /// 0: there is none; another number: another file of that name, or the same one opened again.
         var indexNumber = 0
+        var isIndexReadOnly = false
         var isOpening = true
         var isWritable = false
         /// When the disk is to be tried again.
@@ -49,7 +51,7 @@ final class DiskStore: @unchecked Sendable {
     /// Throws `outOfMemory` when there are no threads.
     init(
         folder: Folder, key: DigestKey, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
-        memory: MemoryTier,
+        changes: SharedChanges, memory: MemoryTier,
         images: ImageTier?, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {
         self.folder = folder
@@ -57,6 +59,7 @@ final class DiskStore: @unchecked Sendable {
         self.configuration = configuration
         self.clock = clock
         self.tuning = tuning
+        self.changes = changes
         self.memory = memory
         self.images = images
         self.events = events
@@ -129,7 +132,7 @@ final class DiskStore: @unchecked Sendable {
                 tryAgainIfDue()
                 return nil
             }
-            return DiskBody(id: id, key: key)
+            return DiskBody(id: id, key: key, mark: changes.mark(key, id))
         }
     }
 
@@ -238,9 +241,15 @@ final class DiskStore: @unchecked Sendable {
         if !isTaken { remove(id) }
     }
 
-    func remove(_ id: EntryID) { remove(.remove(id), "") { $0.remove(id) } }
+    func remove(_ id: EntryID) {
+        changes.announce(id)
+        remove(.remove(id), "") { $0.remove(id) }
+    }
 
-    func remove(key: String) { remove(.removeKey(key), key) { $0.remove(key: key) } }
+    func remove(key: String) {
+        changes.announce(key: key)
+        remove(.removeKey(key), key) { $0.remove(key: key) }
+    }
 
     func removeDamaged(_ id: EntryID) { remove(.removeDamaged(id), "") { $0.remove(id) } }
 
@@ -257,6 +266,7 @@ final class DiskStore: @unchecked Sendable {
     func removeAll() { lock.withLock { postClear() } }
 
     private func postClear() {
+        changes.announceAll()
         let number = state.changes.clear()
         if case .change(.clear, _, _)? = state.commands.last { state.commands.removeLast() }
         post(.change(.clear, number: number, memory: 0))

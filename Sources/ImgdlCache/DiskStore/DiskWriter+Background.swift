@@ -34,7 +34,7 @@ extension DiskWriter {
             }
         } catch {
             needsEviction = false
-            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
+            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
         }
         return true
     }
@@ -78,6 +78,7 @@ extension DiskWriter {
         _ index: Index, _ selection: Index.Selection, count: Int, bytes: Int64
     ) throws(DatabaseError) -> Index.Removal {
         let removal = try index.database.transaction { () throws(DatabaseError) in
+            try index.boundUses(now: store.clock.wallTime())
             let removal = try index.removeOldest(selection, count: count, bytes: bytes)
             try reserve(ledger.granted + removal.cost, in: index)
             return removal
@@ -86,19 +87,8 @@ extension DiskWriter {
         return removal
     }
 
-    /// Uses are written before, so that what was just used stays.
-    func removeAll(_ selection: Index.Selection) {
-        writeBatch()
-        guard let index else { return }
-        do throws(DatabaseError) {
-            try removeAll(index, selection)
-        } catch {
-            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
-        }
-    }
-
     /// Step by step: others can write in between.
-    private func removeAll(_ index: Index, _ selection: Index.Selection) throws(DatabaseError) {
+    func removeAll(_ index: Index, _ selection: Index.Selection) throws(DatabaseError) {
         while try !removeOldest(index, selection, count: 500, bytes: .max).ids.isEmpty {}
     }
 

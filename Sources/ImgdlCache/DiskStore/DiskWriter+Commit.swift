@@ -25,27 +25,31 @@ extension DiskWriter {
         do throws(DiskError) {
             guard try publish() else { return wait(uses, "another process cleans up") }
         } catch {
-            fail(error.message)
+            fail(error.failure)
             return true
         }
         do throws(DatabaseError) {
-            // Removing everything is no short transaction.
-            for change in batch.changes { if case .clear = change { try clear(index) } }
-            let outcome = try index.database.transaction { () throws(DatabaseError) in try writeBatch(to: index) }
-            settle(outcome)
-            try write(uses, to: index)
+            try writeWaiting(uses, to: index)
         } catch {
             if error.isBusy { return wait(uses, error.message) }
-            if error.isDamage { replaceIndex(error.message) } else { fail(error.message) }
+            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
         }
         return true
+    }
+
+    /// The batch, and uses.
+    func writeWaiting(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
+        // Removing everything is no short transaction.
+        for change in batch.changes { if case .clear = change { try clear(index) } }
+        settle(try index.database.transaction { () throws(DatabaseError) in try writeBatch(to: index) })
+        try write(uses, to: index)
     }
 
     /// Others write: a little later.
     private func wait(_ uses: [EntryID: Int64], _ message: String) -> Bool {
         busyCount += 1
         if busyCount > 100 {
-            fail(message)
+            fail(Failure(.cacheBusy, message))
             return true
         }
         store.withState { $0.uses.merge(uses) { max($0, $1) } }
@@ -75,7 +79,12 @@ extension DiskWriter {
                 try tuning.disk.rename(file.path, folder.body(body.id))
             } catch {
                 guard error.isMissing else { throw error }
-                try Folder.makeFolder(folder.shard(shard))
+                // Its folder is not there; or the file itself is not, since all of them were taken away.
+                guard access(file.path, F_OK) == 0 else {
+                    drop(body)
+                    continue
+                }
+                try folder.makeShard(shard)
                 try tuning.disk.rename(file.path, folder.body(body.id))
             }
             file.isPublished = true
@@ -89,12 +98,13 @@ extension DiskWriter {
 
     /// They are not worth a log that is too long.
     private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
+        let now = store.clock.wallTime()
         var rest = uses[...]
         while !rest.isEmpty, index.hasRoomInLog() {
             let some = rest.prefix(Self.usesAtATime)
             rest = rest.dropFirst(Self.usesAtATime)
             try index.database.transaction { () throws(DatabaseError) in
-                for (id, time) in some { try index.use(id, time: time) }
+                for (id, time) in some { try index.use(id, time: time, now: now) }
             }
         }
     }
@@ -142,15 +152,33 @@ extension DiskWriter {
             state.statistics.stored += outcome.stored
             state.statistics.damaged += outcome.damaged
         }
+        tellOthers(batch.changes)
+        if isClearing, orphans == nil { orphans = OrphanSearch([]) }
         forgetBatch()
         ledger.grant(0)
         discard(outcome.removal.ids)
         needsEviction = true
     }
 
+    /// Everything goes: also what the index does not know.
+    var isClearing: Bool { batch.changes.contains { if case .clear = $0 { true } else { false } } }
+
+    /// Their memory is to look again.
+    private func tellOthers(_ changes: [IndexChange]) {
+        for change in changes {
+            switch change {
+            case .insert(let body): store.changes.tell(key: body.key)
+            case .update(let id, _), .remove(let id), .removeDamaged(let id): store.changes.tell(id)
+            case .removeKey(let key): store.changes.tell(key: key)
+            case .clear: store.changes.tellAll()
+            }
+        }
+    }
+
     /// Entries that the index knows no more.
     func discard(_ ids: [EntryID]) {
         for id in ids {
+            store.changes.tell(id)
             unlink(folder.body(id))
             store.memory.remove(id)
         }
@@ -173,11 +201,12 @@ extension DiskWriter {
     // MARK: When the disk does not work
 
     /// Nothing is stored until it works again.
-    func fail(_ message: String) {
+    func fail(_ failure: Failure) {
+        if !batch.bodies.isEmpty { unreported = failure }
         retain(.failure)
         publishing = nil
         busyCount = 0
-        hasFailed = true
+        self.failure = failure
         let delay = min(
             retryMilliseconds.map { $0 * 2 } ?? tuning.firstRetryMilliseconds, tuning.lastRetryMilliseconds)
         retryMilliseconds = delay
@@ -187,28 +216,30 @@ extension DiskWriter {
         }
         if !isAnnouncedUnwritable {
             isAnnouncedUnwritable = true
-            tell(.unwritable, message)
+            tell(.unwritable, failure.message)
         }
     }
 
     /// A file of some size, and what was removed meanwhile, tell whether it works.
     func tryAgain() {
         guard hasFailed else { return }
-        if index == nil || index?.database.hasMoved ?? false || access(writerFolder?.path ?? "", F_OK) != 0 {
+        if index == nil || isReadOnly || index?.database.hasMoved ?? false || !hasWriterFolder {
             reopen()
-            guard index != nil else { return }
+            guard index != nil, !isReadOnly else { return }
         }
         do throws(DiskError) {
             try probe()
         } catch {
-            return fail(error.message)
+            return fail(error.failure)
         }
-        hasFailed = false
+        failure = nil
         if !batch.isEmpty { commit() }
         guard !hasFailed else { return }
         store.withState { $0.isWritable = true }
         announceWritable()
     }
+
+    var hasWriterFolder: Bool { access(writerFolder?.path ?? "", F_OK) == 0 }
 
     private func probe() throws(DiskError) {
         guard let path = writerFolder?.body(EntryID(rawValue: 0)) else { throw DiskError("make a body", ENOENT) }

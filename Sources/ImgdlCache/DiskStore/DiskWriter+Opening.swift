@@ -13,9 +13,14 @@ extension DiskWriter {
     func reopen() {
         index = nil
         claim = nil
+        isReadOnly = false
         let isFirst = store.withState { state -> Bool in
             state.indexNumber = 0
             return state.isOpening
+        }
+        if let danger = folder.danger { return fail(danger) }
+        if OpenIndexes.shared.isInherited(folder.index) {
+            return fail(DiskError("open \(folder.index), which was open when the process forked", EDEADLK).failure)
         }
         do throws(DiskError) {
             try folder.make()
@@ -23,25 +28,25 @@ extension DiskWriter {
             if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
                 writerFolder = try WriterFolder.make(in: folder)
             }
-            if OpenIndexes.shared.isInherited(folder.index) {
-                throw DiskError("open \(folder.index), which was open when the process forked", EDEADLK)
-            }
         } catch {
-            return fail(error.message)
+            return readOnly(error.failure)
         }
+        attachChanges()
+        let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
             use(try Index.open(folder.index, steps: tuning.steps))
         } catch {
             switch error {
-            case .unavailable(let message): return fail(message)
+            case .unavailable(let failure): return readOnly(failure)
             case .unusable(let message, let isNewer):
                 // What a newer library has put there while this one was at work is that one's.
-                if isNewer, !isFirst { return fail(message) }
+                if isNewer, !isFirst { return fail(Failure(.diskFailed, message)) }
                 replaceIndex(message)
             }
         }
         let dead = WriterFolder.dead(in: folder)
-        if !dead.isEmpty { orphans = OrphanSearch(dead) }
+        // A new index knows none of the bodies that may be there.
+        if !dead.isEmpty || isNew { orphans = OrphanSearch(dead) }
     }
 
     private func use(_ index: Index) {
@@ -58,8 +63,24 @@ extension DiskWriter {
         ledger.grant(0)
         store.withState { state in
             state.indexNumber = openCount
+            state.isIndexReadOnly = isReadOnly
             state.isWritable = !hasFailed
         }
+    }
+
+    /// Nothing can be written; what there is can be read.
+    private func readOnly(_ failure: Failure) {
+        fail(failure)
+        guard failure.code != .cacheBusy else { return }
+        isReadOnly = true
+        attachChanges()
+        if let found = try? Index.openUnwritable(folder.index, version: tuning.steps.count) { use(found) }
+    }
+
+    private func attachChanges() {
+        guard !store.changes.attach(folder.changes, isReadOnly: isReadOnly) else { return }
+        store.memory.removeAll()
+        store.images?.removeAll()
     }
 
     /// Renames the index, which is of no use, and begins another. Unless somebody else has just done so.
@@ -67,7 +88,7 @@ extension DiskWriter {
         do throws(DiskError) {
             publishing = nil
             guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
-                return fail("\(folder.index): another process is busy with it")
+                return fail(Failure(.cacheBusy, "\(folder.index): another process is busy with it"))
             }
             defer { withExtendedLifetime(lock) {} }
             let isReplaced = index?.database.hasMoved ?? true
@@ -77,13 +98,14 @@ extension DiskWriter {
             if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) { return use(found) }
             try moveAside()
         } catch {
-            return fail(error.message)
+            return fail(error.failure)
         }
         do throws(IndexProblem) {
             use(try Index.open(folder.index, steps: tuning.steps))
         } catch {
             switch error {
-            case .unavailable(let message), .unusable(let message, _): return fail(message)
+            case .unavailable(let failure): return fail(failure)
+            case .unusable(let message, _): return fail(Failure(.diskFailed, message))
             }
         }
         for body in batch.bodies {
@@ -92,13 +114,16 @@ extension DiskWriter {
         }
         store.withState { $0.changes.settle(batch) }
         forgetBatch()
-        store.memory.removeAll()
-        store.images?.removeAll()
+        // Their entries are no more.
+        forgetMemory()
         tell(.movedAside, message)
     }
 
-    private func isDamaged(_ index: Index) -> Bool {
-        (try? index.database.integer("SELECT count(*) FROM pragma_quick_check(1) WHERE quick_check <> 'ok'")) != 0
+    /// The index is another one, for all programs.
+    func forgetMemory() {
+        store.memory.removeAll()
+        store.images?.removeAll()
+        store.changes.tellAll()
     }
 
     private func moveAside() throws(DiskError) {

@@ -28,7 +28,7 @@ extension DiskWriter {
                 commitSoon()
                 return ledger.take(bytes)
             } catch {
-                if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.message) }
+                if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
                 if !hasFailed, ledger.takeUngranted(bytes, beside: own) { return true }
                 if isOutOfTime { return false }
             }
@@ -74,6 +74,7 @@ extension DiskWriter {
                 ledger.grant(granted)
                 return .isDone
             case .evict(let excess):
+                try index.boundUses(now: store.clock.wallTime())
                 let removal = try index.removeOldest(.all, count: Self.evictionStep, bytes: excess)
                 try reserve(ledger.held + removal.cost, in: index)
                 return .hasRemoved(removal)

@@ -18,8 +18,12 @@ final class DiskWriter {
     var deadline: Instant?
     /// How often another process was in the way, in a row.
     var busyCount = 0
-    /// The disk does not work.
-    var hasFailed = false
+    /// Why the disk does not work; nil: it does.
+    var failure: Failure?
+    /// Why something that came since the last flush is not stored: the next one tells.
+    var unreported: Failure?
+    /// The index can be read, and nothing can be written.
+    var isReadOnly = false
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
@@ -42,6 +46,7 @@ final class DiskWriter {
     var refusal = StorageLosses.Cause.noRoom
     var claim: OpenIndexes.Claim?
 
+    var hasFailed: Bool { failure != nil }
     var folder: Folder { store.folder }
     var tuning: CacheTuning { store.tuning }
 
@@ -147,8 +152,8 @@ final class DiskWriter {
                 file.checksum.add(bytes)
             }
         } catch {
+            if !hasFailed { fail(error.failure) }
             giveUp(body, .failure)
-            fail(error.message)
         }
     }
 
@@ -163,8 +168,19 @@ final class DiskWriter {
     }
 
     private func create(_ body: DiskBody) throws(DiskError) -> OpenBody {
-        guard let writerFolder, let checksum = Checksum() else { throw DiskError("make a body", ENOMEM) }
-        let path = writerFolder.body(body.id)
+        guard let checksum = Checksum() else { throw DiskError("make a body", ENOMEM) }
+        do throws(DiskError) {
+            return try create(body, checksum)
+        } catch {
+            guard error.isMissing, !hasWriterFolder else { throw error }
+        }
+        // Somebody has taken the folder away.
+        reopen()
+        return try create(body, checksum)
+    }
+
+    private func create(_ body: DiskBody, _ checksum: Checksum) throws(DiskError) -> OpenBody {
+        guard let path = writerFolder?.body(body.id) else { throw DiskError("make a body", ENOENT) }
         return OpenBody(descriptor: try tuning.disk.create(path), path: path, checksum: checksum)
     }
 
@@ -177,6 +193,7 @@ final class DiskWriter {
 
     /// Not stored, though nobody has abandoned it.
     private func giveUp(_ body: DiskBody, _ cause: StorageLosses.Cause) {
+        if let failure { unreported = failure }
         store.giveUp(body, cause)
         drop(body)
     }
@@ -213,8 +230,8 @@ final class DiskWriter {
         do throws(DiskError) {
             try closeFile(of: body)
         } catch {
+            if !hasFailed { fail(error.failure) }
             giveUp(body, .failure)
-            fail(error.message)
             return false
         }
         return true
@@ -249,11 +266,12 @@ final class DiskWriter {
     // MARK: What the host asks for
 
     func query(_ key: String) -> CachedResponse? {
+        if isReadOnly, index?.database.isOutdated ?? true { reopen() }
         let found = try? Candidates.find(key, in: store, usedSince: oldestUse, damaged: { _ in }, index: { _ in index })
         guard let found = found?.candidates.list.first else { return nil }
         return CachedResponse(
             id: found.entry.id, response: found.entry.response, storedTime: found.storedTime,
-            usedTime: found.usedTime)
+            usedTime: min(found.usedTime, store.clock.wallTime()))
     }
 
     /// What was last used before that is as good as gone.
@@ -263,23 +281,6 @@ final class DiskWriter {
 
     /// Stored by this process, and not on the disk for good.
     var unflushedCount: Int64 { unsynced.count + Int64(batch.bodies.count) }
-
-    /// Tries for some seconds when others write.
-    func writeBatch() {
-        for _ in 0..<20 { if commit() || isOutOfTime { return } }
-    }
-
-    /// All that was stored before is on the disk for good.
-    func flush() {
-        writeBatch()
-        tellLosses()
-        guard !hasFailed, index != nil else { return }
-        do throws(DiskError) {
-            try unsynced.synchronize(in: folder, on: tuning.disk)
-        } catch {
-            fail(error.message)
-        }
-    }
 
     private func close() {
         let hasOrphans = !(orphans?.isAtEnd ?? true)

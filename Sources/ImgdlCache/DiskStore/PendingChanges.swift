@@ -114,6 +114,6 @@ struct PendingChanges {
         guard var response = updated[entry.id]?.response else { return entry }
         response.bodyLength = entry.response.bodyLength
         response.extent = entry.response.extent
-        return StoredEntry(id: entry.id, response: response)
+        return StoredEntry(id: entry.id, response: response, mark: entry.mark)
     }
 }

@@ -20,14 +20,14 @@ struct UnsyncedBodies {
         ids.append(id)
     }
 
-    /// They, their names and the index are on the disk for good.
+    /// They and their names are on the disk for good.
     mutating func synchronize(in folder: Folder, on disk: any Disk) throws(DiskError) {
         if areMany {
             try disk.synchronizeAll(folder.path)
         } else {
             for id in ids { try Self.synchronize(folder.body(id), on: disk) }
             for shard in Set(ids.map { folder.shard(of: $0) }) { try Self.synchronize(folder.shard(shard), on: disk) }
-            for path in [folder.index + "-wal", folder.index, folder.path] { try Self.synchronize(path, on: disk) }
+            try Self.synchronize(folder.path, on: disk)
         }
         self = UnsyncedBodies()
     }

@@ -13,14 +13,16 @@ enum BodyFile {
     }
 
     static func read(_ path: String, length: Int64, checksum: Int64) -> Content {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            return errno == ENOENT ? .missing : errno == ELOOP || errno == ENOTDIR ? .damaged : .unreadable
+        let descriptor: Int32
+        do throws(DiskError) {
+            descriptor = try PlainFile.open(path, O_RDONLY)
+        } catch {
+            return error.isMissing ? .missing : error.isNoFile || error.number == ENOTDIR ? .damaged : .unreadable
         }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return .unreadable }
-        guard status.st_mode & S_IFMT == S_IFREG, Int64(status.st_size) == length else { return .damaged }
+        guard Int64(status.st_size) == length else { return .damaged }
         var isShort = false
         let slices = BodySlice.filled(count: Int(length)) { memory in
             var rest = memory

@@ -34,34 +34,34 @@ struct DigestKey: Sendable {
 
     /// nil: there is none, or none that this user alone can read.
     static func read(_ path: String) -> DigestKey? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
+        guard let descriptor = try? PlainFile.open(path, O_RDONLY) else { return nil }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_mode & 0o077 == 0,
-            status.st_uid == geteuid() || status.st_uid == 0, Int(status.st_size) == byteCount
-        else { return nil }
+        guard fstat(descriptor, &status) == 0, isSecret(status), Int(status.st_size) == byteCount else { return nil }
         var bytes = [UInt8](repeating: 0, count: byteCount)
         guard Glibc.read(descriptor, &bytes, byteCount) == byteCount else { return nil }
         return DigestKey(bytes)
+    }
+
+    /// This user's alone; or root's, who may let others read what is stored.
+    private static func isSecret(_ status: stat) -> Bool {
+        if status.st_uid == geteuid() { return status.st_mode & 0o077 == 0 }
+        return status.st_uid == 0 && status.st_mode & 0o022 == 0
     }
 
     /// Puts it where none is that can be used. Of several programs that do so at once, one is the first: gives that one's.
     /// nil: the folder takes none.
     func share(_ path: String) -> DigestKey? {
         let temporary = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { return Self.read(path) }
-        // Whatever the umask.
-        let isWritten =
-            fchmod(descriptor, 0o600) == 0
-            && Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+        guard let descriptor = try? PlainFile.create(temporary, O_WRONLY) else { return Self.read(path) }
+        let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
         close(descriptor)
         defer { unlink(temporary) }
         guard isWritten else { return nil }
         if link(temporary, path) == 0 { return self }
         if let other = Self.read(path) { return other }
-        // No key lies there.
+        // No key lies there; perhaps a folder.
+        rmdir(path)
         return rename(temporary, path) == 0 ? self : nil
     }
 }

@@ -12,8 +12,20 @@ struct DiskError: Error, Equatable {
         self.number = number
     }
 
-    var message: String { "\(action): \(String(cString: strerror(number)))" }
     var isMissing: Bool { number == ENOENT }
+    /// A link, a pipe, a device, a folder is where a file should be.
+    var isNoFile: Bool { [ELOOP, ENXIO, ENODEV, EISDIR].contains(number) }
+
+    /// As the host is told.
+    var failure: Failure { Failure(Self.code(number), "\(action): \(String(cString: strerror(number)))") }
+
+    static func code(_ number: Int32) -> ErrorCode {
+        switch number {
+        case ENOSPC, EDQUOT: .diskFull
+        case EROFS, EACCES, EPERM: .readOnly
+        default: .diskFailed
+        }
+    }
 }
 
 /// What bodies need of the file system; tests have one that fails. Threads: any.

@@ -9,8 +9,9 @@ final class FileLock {
 
     /// nil: somebody else has it. The file is made when it is not there, the folder is not.
     init?(_ path: String, _ kind: Kind, isFolder: Bool = false) throws(DiskError) {
-        let flags = isFolder ? O_RDONLY | O_DIRECTORY | O_NOFOLLOW : O_RDWR | O_CREAT | O_NOFOLLOW
-        let descriptor = open(path, flags | O_CLOEXEC, 0o600)
+        let descriptor =
+            isFolder
+            ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : try PlainFile.openOrCreate(path, O_RDWR)
         guard descriptor >= 0 else { throw DiskError("open \(path)") }
         guard flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 else {
             close(descriptor)

@@ -6,6 +6,7 @@ import ImgdlCore
 ///     key                    see `DigestKey`
 ///     index-1.sqlite         the index, with SQLite's two files beside it
 ///     lock-1                 see `FileLock`
+///     changes-1              see `SharedChanges`
 ///     bodies-1/3f/0…         one file for each body, in 256 folders; all names are numbers of the library's own
 ///     writers-1/…/0…         bodies being written: a folder for each writer, which it holds locked while it lives
 ///
@@ -19,6 +20,7 @@ package struct Folder: Sendable {
     var key: String { "\(path)/key" }
     var index: String { "\(path)/index-\(Self.version).sqlite" }
     var lock: String { "\(path)/lock-\(Self.version)" }
+    var changes: String { "\(path)/changes-\(Self.version)" }
     var bodies: String { "\(path)/bodies-\(Self.version)" }
     var writers: String { "\(path)/writers-\(Self.version)" }
 
@@ -58,30 +60,14 @@ package struct Folder: Sendable {
         }
     }
 
-    /// Makes what is missing, for this user alone.
-    func make() throws(DiskError) {
-        if path.isEmpty { throw DiskError("make a folder without a name", ENOENT) }
-        var end = path.startIndex
-        while end != path.endIndex {
-            end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
-            try Self.makeFolder(String(path[..<end]))
-        }
-        try Self.makeFolder(bodies)
-        try Self.makeFolder(writers)
-    }
-
-    static func makeFolder(_ path: String) throws(DiskError) {
-        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
-        let number = errno
-        // Such as EROFS of a folder that is there.
-        var status = stat()
-        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
-        throw DiskError("make \(path)", number)
-    }
-
-    /// The names in a folder; none when it is not there.
+    /// The names in a folder; none when it is not there, or a link.
     package static func names(in path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        guard let folder = fdopendir(descriptor) else {
+            close(descriptor)
+            return []
+        }
         defer { closedir(folder) }
         var names: [String] = []
         while let entry = readdir(folder) {

@@ -4,9 +4,7 @@ import ImgdlCore
 
 struct KernelDisk: Disk {
     func create(_ path: String) throws(DiskError) -> Int32 {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw DiskError("create \(path)") }
-        return descriptor
+        try PlainFile.create(path, O_WRONLY)
     }
 
     func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {

@@ -16,7 +16,7 @@ final class WriterFolder {
     static func make(in folder: Folder) throws(DiskError) -> WriterFolder {
         for _ in 0..<100 {
             let path = "\(folder.writers)/\(String(UInt64.random(in: 0...UInt64.max), radix: 16))"
-            guard mkdir(path, 0o700) == 0 else {
+            guard mkdir(path, 0o700) == 0, chmod(path, 0o700) == 0 else {
                 if errno == EEXIST { continue }
                 throw DiskError("make \(path)")
             }

@@ -1,4 +1,5 @@
 import CStore
+import Glibc
 import ImgdlCore
 
 /// What SQLite says when it cannot.
@@ -6,6 +7,8 @@ struct DatabaseError: Error {
     /// SQLite's extended result code.
     let code: Int32
     let message: String
+    /// Of the kernel's call that failed; 0: of none.
+    var number: Int32 = 0
 
     private var primary: Int32 { code & 0xFF }
 
@@ -13,40 +16,99 @@ struct DatabaseError: Error {
     var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
     /// The file is no database, a damaged one, or has not the tables it should have.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR }
+
+    /// As the host is told.
+    var failure: Failure {
+        let kind: ErrorCode =
+            switch primary {
+            case SQLITE_BUSY, SQLITE_LOCKED: .cacheBusy
+            case SQLITE_FULL: .diskFull
+            case SQLITE_READONLY, SQLITE_PERM: .readOnly
+            case SQLITE_IOERR, SQLITE_CANTOPEN: DiskError.code(number)
+            default: .diskFailed
+            }
+        return Failure(kind, message)
+    }
 }
 
 /// One connection to a database. Used by one thread at a time.
 final class Database {
     private let handle: OpaquePointer
     let path: String
+    /// Of a file of which SQLite believes that nobody writes to it; nil: it looks for itself.
+    private let version: FileVersion?
 
-    /// Opens, or makes it. Waits for other connections so long, whatever is done.
-    init(_ path: String, busyMilliseconds: Int32) throws(DatabaseError) {
+    enum Access {
+        /// Also where it is not there.
+        case making
+        case writing
+        case reading
+        /// Of a file that nobody writes to, in a folder where SQLite cannot make the files by which it would see that.
+        case readingUnchanged
+    }
+
+    /// Waits for other connections so long, whatever is done.
+    init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
         var handle: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
-        let status = sqlite3_open_v2(path, &handle, flags, nil)
+        let status: Int32
+        switch access {
+        case .writing:
+            status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
+        case .making:
+            let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            status = sqlite3_open_v2(path, &handle, flags, nil)
+        case .reading:
+            status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
+        case .readingUnchanged:
+            let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            status = sqlite3_open_v2("file:\(Self.escaped(path))?immutable=1", &handle, flags, nil)
+        }
         guard status == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
+            let number = handle.map { sqlite3_system_errno($0) } ?? ENOMEM
             sqlite3_close_v2(handle)
-            throw DatabaseError(code: status, message: "\(path): \(message)")
+            throw DatabaseError(code: status, message: "\(path): \(message)", number: number)
         }
         self.handle = handle
         self.path = path
+        version = access == .readingUnchanged ? FileVersion(path) : nil
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, busyMilliseconds)
     }
 
     deinit { sqlite3_close_v2(handle) }
 
+    /// As a path of a URI.
+    private static func escaped(_ path: String) -> String {
+        var text = ""
+        for byte in path.utf8 {
+            let isPlain = byte == 0x2F || byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
+            text += isPlain ? String(UnicodeScalar(byte)) : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        return text
+    }
+
     func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
     /// Of the last statement.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
+    /// Somebody writes to what was opened as unchanged, or another file has its name.
+    var isOutdated: Bool {
+        if let version, version != FileVersion(path) || FileVersion.size(path + "-wal") > 0 { return true }
+        return hasMoved
+    }
+
     /// The file that is open is no longer the one of this name.
     var hasMoved: Bool {
         var moved: Int32 = 0
         return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0
+    }
+
+    /// What was committed is on the disk for good.
+    func synchronize() throws(DatabaseError) {
+        let status = Thread.resting { store_synchronize_database(handle) }
+        guard status == SQLITE_OK else { throw error(status) }
     }
 
     func execute(_ text: String) throws(DatabaseError) {
@@ -83,8 +145,30 @@ final class Database {
     }
 
     fileprivate func error(_ status: Int32) -> DatabaseError {
-        DatabaseError(code: status, message: "\(path): \(String(cString: sqlite3_errmsg(handle)))")
+        DatabaseError(
+            code: status, message: "\(path): \(String(cString: sqlite3_errmsg(handle)))",
+            number: sqlite3_system_errno(handle))
     }
+}
+
+/// By which a file is told from the same one when it has been written to.
+struct FileVersion: Equatable {
+    let number: UInt64
+    let size: Int64
+    let seconds: Int
+    let nanoseconds: Int
+
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        number = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        seconds = status.st_mtim.tv_sec
+        nanoseconds = status.st_mtim.tv_nsec
+    }
+
+    /// 0: there is nothing.
+    static func size(_ path: String) -> Int64 { FileVersion(path)?.size ?? 0 }
 }
 
 /// A prepared statement. Parameters count from 1, columns from 0.

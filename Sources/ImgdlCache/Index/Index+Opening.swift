@@ -6,10 +6,10 @@ enum IndexProblem: Error {
     /// Damaged, somebody else's, or of a newer library: to be moved aside.
     case unusable(String, isNewer: Bool)
     /// It may be all right: the disk, its rights, another process.
-    case unavailable(String)
+    case unavailable(Failure)
 
     init(_ error: DatabaseError) {
-        self = error.isDamage ? .unusable(error.message, isNewer: false) : .unavailable(error.message)
+        self = error.isDamage ? .unusable(error.message, isNewer: false) : .unavailable(error.failure)
     }
 }
 
@@ -26,6 +26,7 @@ extension Index {
 
     /// `isWorthRetrying` is asked where SQLite does not wait for others by itself.
     static func open(_ path: String, steps: [String], isWorthRetrying: () -> Bool) throws(IndexProblem) -> Index {
+        try makeFile(path)
         let database: Database
         let problem: IndexProblem?
         do throws(DatabaseError) {
@@ -49,9 +50,47 @@ extension Index {
         }
     }
 
+    /// SQLite would make a file that all may read, unless the umask says otherwise; its other two get the rights of this one.
+    private static func makeFile(_ path: String) throws(IndexProblem) {
+        for name in [path, path + "-wal", path + "-shm"] where !PlainFile.isSound(name) {
+            throw .unusable("\(name): no file, or one that other users may write to", isNewer: false)
+        }
+        do throws(DiskError) {
+            close(try PlainFile.create(path, O_WRONLY))
+        } catch {
+            if error.number != EEXIST { throw .unavailable(error.failure) }
+        }
+    }
+
+    /// For look-ups where nothing can be written: the index as it is, if it is of this version.
+    static func openUnwritable(_ path: String, version: Int) throws(IndexProblem) -> Index {
+        for name in [path, path + "-wal", path + "-shm"] where !PlainFile.isSound(name) {
+            throw .unusable("\(name): no file, or one that other users may write to", isNewer: false)
+        }
+        let index: Index
+        let problem: IndexProblem?
+        do throws(DatabaseError) {
+            index = try openUnchanging(path)
+            problem = try Self.problem(of: index.database, version: version)
+        } catch {
+            throw IndexProblem(error)
+        }
+        if let problem { throw problem }
+        return index
+    }
+
+    /// A log is what another program has not brought into the file yet: SQLite reads it, where it may see it.
+    static func openUnchanging(_ path: String) throws(DatabaseError) -> Index {
+        let hasLog = FileVersion.size(path + "-wal") > 0
+        return try forReading(try Database(path, hasLog ? .reading : .readingUnchanged, busyMilliseconds: 50))
+    }
+
     /// For look-ups alone.
     static func openForReading(_ path: String) throws(DatabaseError) -> Index {
-        let database = try Database(path, busyMilliseconds: 50)
+        try forReading(try Database(path, .writing, busyMilliseconds: 50))
+    }
+
+    private static func forReading(_ database: Database) throws(DatabaseError) -> Index {
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON")
         return try Index(database)
     }

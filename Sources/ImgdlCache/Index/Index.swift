@@ -8,6 +8,12 @@ final class Index {
         let checksum: Int64
         let storedTime: Int64
         let usedTime: Int64
+
+        /// With a mark that is never current.
+        var unmarked: Row {
+            let entry = StoredEntry(id: entry.id, response: entry.response, mark: ChangeMark(seen: .max))
+            return Row(entry: entry, checksum: checksum, storedTime: storedTime, usedTime: usedTime)
+        }
     }
 
     /// As the index says: of a forged one, no more than can be computed with. Bytes are costs (`StorageCost`).
@@ -57,6 +63,7 @@ final class Index {
     private let deletion: Statement
     private let updating: Statement
     private let using: Statement
+    private let bounding: Statement
     private let existing: Statement
     private let selectByID: Statement
     private let oldest: Statement
@@ -79,9 +86,9 @@ final class Index {
             """)
         deletion = try database.prepare("DELETE FROM entries WHERE id = ?1")
         updating = try database.prepare(
-            "UPDATE entries SET response = ?2, used = max(used, ?3), cost = cost + ?4 - row_cost, row_cost = ?4 WHERE id = ?1"
-        )
-        using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND used < ?2")
+            "UPDATE entries SET response = ?2, used = ?3, cost = cost + ?4 - row_cost, row_cost = ?4 WHERE id = ?1")
+        using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND (used < ?2 OR used > ?3)")
+        bounding = try database.prepare("UPDATE entries SET used = ?1 WHERE used > ?1")
         existing = try database.prepare("SELECT cost FROM entries WHERE id = ?1")
         oldest = try database.prepare("SELECT id, cost FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
         oldestBeginnings = try database.prepare(
@@ -94,25 +101,30 @@ final class Index {
     // MARK: Reading
 
     /// Everything under the key; `damaged`: what does not agree with itself.
-    func rows(_ key: String, damaged: (EntryID) -> Void) throws(DatabaseError) -> [Row] {
+    func rows(
+        _ key: String, damaged: (EntryID) -> Void, mark: (EntryID) -> ChangeMark = { _ in ChangeMark() }
+    ) throws(DatabaseError) -> [Row] {
         select.bind(1, Checksum.of(key))
         select.bind(2, key)
         defer { select.reset() }
         var rows: [Row] = []
         while try select.step() {
             let id = EntryID(rawValue: select.integer(0))
-            if let row = row(select, key: key) { rows.append(row) } else { damaged(id) }
+            if let row = row(select, key: key, mark) { rows.append(row) } else { damaged(id) }
         }
         return rows
     }
 
-    private func row(_ statement: Statement, key: String) -> Row? {
+    private func row(
+        _ statement: Statement, key: String, _ mark: (EntryID) -> ChangeMark = { _ in ChangeMark() }
+    ) -> Row? {
         let identity = RowIdentity(
             id: EntryID(rawValue: statement.integer(0)), key: key, length: statement.integer(2),
             checksum: statement.integer(3))
         guard let response = statement.bytes(6, { ResponseCoding.decode($0, identity) }) else { return nil }
         return Row(
-            entry: StoredEntry(id: identity.id, response: response), checksum: identity.checksum,
+            entry: StoredEntry(id: identity.id, response: response, mark: mark(identity.id)),
+            checksum: identity.checksum,
             storedTime: statement.integer(4), usedTime: statement.integer(5))
     }
 
@@ -161,6 +173,16 @@ final class Index {
         reserving.bind(1, writer)
         reserving.bind(2, bytes)
         try reserving.run()
+    }
+
+    /// At most so many as bring room for a change of the index.
+    func oldest(usedBefore time: Int64) throws(DatabaseError) -> [EntryID] {
+        oldest.bind(1, time)
+        oldest.bind(2, 1_000)
+        defer { oldest.reset() }
+        var ids: [EntryID] = []
+        while try oldest.step() { ids.append(EntryID(rawValue: oldest.integer(0))) }
+        return ids
     }
 
     // MARK: Writing, inside a transaction
@@ -225,10 +247,20 @@ final class Index {
         try updating.run()
     }
 
-    func use(_ id: EntryID, time: Int64) throws(DatabaseError) {
+    /// `now`: what was used later than that was so by a clock that ran ahead.
+    func use(_ id: EntryID, time: Int64, now: Int64) throws(DatabaseError) {
         using.bind(1, id.rawValue)
-        using.bind(2, time)
+        using.bind(2, min(time, now))
+        using.bind(3, now)
         try using.run()
+    }
+
+    /// Uses in the future count as now, once: they would keep what nobody uses until that time comes. Not by a clock that
+    /// stands before there was this library, as that of a machine does that has just been switched on.
+    func boundUses(now: Int64) throws(DatabaseError) {
+        guard now >= 1_600_000_000 else { return }
+        bounding.bind(1, now)
+        try bounding.run()
     }
 
     /// Where it is there.

@@ -155,7 +155,7 @@ final class CacheExchange {
             // Such as a part of another length than its Content-Range says.
             guard response.isSound else { return writer.abandon() }
             writer.finish(response)
-            entry = StoredEntry(id: writer.id, response: response)
+            entry = StoredEntry(id: writer.id, response: response, mark: writer.mark)
         case .broken:
             let beginning = head.flatMap {
                 ResumeRules.beginning(

@@ -61,6 +61,13 @@ package enum ErrorCode: Int32, CaseIterable, Sendable {
     case decodeTimeout = 2309
     case flood = 2310
 
+    // 2400: the cache's disk.
+    case cacheBusy = 2400
+    case diskFull = 2401
+    case readOnly = 2402
+    case diskFailed = 2403
+    case unsafeDirectory = 2404
+
     /// Some of a picture may have been decoded before it happened.
     package var mayLeavePixels: Bool {
         switch self {

@@ -5,16 +5,31 @@ package struct EntryID: Hashable, Sendable {
     package init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// What a store knew, when it gave an entry, of what others change there; the store's own business.
+package struct ChangeMark: Equatable, Sendable {
+    package var key: UInt32
+    package var id: UInt32
+    package var seen: UInt64
+
+    package init(key: UInt32 = 0, id: UInt32 = 0, seen: UInt64 = 0) {
+        self.key = key
+        self.id = id
+        self.seen = seen
+    }
+}
+
 /// A stored response under its name. What its fields say is read out of them once, when it is first asked about, and kept
 /// as long as the entry is. Threads: any.
 package final class StoredEntry: Sendable {
     package let id: EntryID
     package let response: StoredResponse
+    package let mark: ChangeMark
     private let known = OnceReference<Freshness>()
 
-    package init(id: EntryID, response: StoredResponse) {
+    package init(id: EntryID, response: StoredResponse, mark: ChangeMark = ChangeMark()) {
         self.id = id
         self.response = response
+        self.mark = mark
     }
 
     /// `wallTime`: seconds since 1970, by which years of two digits are read the first time.

@@ -60,6 +60,8 @@ package struct FoundEntry: Sendable {
 package protocol StoreWriter: AnyObject, Sendable {
     /// What the entry will be known by once it is finished.
     var id: EntryID { get }
+    /// Of the entry, from before its body came.
+    var mark: ChangeMark { get }
     /// The next bytes: shared, not copied.
     func append(_ slices: [BodySlice])
     /// It is whole. `response`: as at the beginning, with the length.

@@ -54,6 +54,7 @@ from .coder import Coder, DecodeOptions, register_coder
 from .decode import Decoder, decode
 from .downloader import Downloader, get
 from .errors import (
+    CacheError,
     Cancelled,
     Code,
     Error,
@@ -84,6 +85,7 @@ __all__ = [
     "Body",
     "Cache",
     "CacheEntry",
+    "CacheError",
     "CacheEvent",
     "CacheStatistics",
     "Cancelled",

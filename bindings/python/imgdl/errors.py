@@ -67,6 +67,11 @@ class Code(IntEnum):
     MEMORY_LIMIT = _native.IMGDL_ERROR_MEMORY_LIMIT
     DECODE_TIMEOUT = _native.IMGDL_ERROR_DECODE_TIMEOUT
     FLOOD = _native.IMGDL_ERROR_FLOOD
+    CACHE_BUSY = _native.IMGDL_ERROR_CACHE_BUSY
+    DISK_FULL = _native.IMGDL_ERROR_DISK_FULL
+    READ_ONLY = _native.IMGDL_ERROR_READ_ONLY
+    DISK_FAILED = _native.IMGDL_ERROR_DISK_FAILED
+    UNSAFE_DIRECTORY = _native.IMGDL_ERROR_UNSAFE_DIRECTORY
 
 
 class Error(Exception):
@@ -162,6 +167,10 @@ class LimitError(Error):
     """More bytes, pixels, frames, scans, memory or time than allowed: the code tells of what."""
 
 
+class CacheError(Error):
+    """The cache's disk has not done what was asked, or its directory cannot be used."""
+
+
 _TYPES = {
     Code.CANCELLED: Cancelled,
     Code.CONNECT_TIMEOUT: Timeout,
@@ -199,6 +208,11 @@ _TYPES = {
     Code.MEMORY_LIMIT: LimitError,
     Code.DECODE_TIMEOUT: LimitError,
     Code.FLOOD: LimitError,
+    Code.CACHE_BUSY: CacheError,
+    Code.DISK_FULL: CacheError,
+    Code.READ_ONLY: CacheError,
+    Code.DISK_FAILED: CacheError,
+    Code.UNSAFE_DIRECTORY: CacheError,
 }
 
 

@@ -49,6 +49,7 @@ class ErrorTests(OriginTests):
             (Code.TLS_PIN, imgdl.NetworkError),
             (Code.ADDRESS_REFUSED, imgdl.NetworkError),
             (Code.FRAME_LIMIT, imgdl.LimitError),
+            (Code.UNSAFE_DIRECTORY, imgdl.CacheError),
             (Code.BLACKLISTED, imgdl.Error),
             (Code.BACKGROUND_EXPIRED, imgdl.Error),
         ):

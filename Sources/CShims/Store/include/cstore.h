@@ -25,6 +25,11 @@ bool store_keyed_digest(const void *key, size_t key_size, const void *message, s
 int store_bind_text(sqlite3_stmt *statement, int index, const char *text, int size);
 int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int size);
 
+/* The log and the file of a database are on the disk for good; SQLite's result. By SQLite's own descriptors: closing another
+ * one of the same file would let go of all locks that this process has there (fcntl), and a program that closes the database
+ * would take its log away from under this one. */
+int store_synchronize_database(sqlite3 *database);
+
 /* All of the file system that the descriptor is of is on the disk for good; the number of the error, 0 for none. */
 int store_synchronize(int descriptor);
 

@@ -137,6 +137,11 @@ pub const IMGDL_ERROR_METADATA_LIMIT: imgdl_status = 2307;
 pub const IMGDL_ERROR_MEMORY_LIMIT: imgdl_status = 2308;
 pub const IMGDL_ERROR_DECODE_TIMEOUT: imgdl_status = 2309;
 pub const IMGDL_ERROR_FLOOD: imgdl_status = 2310;
+pub const IMGDL_ERROR_CACHE_BUSY: imgdl_status = 2400;
+pub const IMGDL_ERROR_DISK_FULL: imgdl_status = 2401;
+pub const IMGDL_ERROR_READ_ONLY: imgdl_status = 2402;
+pub const IMGDL_ERROR_DISK_FAILED: imgdl_status = 2403;
+pub const IMGDL_ERROR_UNSAFE_DIRECTORY: imgdl_status = 2404;
 
 pub const IMGDL_FORMAT_UNKNOWN: imgdl_format = 0;
 pub const IMGDL_FORMAT_JPEG: imgdl_format = 1;

@@ -123,6 +123,16 @@ codes! {
     DECODE_TIMEOUT = IMGDL_ERROR_DECODE_TIMEOUT;
     /// What the server sends for no request keeps the downloader busy.
     FLOOD = IMGDL_ERROR_FLOOD;
+    /// Another program writes to the cache's index.
+    CACHE_BUSY = IMGDL_ERROR_CACHE_BUSY;
+    /// The cache's disk has no room.
+    DISK_FULL = IMGDL_ERROR_DISK_FULL;
+    /// The cache's directory may be read and not written.
+    READ_ONLY = IMGDL_ERROR_READ_ONLY;
+    /// Anything else that the cache's disk says.
+    DISK_FAILED = IMGDL_ERROR_DISK_FAILED;
+    /// The cache's directory is somebody else's, or others may write to it.
+    UNSAFE_DIRECTORY = IMGDL_ERROR_UNSAFE_DIRECTORY;
 }
 
 impl Code {

@@ -1,0 +1,137 @@
+import Glibc
+import ImgdlCore
+
+/// What the host asks for and waits for, and is told the truth about. These give nil when it is done.
+extension DiskWriter {
+    /// Tries for some seconds when others write.
+    @discardableResult
+    func writeBatch() -> Failure? {
+        for _ in 0..<tuning.attempts {
+            if commit() { return failure }
+            if isOutOfTime { break }
+        }
+        return Failure(.cacheBusy, "\(folder.index): another program has been writing to it for some seconds")
+    }
+
+    /// All that was stored before is on the disk for good.
+    func flush() -> Failure? {
+        defer { unreported = nil }
+        let failure = writeBatch()
+        tellLosses()
+        if let failure { return failure }
+        do throws(DiskError) {
+            if index != nil { try unsynced.synchronize(in: folder, on: tuning.disk) }
+        } catch {
+            fail(error.failure)
+        }
+        do throws(DatabaseError) {
+            if !isReadOnly { try index?.database.synchronize() }
+        } catch {
+            fail(error.failure)
+        }
+        return self.failure ?? unreported
+    }
+
+    /// As `writeBatch`, also while the disk does not work: what is removed makes room.
+    func writeRemovals() -> Failure? {
+        if !hasFailed {
+            let failure = writeBatch()
+            if !hasFailed { return failure }
+        }
+        // What was to be removed has been kept.
+        if batch.isEmpty { return nil }
+        let result = remove(freeing: { self.removeBodies($0) }) { (index) throws(DatabaseError) in
+            try self.writeWaiting([:], to: index)
+        }
+        if result == nil { tryAgain() }
+        return result
+    }
+
+    /// What was last used before that. Uses are written before, so that what was just used stays.
+    func removeAll(usedBefore time: Int64) -> Failure? {
+        if let failure = writeRemovals() { return failure }
+        let now = store.clock.wallTime()
+        let result = remove(
+            freeing: { index in
+                for id in (try? index?.oldest(usedBefore: time)) ?? [] { unlink(self.folder.body(id)) }
+            },
+            { (index) throws(DatabaseError) in
+                try index.boundUses(now: now)
+                try self.removeAll(index, .usedBefore(time))
+            })
+        if result == nil { tryAgain() }
+        return result
+    }
+
+    /// Has `work` done in the index. Where the disk is full, `free` makes room before, in files alone.
+    private func remove(freeing free: (Index?) -> Void, _ work: (Index) throws(DatabaseError) -> Void) -> Failure? {
+        var isFreed = false
+        var last: Failure?
+        for _ in 0..<tuning.attempts {
+            if (last ?? failure)?.code == .diskFull {
+                if isFreed { return startOver(last) }
+                free(index)
+                isFreed = true
+            }
+            if index == nil || isReadOnly || index?.database.hasMoved ?? false { reopen() }
+            guard let index, !isReadOnly else { return failure }
+            do throws(DatabaseError) {
+                try work(index)
+                return nil
+            } catch {
+                last = error.failure
+                if error.isDamage {
+                    replaceIndex(error.message)
+                    return failure
+                }
+                if !error.isBusy { fail(error.failure) }
+                if !error.isBusy, last?.code != .diskFull { return last }
+            }
+        }
+        return last
+    }
+
+    /// The bodies of what the batch removes.
+    private func removeBodies(_ index: Index?) {
+        for change in batch.changes {
+            switch change {
+            case .insert, .update: break
+            case .remove(let id), .removeDamaged(let id): unlink(folder.body(id))
+            case .removeKey(let key):
+                for row in (try? index?.rows(key, damaged: { _ in })) ?? [] { unlink(folder.body(row.entry.id)) }
+            case .clear:
+                for shard in 0..<Folder.shardCount {
+                    for name in Folder.names(in: folder.shard(shard)) where Folder.id(of: name) != nil {
+                        unlink("\(folder.shard(shard))/\(name)")
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where everything is to go and the index has no room to say so, it goes itself.
+    private func startOver(_ failure: Failure?) -> Failure? {
+        guard isClearing else { return failure }
+        do throws(DiskError) {
+            guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
+                return Failure(.cacheBusy, "\(folder.index): another program is busy with it")
+            }
+            defer { withExtendedLifetime(lock) {} }
+            index = nil
+            claim = nil
+            store.withState { $0.indexNumber = 0 }
+            // Whoever has them open would keep the room that they take; in the third others have their memory.
+            for end in ["", "-wal"] { truncate(folder.index + end, 0) }
+            for end in ["", "-wal", "-shm"] { unlink(folder.index + end) }
+        } catch {
+            return error.failure
+        }
+        guard access(folder.index, F_OK) != 0 else { return failure }
+        // It is done, also where there is no room for another index yet.
+        store.withState { $0.changes.settle(batch) }
+        forgetBatch()
+        forgetMemory()
+        reopen()
+        return nil
+    }
+}

@@ -1,0 +1,78 @@
+import Glibc
+import ImgdlCore
+
+extension Folder {
+    /// Makes what is missing, for this user alone, whatever the umask. What is there keeps its rights.
+    func make() throws(DiskError) {
+        if path.isEmpty { throw DiskError("make a folder without a name", ENOENT) }
+        var end = path.startIndex
+        while end != path.endIndex {
+            end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
+            try Self.makeFolder(String(path[..<end]))
+        }
+        if isRootsForReading { throw DiskError("write to \(path), which is root's", EACCES) }
+        try makeBodies()
+        try Self.makeInnerFolder(writers)
+    }
+
+    func makeBodies() throws(DiskError) {
+        try Self.makeInnerFolder(bodies)
+        for name in Self.names(in: bodies) where name.utf8.count == 2 {
+            if !Self.isFolder("\(bodies)/\(name)") { unlink("\(bodies)/\(name)") }
+        }
+    }
+
+    /// For bodies that get their last name; also where all of it has been taken away.
+    func makeShard(_ number: Int) throws(DiskError) {
+        if access(bodies, F_OK) != 0 { try makeBodies() }
+        try Self.makeInnerFolder(shard(number))
+    }
+
+    private static func makeFolder(_ path: String) throws(DiskError) {
+        if mkdir(path, 0o700) == 0 {
+            guard chmod(path, 0o700) == 0 else { throw DiskError("set the rights of \(path)") }
+            return
+        }
+        let number = errno
+        // Such as EROFS of a folder that is there.
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
+        throw DiskError("make \(path)", number == EEXIST ? ENOTDIR : number)
+    }
+
+    /// In the cache's own folder: a link is not followed, and what is no folder has no business there.
+    private static func makeInnerFolder(_ path: String) throws(DiskError) {
+        if !isFolder(path) { unlink(path) }
+        try makeFolder(path)
+        guard isFolder(path) else { throw DiskError("make \(path)", ENOTDIR) }
+    }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    // MARK: Whose it is
+
+    /// Why the folder that is there is not used: whoever may write to it could put in what is served as an answer. nil: it
+    /// may be, or it is not there.
+    var danger: Failure? {
+        guard let status else { return nil }
+        if status.st_uid != geteuid(), status.st_uid != 0 {
+            return Failure(.unsafeDirectory, "\(path): belongs to the user of number \(status.st_uid)")
+        }
+        if status.st_mode & 0o022 != 0 {
+            let mode = String(status.st_mode & 0o7777, radix: 8)
+            return Failure(.unsafeDirectory, "\(path): other users may write to it (its rights are \(mode))")
+        }
+        return nil
+    }
+
+    private var isRootsForReading: Bool { status.map { $0.st_uid == 0 && geteuid() != 0 } ?? false }
+
+    /// nil: there is no folder of this name.
+    private var status: stat? {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR ? status : nil
+    }
+}

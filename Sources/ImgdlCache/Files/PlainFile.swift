@@ -1,0 +1,63 @@
+import Glibc
+
+/// Files of the cache's own, and nothing else that may lie under their names: links are not followed, and nobody waits at a
+/// pipe or a device.
+enum PlainFile {
+    /// Of one that is there. Throws one that is `isNoFile` for what is none.
+    static func open(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
+        let descriptor = Glibc.open(path, access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw DiskError("open \(path)") }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw DiskError("open \(path), which is no file", ENXIO)
+        }
+        return descriptor
+    }
+
+    /// A new one, which nobody else may have and this user alone may read, whatever the umask.
+    static func create(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
+        let descriptor = Glibc.open(path, access | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw DiskError("create \(path)") }
+        guard fchmod(descriptor, 0o600) == 0 else {
+            let error = DiskError("set the rights of \(path)")
+            close(descriptor)
+            unlink(path)
+            throw error
+        }
+        return descriptor
+    }
+
+    /// What is there, or a new one. What is no file has no business there and is removed.
+    static func openOrCreate(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {
+        var last = DiskError("open \(path)", ENOENT)
+        for _ in 0..<4 {
+            do throws(DiskError) {
+                return try open(path, access)
+            } catch {
+                last = error
+            }
+            if last.isNoFile {
+                if unlink(path) != 0 { rmdir(path) }
+            } else if !last.isMissing {
+                throw last
+            }
+            do throws(DiskError) {
+                return try create(path, access)
+            } catch {
+                // Others do the same.
+                guard error.number == EEXIST else { throw error }
+                last = error
+            }
+        }
+        throw last
+    }
+
+    /// Whether nothing is there, or a file that no other user may write to.
+    static func isSound(_ path: String) -> Bool {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return errno == ENOENT }
+        return status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o022 == 0
+            && (status.st_uid == geteuid() || status.st_uid == 0)
+    }
+}

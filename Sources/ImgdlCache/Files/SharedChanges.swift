@@ -1,0 +1,205 @@
+import Glibc
+import ImgdlCore
+import Synchronization
+
+/// What other programs have changed of what is stored, seen without a call of the kernel: memory must not answer with what
+/// they have removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
+/// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
+///
+/// Nothing in the file is trusted: rubbish there costs look-ups, and time.
+///
+/// Threads: any; `attach` on one at a time.
+final class SharedChanges: @unchecked Sendable {
+    private static let bucketCount = 2_048
+    /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
+    /// removed; and the hash of what it is.
+    private static let byteCount = bucketCount * 24
+    /// A program that is killed before it has removed what it announced is waited for no longer.
+    private static let longestNanoseconds: UInt64 = 5_000_000_000
+
+    private typealias Counters = UnsafeMutablePointer<Atomic<UInt64>>
+
+    /// Reserved once, so that whoever looks at it may do so while another file takes its place.
+    private let shared: Counters?
+    /// Of what this program has counted, twice as much.
+    private let own: Counters
+    private let lock = Lock()
+    /// Guarded by the lock, as the next.
+    private var file: FileName?
+    private var isWritable = false
+
+    private struct FileName: Equatable {
+        let device: UInt64
+        let number: UInt64
+    }
+
+    init() {
+        let memory = mmap(nil, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        shared = memory.flatMap {
+            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 3)
+        }
+        own = .allocate(capacity: Self.bucketCount * 2)
+        for index in 0..<Self.bucketCount * 2 { (own + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        if let shared { munmap(shared, Self.byteCount) }
+        own.deinitialize(count: Self.bucketCount * 2)
+        own.deallocate()
+    }
+
+    // MARK: Looking
+
+    /// To be asked for before looking for what it is a mark of.
+    func mark(_ key: String, _ id: EntryID) -> ChangeMark {
+        var mark = ChangeMark(key: Self.bucket(Self.hash(key)), id: Self.bucket(Self.hash(id)))
+        mark.seen = seen(mark) ?? .max
+        return mark
+    }
+
+    /// Nobody else has changed anything about it.
+    @inline(__always) func isCurrent(_ mark: ChangeMark) -> Bool { mark.seen == seen(mark) }
+
+    @inline(__always) private func seen(_ mark: ChangeMark) -> UInt64? {
+        guard let key = others(mark.key), let id = others(mark.id) else { return nil }
+        return key &+ id
+    }
+
+    /// nil: this program is counting at this moment.
+    @inline(__always) private func others(_ bucket: UInt32) -> UInt64? {
+        guard let shared else { return 0 }
+        let index = Int(bucket) & (Self.bucketCount - 1)
+        let before = own[index].load(ordering: .acquiring)
+        let count = shared[index].load(ordering: .acquiring)
+        guard before & 1 == 0, own[index].load(ordering: .acquiring) == before else { return nil }
+        return count &- before >> 1
+    }
+
+    /// Of everything: `isCurrent` after a look says that nobody has changed anything meanwhile.
+    func markOfAll() -> ChangeMark {
+        var mark = ChangeMark()
+        mark.seen = seen(mark) ?? .max
+        return mark
+    }
+
+    /// Another program is removing it, or everything, and the index does not know that yet.
+    func isBeingRemoved(_ key: String, _ id: EntryID) -> Bool {
+        isHidden(Self.hash(key)) || isHidden(Self.hash(id)) || isHidden(Self.everything)
+    }
+
+    private func isHidden(_ hash: UInt64) -> Bool {
+        guard let shared else { return false }
+        let index = Int(hash == Self.everything ? 0 : Self.bucket(hash))
+        let until = shared[Self.bucketCount + index].load(ordering: .acquiring)
+        guard until != 0, until != own[Self.bucketCount + index].load(ordering: .acquiring),
+            shared[2 * Self.bucketCount + index].load(ordering: .acquiring) == hash
+        else { return false }
+        let now = Self.now()
+        return until > now && until - now <= Self.longestNanoseconds
+    }
+
+    // MARK: Telling
+
+    /// It is going to be removed: until `tell` nobody else serves it.
+    func announce(key: String) { announce(Self.hash(key), in: Self.bucket(Self.hash(key))) }
+    func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
+    func announceAll() {
+        announce(Self.everything, in: 0)
+        lock.withLock { for bucket in 1..<Self.bucketCount { count(bucket) } }
+    }
+
+    /// The index says it now.
+    func tell(key: String) { tell(Self.bucket(Self.hash(key))) }
+    func tell(_ id: EntryID) { tell(Self.bucket(Self.hash(id))) }
+    func tellAll() { for bucket in 0..<UInt32(Self.bucketCount) { tell(bucket) } }
+
+    private func announce(_ hash: UInt64, in bucket: UInt32) {
+        lock.withLock {
+            guard let shared, isWritable else { return }
+            let until = Self.now() + Self.longestNanoseconds
+            own[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
+            shared[2 * Self.bucketCount + Int(bucket)].store(hash, ordering: .releasing)
+            shared[Self.bucketCount + Int(bucket)].store(until, ordering: .releasing)
+            count(Int(bucket))
+        }
+    }
+
+    private func tell(_ bucket: UInt32) {
+        lock.withLock {
+            guard let shared, isWritable else { return }
+            count(Int(bucket))
+            let index = Self.bucketCount + Int(bucket)
+            let announced = own[index].exchange(0, ordering: .acquiringAndReleasing)
+            // Unless another program has announced something since.
+            if announced != 0 {
+                _ = shared[index].compareExchange(expected: announced, desired: 0, ordering: .acquiringAndReleasing)
+            }
+        }
+    }
+
+    /// Inside the lock, as the file may be another one otherwise.
+    private func count(_ bucket: Int) {
+        guard let shared, isWritable else { return }
+        // Odd in between.
+        for index in [bucket, 0] {
+            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+            shared[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    private static func now() -> UInt64 { UInt64(max(0, MonotonicClock().now().nanoseconds)) }
+
+    private static let everything: UInt64 = .max
+    private static func hash(_ key: String) -> UInt64 { UInt64(bitPattern: Checksum.of(key)) }
+    private static func hash(_ id: EntryID) -> UInt64 { UInt64(bitPattern: id.rawValue) &* 0x9E37_79B9_7F4A_7C15 }
+
+    /// Not the first, which counts all.
+    private static func bucket(_ hash: UInt64) -> UInt32 { UInt32((hash >> 20) % UInt64(bucketCount - 1)) + 1 }
+
+    // MARK: The file
+
+    /// Takes the folder's file, and makes it where there is none. False: it is another one than before, and what is in memory
+    /// may be anything.
+    func attach(_ path: String, isReadOnly: Bool) -> Bool {
+        lock.withLock {
+            guard let shared else { return true }
+            guard let descriptor = Self.open(path, isReadOnly) else { return detach(shared) }
+            defer { close(descriptor) }
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { return detach(shared) }
+            let found = FileName(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
+            if found == file, isWritable != isReadOnly { return true }
+            let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
+            let memory = mmap(shared, Self.byteCount, access, MAP_SHARED | MAP_FIXED, descriptor, 0)
+            guard memory != MAP_FAILED else { return detach(shared) }
+            isWritable = !isReadOnly
+            defer { file = found }
+            return file == nil || file == found
+        }
+    }
+
+    private func detach(_ shared: Counters) -> Bool {
+        isWritable = false
+        mmap(shared, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+        defer { file = nil }
+        return file == nil
+    }
+
+    /// nil: there is none of which this user can be sure. It has all of its blocks: a hole that no room is left for would end
+    /// the program that looks into it.
+    private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
+        guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
+        else { return nil }
+        var status = stat()
+        let isOurs =
+            fstat(descriptor, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0)
+            && status.st_mode & 0o022 == 0
+        let isWhole = Int(status.st_size) >= byteCount && Int(status.st_blocks) * 512 >= byteCount
+        if isOurs, isWhole || (!isReadOnly && posix_fallocate(descriptor, 0, off_t(byteCount)) == 0) {
+            return descriptor
+        }
+        close(descriptor)
+        return nil
+    }
+}

@@ -1,0 +1,193 @@
+import CStore
+import CacheTesting
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: whose the folder is, and what else may lie in it.
+final class FolderTests: StoreTestCase {
+    private func mode(_ path: String) -> UInt32 {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
+    }
+
+    func testRightsDoNotDependOnTheUmask() throws {
+        for mask in [0o000, 0o777] as [mode_t] {
+            configuration.directory = path + "/\(mask)/cache"
+            mkdir(path, 0o700)
+            let before = umask(mask)
+            let cache = try open()
+            cache.put("k", bytes(10))
+            try cache.flush()
+            // SQLite has made its files by now.
+            let names = Folder.names(in: path + "/\(mask)/cache")
+            umask(before)
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
+            XCTAssertTrue(Set(["index-1.sqlite", "index-1.sqlite-wal", "index-1.sqlite-shm"]).isSubset(of: names))
+            XCTAssertEqual(mode(path + "/\(mask)"), 0o700)
+            check(path + "/\(mask)/cache")
+            XCTAssertEqual(log.all, [])
+            cache.close()
+        }
+    }
+
+    private func check(_ folder: String) {
+        XCTAssertEqual(mode(folder), 0o700, folder)
+        for name in Folder.names(in: folder) {
+            let inner = "\(folder)/\(name)"
+            var status = stat()
+            lstat(inner, &status)
+            if status.st_mode & S_IFMT == S_IFDIR { check(inner) } else { XCTAssertEqual(mode(inner), 0o600, inner) }
+        }
+    }
+
+    func testAFolderThatOthersMayWriteIsNotUsedNorChanged() throws {
+        for rights in [0o777, 0o720, 0o1777, 0o702] as [mode_t] {
+            mkdir(path, 0o700)
+            chmod(path, rights)
+            let before = log.all.count
+            XCTAssertThrowsError(try open()) { XCTAssertEqual(($0 as? Failure)?.code, .unsafeDirectory) }
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
+            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains("other users may write"))
+            XCTAssertEqual(Folder.names(in: path), [])
+            XCTAssertEqual(mode(path), rights)
+            rmdir(path)
+        }
+        mkdir(path, 0o755)
+        chmod(path, 0o755)
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(mode(path), 0o755, "an existing folder keeps its rights")
+        cache.close()
+    }
+
+    func testAFolderOfSomebodyElseIsNotUsed() throws {
+        mkdir(path, 0o700)
+        guard geteuid() == 0, chown(path, 12_345, 12_345) == 0 else {
+            throw XCTSkip("this machine cannot give a folder to somebody else")
+        }
+        XCTAssertThrowsError(try open()) { XCTAssertEqual(($0 as? Failure)?.code, .unsafeDirectory) }
+        XCTAssertEqual(log.kinds, [.unwritable])
+        XCTAssertTrue(log.all[0].message.contains("12345"))
+        XCTAssertEqual(Folder.names(in: path), [])
+    }
+
+    /// It has become so while the cache was open.
+    func testAFolderThatBecomesUnsafeIsLeft() throws {
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        removeFolder(path)
+        mkdir(path, 0o700)
+        chmod(path, 0o777)
+        cache.put("l", bytes(10))
+        XCTAssertThrowsError(try cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .unsafeDirectory) }
+        XCTAssertEqual(log.kinds, [.unwritable])
+        XCTAssertEqual(Folder.names(in: path), [])
+        XCTAssertNil(cache.wait("k"))
+        cache.close()
+    }
+
+    /// Under each name of the cache's own: nothing is followed, nobody waits, and the cache works.
+    func testLinksPipesAndFoldersInTheFolder() throws {
+        let outside = String(path.dropLast("/cache".count)) + "/outside"
+        for name in ["index-1.sqlite", "index-1.sqlite-wal", "index-1.sqlite-shm", "key", "lock-1", "changes-1"] {
+            for kind in ["link", "pipe", "folder", "device"] {
+                mkdir(path, 0o700)
+                write([1, 2, 3], to: outside)
+                switch kind {
+                case "link": symlink(outside, "\(path)/\(name)")
+                case "pipe": mkfifo("\(path)/\(name)", 0o600)
+                case "device": if mknod("\(path)/\(name)", S_IFCHR | 0o600, 1 << 8 | 7) != 0 { continue }
+                default: mkdir("\(path)/\(name)", 0o700)
+                }
+                let cache = try open()
+                cache.put("k", bytes(100))
+                _ = try? cache.flush()
+                XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), "\(name) \(kind)")
+                XCTAssertTrue(try cache.statistics().isWritable, "\(name) \(kind) \(log.all.map(\.message))")
+                XCTAssertEqual(read(outside), [1, 2, 3], "\(name) \(kind)")
+                cache.close()
+                removeFolder(path)
+            }
+        }
+    }
+
+    func testFoldersThatAreLinksAreNotFollowed() throws {
+        let outside = String(path.dropLast("/cache".count)) + "/outside"
+        for name in ["bodies-1", "writers-1", "bodies-1/shards"] {
+            mkdir(path, 0o700)
+            mkdir(outside, 0o700)
+            let precious = outside + "/00000000000000aa"
+            write([1], to: precious)
+            if name == "bodies-1/shards" {
+                mkdir(path + "/bodies-1", 0o700)
+                for shard in 0..<Folder.shardCount { symlink(outside, Folder(path: path).shard(shard)) }
+            } else {
+                symlink(outside, "\(path)/\(name)")
+            }
+            let cache = try open()
+            cache.put("k", bytes(100))
+            try cache.flush()
+            try cache.finishBackgroundWork()
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), name)
+            try cache.clear()
+            cache.close()
+            XCTAssertEqual(Folder.names(in: outside), ["00000000000000aa"], name)
+            removeFolder(path)
+            removeFolder(outside)
+        }
+    }
+
+    func testABodyThatIsAPipeOrADeviceIsDamaged() throws {
+        for kind in [S_IFIFO, S_IFCHR, S_IFSOCK] {
+            let cache = try open()
+            cache.put("k", bytes(100))
+            try cache.flush()
+            let file = files[0]
+            unlink(file)
+            guard mknod(file, kind | 0o600, kind == S_IFCHR ? 1 << 8 | 5 : 0) == 0 else {
+                cache.close()
+                continue
+            }
+            XCTAssertNil(cache.wait("k"))
+            try cache.flush()
+            XCTAssertEqual(try cache.statistics().damaged, 1)
+            XCTAssertEqual(files, [])
+            cache.close()
+        }
+    }
+
+    func testFoldersThatDisappearAreMadeAgain() throws {
+        for gone in ["/bodies-1", "/writers-1", ""] {
+            let cache = try open()
+            cache.put("old", bytes(100))
+            try cache.flush()
+            removeFolder(path + gone)
+            cache.put("k", bytes(100))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), gone)
+            XCTAssertEqual(log.all, [], gone)
+            if gone != "/writers-1" { XCTAssertNil(cache.wait("old"), gone) }
+            cache.close()
+        }
+    }
+
+    /// A body was on its way when its folder went.
+    func testABodyThatIsTakenAwayWhileItIsWrittenIsNotStored() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        _ = try cache.statistics()
+        removeFolder(path + "/writers-1")
+        try cache.flush()
+        XCTAssertNil(cache.wait("k"))
+        cache.put("k", bytes(100))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(100))
+        XCTAssertEqual(log.all, [])
+        cache.close()
+    }
+}

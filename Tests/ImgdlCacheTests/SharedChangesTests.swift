@@ -1,0 +1,175 @@
+import CacheTesting
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: what another program removes or replaces is not served from this one's memory.
+final class SharedChangesTests: StoreTestCase {
+    override func setUp() {
+        super.setUp()
+        configuration.maximumMemoryBytes = 1 << 20
+        configuration.maximumImageBytes = 1 << 20
+    }
+
+    private func inMemory(_ cache: Cache, _ key: String) -> FoundEntry? {
+        cache.findInMemory(key) { _ in .entry(0, withBody: true) }
+    }
+
+    /// As the engine looks.
+    private func find(_ cache: Cache, _ key: String) -> FoundEntry? { inMemory(cache, key) ?? cache.wait(key) }
+
+    /// Two that have the same in memory.
+    private func openBoth() throws -> (Cache, Cache) {
+        let one = try open()
+        one.put("k", bytes(100, seed: 1), response(at: 1))
+        one.put("other", bytes(100))
+        try one.flush()
+        let other = try open()
+        for cache in [one, other] {
+            for key in ["k", "other"] {
+                XCTAssertNotNil(find(cache, key))
+                XCTAssertNotNil(inMemory(cache, key))
+            }
+        }
+        return (one, other)
+    }
+
+    func testItsOwnChangesCostNothing() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        XCTAssertNotNil(inMemory(cache, "k"))
+        cache.update(try XCTUnwrap(inMemory(cache, "k")).entry.id, response(at: 300))
+        try cache.flush()
+        XCTAssertEqual(inMemory(cache, "k")?.entry.response.responseTime, 300)
+        cache.close()
+    }
+
+    func testWhatTheOtherRemovesIsGoneWhenItsCallReturns() throws {
+        let calls: [(String, (Cache) throws -> Void)] = [
+            ("remove", { try $0.removeAndWait(key: "k") }),
+            ("clear", { try $0.clear() }),
+            (
+                "remove_older",
+                { [clock] cache in
+                    clock.advance(seconds: 100)
+                    try cache.removeOlder(than: 50)
+                }
+            ),
+        ]
+        for (name, call) in calls {
+            let (one, other) = try openBoth()
+            try call(other)
+            XCTAssertNil(find(one, "k"), name)
+            if name == "remove" { XCTAssertNotNil(inMemory(one, "other"), "neighbours stay") }
+            one.close()
+            try other.clear()
+            other.close()
+        }
+        XCTAssertEqual(log.all, [])
+    }
+
+    /// As PUT, POST and DELETE do: nobody waits for the disk.
+    func testAnInvalidationIsSeenBeforeItIsWritten() throws {
+        let (one, other) = try openBoth()
+        other.remove(key: "k")
+        XCTAssertNil(find(one, "k"))
+        XCTAssertNil(one.wait("k"))
+        XCTAssertNotNil(find(one, "other"))
+        try other.flush()
+        XCTAssertNil(find(one, "k"))
+        let id = try XCTUnwrap(find(one, "other")).entry.id
+        other.remove(id)
+        XCTAssertNil(find(one, "other"))
+        one.close()
+        other.close()
+    }
+
+    func testANewerVersionIsSeenWhenItIsWritten() throws {
+        let (one, other) = try openBoth()
+        other.put("k", bytes(100, seed: 2), response(at: 2))
+        try other.flush()
+        XCTAssertEqual(find(one, "k")?.bytes, bytes(100, seed: 2))
+        XCTAssertEqual(inMemory(one, "k")?.bytes, bytes(100, seed: 2))
+        other.update(try XCTUnwrap(other.wait("k")).entry.id, response([HeaderField("Age", "5")], at: 3))
+        try other.flush()
+        XCTAssertEqual(find(one, "k")?.entry.response.responseTime, 3)
+        one.close()
+        other.close()
+    }
+
+    func testImagesGoToo() throws {
+        let (one, other) = try openBoth()
+        let entry = try XCTUnwrap(find(one, "k")).entry
+        let images = try XCTUnwrap(one.images)
+        let pixels = try PixelBuffer(width: 10, height: 10, format: .rgba8)
+        let header = ImageHeader(format: .png, width: 10, height: 10, hasAlpha: true, isProgressive: false)
+        let image = DecodedImage(
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 10, height: 10), isComplete: true)
+        images.keep(image, DecodeOptions(), of: entry, key: "k")
+        XCTAssertEqual(images.entries("k").map(\.id), [entry.id])
+        try other.removeAndWait(key: "k")
+        XCTAssertEqual(images.entries("k").count, 0)
+        // Decoded from what was found before it was removed.
+        images.keep(image, DecodeOptions(), of: entry, key: "k")
+        XCTAssertEqual(images.entries("k").count, 0)
+        one.close()
+        other.close()
+    }
+
+    /// Killed between saying and doing: after some seconds what is there is served again.
+    func testAnAnnouncementThatNobodyKeepsEnds() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        let descriptor = Glibc.open(path + "/changes-1", O_RDWR)
+        // Rubbish: counters and times that are far away.
+        let rubbish = [UInt8](repeating: 0x78, count: 49_152)
+        XCTAssertEqual(pwrite(descriptor, rubbish, rubbish.count, 0), rubbish.count)
+        close(descriptor)
+        XCTAssertNil(inMemory(cache, "k"), "it may be anything")
+        XCTAssertEqual(find(cache, "k")?.bytes, bytes(100))
+        XCTAssertEqual(inMemory(cache, "k")?.bytes, bytes(100))
+        cache.close()
+    }
+
+    func testTheFileMayBeShortOrReplaced() throws {
+        mkdir(path, 0o700)
+        write([1, 2, 3], to: path + "/changes-1")
+        let (one, other) = try openBoth()
+        try other.removeAndWait(key: "k")
+        XCTAssertNil(find(one, "k"))
+        one.close()
+        other.close()
+    }
+
+    /// Nobody is told of a moment's state: readers on other threads while this one counts.
+    func testCountingIsSeenWholeOrNotAtAll() throws {
+        mkdir(path, 0o700)
+        let mine = SharedChanges()
+        let others = SharedChanges()
+        XCTAssertTrue(mine.attach(path + "/changes-1", isReadOnly: false))
+        XCTAssertTrue(others.attach(path + "/changes-1", isReadOnly: false))
+        let id = EntryID(rawValue: 7)
+        nonisolated(unsafe) var isDone = false
+        let lock = Lock()
+        let counter = try ImgdlCore.Thread.start(name: "counter") {
+            for _ in 0..<200_000 { mine.tell(key: "k") }
+            lock.withLock { isDone = true }
+        }
+        var seen = mine.mark("k", id)
+        var served = 0
+        var rounds = 0
+        while !lock.withLock({ isDone }) || rounds < 100 {
+            rounds += 1
+            others.tell(key: "k")
+            // After another's call no mark from before is current, whatever this one is counting.
+            if mine.isCurrent(seen) { served += 1 }
+            seen = mine.mark("k", id)
+        }
+        counter.join()
+        XCTAssertEqual(served, 0)
+    }
+}

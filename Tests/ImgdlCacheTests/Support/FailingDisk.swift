@@ -1,0 +1,53 @@
+import Glibc
+import ImgdlCore
+
+@testable import ImgdlCache
+
+/// A disk that fails as it is told.
+final class FailingDisk: Disk, @unchecked Sendable {
+    enum Step { case create, write, close, synchronize, rename }
+
+    private let lock = Lock()
+    private var faults: [Step: Int32] = [:]
+    private var counts = (single: 0, all: 0)
+
+    var synchronizations: (single: Int, all: Int) { lock.withLock { counts } }
+
+    func fail(_ step: Step, _ number: Int32?) { lock.withLock { faults[step] = number } }
+
+    private func check(_ step: Step) throws(DiskError) {
+        if let number = lock.withLock({ faults[step] }) { throw DiskError("\(step)", number) }
+    }
+
+    func create(_ path: String) throws(DiskError) -> Int32 {
+        try check(.create)
+        return try KernelDisk().create(path)
+    }
+
+    func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, _ path: String) throws(DiskError) {
+        try check(.write)
+        try KernelDisk().write(descriptor, bytes, path)
+    }
+
+    func close(_ descriptor: Int32, _ path: String) throws(DiskError) {
+        try KernelDisk().close(descriptor, path)
+        try check(.close)
+    }
+
+    func synchronize(_ path: String) throws(DiskError) {
+        try check(.synchronize)
+        lock.withLock { counts.single += 1 }
+        try KernelDisk().synchronize(path)
+    }
+
+    func synchronizeAll(_ folder: String) throws(DiskError) {
+        try check(.synchronize)
+        lock.withLock { counts.all += 1 }
+        try KernelDisk().synchronizeAll(folder)
+    }
+
+    func rename(_ from: String, _ to: String) throws(DiskError) {
+        try check(.rename)
+        try KernelDisk().rename(from, to)
+    }
+}

@@ -1,0 +1,204 @@
+import CStore
+import CacheTesting
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: what removes and flushes says when nothing was done, and makes room on a full disk.
+final class TruthTests: StoreTestCase {
+    private func code(_ body: () throws -> Void) -> ErrorCode {
+        do {
+            try body()
+            return .ok
+        } catch { return (error as? Failure)?.code ?? .internal }
+    }
+
+    private func codes(_ cache: Cache) -> [ErrorCode] {
+        [
+            code { try cache.removeAndWait(key: "a") }, code { try cache.removeOlder(than: 0) },
+            code { try cache.clear() }, code { try cache.flush() },
+        ]
+    }
+
+    private func makeStored(_ count: Int = 2, size: Int = 100) throws {
+        let cache = try open()
+        for number in 0..<count { cache.put(["a", "b"].dropFirst(number).first ?? "k\(number)", bytes(size)) }
+        try cache.flush()
+        cache.close()
+    }
+
+    func testAnotherProgramInATransactionIsBusy() throws {
+        tuning.attempts = 1
+        try makeStored()
+        clock.advance(seconds: 10)
+        let cache = try open()
+        XCTAssertNotNil(cache.wait("a"))
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        XCTAssertEqual(codes(cache), [.cacheBusy, .cacheBusy, .cacheBusy, .cacheBusy])
+        XCTAssertNil(cache.wait("a"), "this program serves it no more")
+        XCTAssertNil(cache.wait("b"))
+        XCTAssertEqual(try other.integer("SELECT count(*) FROM entries"), 2, "nothing was done")
+        try other.execute("COMMIT")
+        XCTAssertEqual(codes(cache), [.ok, .ok, .ok, .ok])
+        XCTAssertEqual(try other.integer("SELECT count(*) FROM entries"), 0)
+        XCTAssertEqual(files, [])
+        cache.close()
+    }
+
+    private func mountSmallDisk() throws {
+        mkdir(path, 0o700)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=640k,mode=700") == 0 else {
+            throw XCTSkip("this machine cannot mount a file system")
+        }
+    }
+
+    /// Nothing is left, not even for a page of the index.
+    private func fill() {
+        let descriptor = Glibc.open(path + "/filler", O_WRONLY | O_CREAT, 0o600)
+        let block = [UInt8](repeating: 1, count: 4096)
+        while Glibc.write(descriptor, block, block.count) > 0 {}
+        close(descriptor)
+    }
+
+    func testAFullDiskIsClearedAndWorksAgain() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let cache = try open()
+        for number in 0..<10 { cache.put("k\(number)", bytes(20_000)) }
+        try cache.flush()
+        fill()
+        cache.put("more", bytes(20_000))
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        XCTAssertEqual(log.kinds, [.unwritable])
+        XCTAssertEqual(code { try cache.clear() }, .ok)
+        XCTAssertEqual(files, [])
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        cache.put("new", bytes(20_000))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("new")?.bytes, bytes(20_000))
+        cache.close()
+    }
+
+    /// Answers without a body: the index alone has room to give.
+    func testAFullDiskWithoutBodiesIsCleared() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        var cache = try open()
+        for number in 0..<200 { cache.put("k\(number)", []) }
+        try cache.flush()
+        fill()
+        for number in 0..<200 { cache.put("more\(number)", []) }
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        XCTAssertEqual(code { try cache.removeAndWait(key: "k1") }, .diskFull, "there is nothing that makes room")
+        XCTAssertNil(cache.wait("k1"))
+        XCTAssertEqual(code { try cache.clear() }, .ok)
+        XCTAssertNil(cache.wait("k2"))
+        XCTAssertEqual(try cache.statistics().entries, 0)
+        cache.close()
+        cache = try open()
+        cache.put("new", bytes(10))
+        try cache.flush()
+        XCTAssertNil(cache.wait("k1"))
+        XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
+        cache.close()
+    }
+
+    func testRemovingMakesRoomOnAFullDisk() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        let cache = try open()
+        for number in 0..<10 { cache.put("k\(number)", bytes(20_000)) }
+        try cache.flush()
+        clock.advance(seconds: 100)
+        cache.put("young", bytes(20_000))
+        try cache.flush()
+        fill()
+        XCTAssertEqual(code { try cache.removeAndWait(key: "k1") }, .ok)
+        XCTAssertEqual(files.count, 10)
+        fill()
+        XCTAssertEqual(code { try cache.removeOlder(than: 50) }, .ok)
+        XCTAssertEqual(files.count, 1)
+        XCTAssertNotNil(cache.wait("young"))
+        cache.close()
+    }
+
+    /// A process that finds the disk full when it opens: what is there is served, and can be cleared.
+    func testAFullDiskServesAndIsClearedByWhoOpensItLater() throws {
+        try mountSmallDisk()
+        defer { umount(path) }
+        try makeStored(10, size: 20_000)
+        fill()
+        let cache = try open()
+        XCTAssertEqual(cache.wait("a")?.bytes, bytes(20_000))
+        XCTAssertEqual(code { try cache.clear() }, .ok)
+        XCTAssertEqual(files, [])
+        cache.put("new", bytes(100))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("new")?.bytes, bytes(100))
+        cache.close()
+    }
+
+    func testAReadOnlyDiskServesWhatItHasAndSaysSo() throws {
+        for leavesLog in [false, true] {
+            let before = log.all.count
+            try makeStored()
+            clock.advance(seconds: 10)
+            let kept = leavesLog ? try Database(path + "/index-1.sqlite", busyMilliseconds: 0) : nil
+            if let kept { try kept.execute("UPDATE entries SET used = used + 1") }
+            guard mount(path, path, nil, UInt(MS_BIND), nil) == 0,
+                mount(nil, path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
+            else { throw XCTSkip("this machine cannot mount a file system") }
+            defer {
+                umount(path)
+                removeFolder(path)
+            }
+            configuration.maximumMemoryBytes = 1 << 20
+            let cache = try open()
+            XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
+            XCTAssertEqual(cache.wait("b")?.bytes, bytes(100))
+            XCTAssertEqual(try cache.query("b")?.response.bodyLength, 100)
+            XCTAssertEqual(try cache.statistics().entries, 2)
+            XCTAssertFalse(try cache.statistics().isWritable)
+            XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
+            XCTAssertEqual(codes(cache), [.readOnly, .readOnly, .readOnly, .readOnly])
+            XCTAssertNil(cache.wait("a"), "it was removed, as far as this program is concerned")
+            cache.close()
+            withExtendedLifetime(kept) {}
+        }
+    }
+
+    func testABrokenDiskIsSaidByTheNextFlush() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        disk.fail(.write, EIO)
+        cache.put("k", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .diskFailed)
+        XCTAssertEqual(code { try cache.flush() }, .diskFailed)
+        disk.fail(.write, nil)
+        clock.advance(seconds: 1)
+        cache.put("k", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        cache.close()
+    }
+
+    func testWhatWasLostIsSaidByTheNextFlushAlsoWhenTheDiskWorksAgain() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        disk.fail(.write, ENOSPC)
+        cache.put("k", bytes(100))
+        _ = try cache.statistics()
+        disk.fail(.write, nil)
+        clock.advance(seconds: 1)
+        cache.put("l", bytes(100))
+        _ = try cache.statistics()
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        cache.close()
+    }
+}

@@ -1,0 +1,224 @@
+/* What the cache answers when nothing was done, by the names of the codes; and what other processes see of what was. */
+#define SUITE "cache truth"
+#include "support.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define FRESH "header=Cache-Control:max-age=600"
+enum { BODY = IMGDL_REQUEST_BODY };
+
+static char *last_message;
+
+static void on_event(const imgdl_cache_event *event, void *user_data)
+{
+    if (event->kind == IMGDL_CACHE_UNWRITABLE)
+        __atomic_add_fetch((int *)user_data, 1, __ATOMIC_SEQ_CST);
+    free(last_message);
+    last_message = strdup(event->message);
+}
+
+static imgdl_status open_cache(const char *directory, int *unwritable, imgdl_cache **cache)
+{
+    imgdl_cache_config config;
+    imgdl_cache_config_init(&config, sizeof config);
+    config.directory = directory;
+    config.max_memory_bytes = 1 << 20;
+    config.callback = on_event;
+    config.user_data = unwritable;
+    return imgdl_cache_open(&config, cache);
+}
+
+static void check_read_only(imgdl_cache *cache, const char *url)
+{
+    CHECK_CODE(imgdl_cache_remove(cache, url), IMGDL_ERROR_READ_ONLY);
+    CHECK_CODE(imgdl_cache_remove_older(cache, 0), IMGDL_ERROR_READ_ONLY);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_READ_ONLY);
+    CHECK_CODE(imgdl_cache_flush(cache), IMGDL_ERROR_READ_ONLY);
+}
+
+static void store(imgdl_cache *cache, const char *url)
+{
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    CHECK_CODE(ask(downloader, url, 0, BODY).code, IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    REQUIRE_OK(imgdl_cache_flush(cache));
+}
+
+TEST("CACHE_BUSY: another connection holds a transaction that writes")
+{
+    void *sqlite = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(sqlite != NULL);
+    int (*open_database)(const char *, void **), (*close_database)(void *);
+    int (*execute)(void *, const char *, void *, void *, void *);
+    *(void **)&open_database = dlsym(sqlite, "sqlite3_open");
+    *(void **)&close_database = dlsym(sqlite, "sqlite3_close");
+    *(void **)&execute = dlsym(sqlite, "sqlite3_exec");
+    REQUIRE(open_database != NULL && execute != NULL && close_database != NULL);
+    char *directory = new_folder(), *path = NULL;
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    int unwritable = 0;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    store(cache, url);
+    void *database = NULL;
+    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
+    REQUIRE(open_database(path, &database) == 0 && execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    CHECK_CODE(imgdl_cache_remove(cache, url), IMGDL_ERROR_CACHE_BUSY);
+    CHECK(strstr(imgdl_last_error(), directory) != NULL);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_CACHE_BUSY);
+    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
+    close_database(database);
+    imgdl_cache_release(cache);
+    free(path);
+    free(directory);
+}
+
+TEST("READ_ONLY: a disk that is mounted so serves what it has")
+{
+    char *directory = new_folder();
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    int unwritable = 0;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    store(cache, url);
+    imgdl_cache_release(cache);
+    if (mount(directory, directory, NULL, MS_BIND, NULL) != 0)
+        harness_skip("this machine cannot mount a file system");
+    REQUIRE(mount(NULL, directory, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) == 0);
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    CHECK_NUMBER(ask(downloader, url, IMGDL_CACHE_ONLY, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    CHECK_NUMBER(unwritable, 1);
+    check_read_only(cache, url);
+    imgdl_cache_release(cache);
+    REQUIRE(umount(directory) == 0);
+    free(directory);
+}
+
+TEST("DISK_FULL: a flush says so, and clearing makes room")
+{
+    char *directory = new_folder(), *path = NULL;
+    if (mount("tmpfs", directory, "tmpfs", 0, "size=640k,mode=700") != 0)
+        harness_skip("this machine cannot mount a file system");
+    int unwritable = 0;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    store(cache, at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid()));
+    REQUIRE(asprintf(&path, "%s/filler", directory) > 0);
+    static const char block[4096];
+    int filler = open(path, O_WRONLY | O_CREAT, 0600);
+    while (write(filler, block, sizeof block) > 0)
+        ;
+    close(filler);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    CHECK_CODE(ask(downloader, at_origin("/pictures/baseline.jpg?" FRESH "&n=%d", (int)getpid()), 0, BODY).code, IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    CHECK_CODE(imgdl_cache_flush(cache), IMGDL_ERROR_DISK_FULL);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
+    imgdl_cache_release(cache);
+    REQUIRE(umount(directory) == 0);
+    free(path);
+    free(directory);
+}
+
+TEST("UNSAFE_DIRECTORY: one that others may write to is not used, not changed, and said")
+{
+    char *directory = new_folder();
+    REQUIRE(chmod(directory, 0777) == 0);
+    int unwritable = 0;
+    imgdl_cache *cache = NULL;
+    CHECK_CODE(open_cache(directory, &unwritable, &cache), IMGDL_ERROR_UNSAFE_DIRECTORY);
+    CHECK(cache == NULL);
+    CHECK_NUMBER(unwritable, 1);
+    CHECK(strstr(imgdl_last_error(), directory) != NULL && strstr(last_message, directory) != NULL);
+    struct stat status;
+    REQUIRE(stat(directory, &status) == 0);
+    CHECK_NUMBER(status.st_mode & 07777, 0777);
+    CHECK(rmdir(directory) == 0); /* nothing was made in it */
+    free(directory);
+}
+
+/* A process of its own that does what it reads, a letter at a time, and answers with the outcome of its request. */
+static pid_t start_other(const char *directory, const char *url, int *in, int *out)
+{
+    int ask_pipe[2], tell_pipe[2];
+    REQUIRE(pipe(ask_pipe) == 0 && pipe(tell_pipe) == 0);
+    pid_t child = fork();
+    if (child != 0) {
+        close(ask_pipe[0]);
+        close(tell_pipe[1]);
+        *in = ask_pipe[1];
+        *out = tell_pipe[0];
+        return child;
+    }
+    close(ask_pipe[1]);
+    imgdl_cache *cache = NULL;
+    int unwritable = 0;
+    if (open_cache(directory, &unwritable, &cache) != IMGDL_OK)
+        _exit(1);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    char command;
+    while (read(ask_pipe[0], &command, 1) == 1) {
+        if (command == 'r' && imgdl_cache_remove(cache, url) != IMGDL_OK)
+            _exit(2);
+        if (command == 'c' && imgdl_cache_clear(cache) != IMGDL_OK)
+            _exit(3);
+        int outcome = command == 'g' ? (int)ask(downloader, url, 0, BODY).outcome : 0;
+        if (command == 'n')
+            outcome = (int)ask(downloader, url, IMGDL_CACHE_RELOAD, BODY).outcome;
+        if (command == 'n' && imgdl_cache_flush(cache) != IMGDL_OK)
+            _exit(4);
+        if (write(tell_pipe[1], &outcome, sizeof outcome) != sizeof outcome)
+            _exit(5);
+    }
+    _exit(0);
+}
+
+static int tell(int in, int out, char command)
+{
+    int outcome = -1;
+    REQUIRE(write(in, &command, 1) == 1);
+    REQUIRE(read(out, &outcome, sizeof outcome) == sizeof outcome);
+    return outcome;
+}
+
+TEST("what one process removes or clears another does not serve from its memory")
+{
+    char *directory = new_folder();
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&etag=v1&n=%d", (int)getpid());
+    int in, out;
+    pid_t child = start_other(directory, url, &in, &out);
+    imgdl_cache *cache = NULL;
+    int unwritable = 0;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    for (const char *command = "rc"; *command; command++) {
+        CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+        REQUIRE_OK(imgdl_cache_flush(cache));
+        CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
+        imgdl_cache_stats before, after;
+        imgdl_cache_stats_init(&before, sizeof before);
+        imgdl_cache_stats_init(&after, sizeof after);
+        REQUIRE_OK(imgdl_cache_statistics(cache, &before));
+        CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
+        REQUIRE_OK(imgdl_cache_statistics(cache, &after));
+        CHECK_NUMBER(after.memory_hits - before.memory_hits, 1);
+        (void)tell(in, out, *command);
+    }
+    CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    CHECK_NUMBER(tell(in, out, 'g'), IMGDL_CACHE_OUTCOME_HIT);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    close(in);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK_NUMBER(status, 0);
+    free(directory);
+}
