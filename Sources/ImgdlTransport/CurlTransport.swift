@@ -391,7 +391,10 @@ package final class CurlTransport: Transport {
 
     private func reportEnds(of multi: CurlMulti) {
         let flooded = multi.floods.isEmpty ? [] : markFlooded(by: multi)
-        defer { for transfer in flooded where !transfer.isEnded { end(flooded: transfer) } }
+        defer {
+            for transfer in flooded where !transfer.isEnded { end(flooded: transfer) }
+            multi.secureConnections.forgetClosed()
+        }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {
