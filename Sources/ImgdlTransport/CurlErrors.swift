@@ -19,6 +19,8 @@ struct CurlOutcome {
     /// Its connection speaks HTTP/2, and who has ended it.
     var isHTTP2 = false
     var secureEnd = CCURL_SECURE_UNKNOWN
+    /// CURLE_HTTP2 is not for a GOAWAY.
+    var tellsGoawayApart = CurlVersion.tellsGoawayApart
     var usesClientCertificate = false
     /// The proxy's answer to CONNECT; 0 without one.
     var proxyStatus = 0
@@ -117,16 +119,16 @@ enum CurlErrors {
     private static let tunnelLimit = Failure(.headerLimit, "a line of the proxy's answer to CONNECT is too long")
     private static let headerLimit = Failure(.headerLimit, "a line of the response's header is too long")
 
-    /// Whether frames broke the rules of HTTP/2: nghttp2 gives the connection up then, and libcurl, which has met nothing worse
-    /// than that there is no more to read, closes it, though the server has not. Where it gives a code of its own for it, a
-    /// GOAWAY has the same.
+    /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server
+    /// has not; older versions say no more than that nothing came.
     static func isBreachOfHTTP2(_ outcome: CurlOutcome) -> Bool {
         guard outcome.isHTTP2, outcome.systemError == 0 else { return false }
         switch outcome.code {
-        // What nghttp2 does not read.
+        case CURLE_HTTP2:
+            return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
+        // What nghttp2 does not read. Where the stream was refused, too, but mostly the connection is closed before.
         case CURLE_RECV_ERROR:
-            return [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
-                && !isUnseenRequest(outcome.code, outcome.message)
+            return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
         // On a connection that stays it is the end of one stream.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT
         default: return false

@@ -263,9 +263,8 @@ final class CurlTransfer: LingeringStream {
     /// stream. Or it was used again, and had broken down before without a word to curl.
     private func isTurnedAway(_ code: CURLcode) -> Bool {
         guard parser.bytes == 0, isRepeatable else { return false }
-        return code == CURLE_HTTP2
-            || Self.endsOfConnections.contains(code) && handle?.newConnections == 0
-                && !CurlErrors.isBreachOfHTTP2(outcome(code))
+        let isLost = Self.endsOfConnections.contains(code) && handle?.newConnections == 0
+        return (isLost || code == CURLE_HTTP2) && !CurlErrors.isBreachOfHTTP2(outcome(code))
     }
 
     private static var endsOfConnections: [CURLcode] {

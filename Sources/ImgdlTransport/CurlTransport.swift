@@ -16,7 +16,7 @@ package final class CurlTransport: Transport {
     /// Transfers that wait for it.
     private var lookUps = 0
     let options: RequestOptions
-    private let lanes: Lanes
+    let lanes: Lanes
     let watch = TurnWatch()
     /// Those that have neither ended nor been cancelled.
     private var transfers = RunningTransfers()
