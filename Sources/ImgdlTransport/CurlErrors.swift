@@ -126,10 +126,10 @@ enum CurlErrors {
         switch outcome.code {
         case CURLE_HTTP2:
             return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
-        // What nghttp2 does not read. Where the stream was refused, too, but mostly the connection is closed before.
+        // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
-        // On a connection that stays it is the end of one stream.
+        // On a connection that stays, these are the end of one stream.
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT
         default: return false
         }

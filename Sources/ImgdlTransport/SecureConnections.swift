@@ -26,7 +26,7 @@ struct SecureConnections {
 
     mutating func note(_ connection: Connection, _ name: UInt64) { connections[name] = connection }
 
-    /// Of those that are closed; once nobody asks for them any more. Each is looked at a bounded number of times.
+    /// Lets go of those that are closed, when there are many. Not while somebody may still ask how one of them ended.
     mutating func forgetClosed() {
         guard connections.count >= mostBeforeForgetting else { return }
         connections = connections.filter { !$0.value.isClosed }
