@@ -182,7 +182,7 @@ enum {
     IMGDL_ERROR_TLS_FAILED = 2203,         /* no TLS session could be made                                          */
     IMGDL_ERROR_TLS_CERTIFICATE = 2204,    /* the server's certificate is not trusted, expired, revoked (crl_file), */
                                            /* or another host's                                                     */
-    IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP                                       */
+    IMGDL_ERROR_PROTOCOL = 2205,           /* the server's answer is not HTTP, or breaks its rules                  */
     IMGDL_ERROR_TRUNCATED = 2206,          /* the body or the picture ends too early                                */
     IMGDL_ERROR_CONNECT_TIMEOUT = 2207,
     IMGDL_ERROR_IDLE_TIMEOUT = 2208,       /* no byte for too long                                                  */

@@ -20,6 +20,11 @@ struct CurlOutcome {
     /// The number of the system's last error; 0 for none.
     var systemError: Int32 = 0
     var handshake = CCURL_HANDSHAKE_UNKNOWN
+    /// Its connection speaks HTTP/2, and who has ended it.
+    var isHTTP2 = false
+    var secureEnd = CCURL_SECURE_UNKNOWN
+    /// CURLE_HTTP2 is not for a GOAWAY.
+    var tellsGoawayApart = CurlVersion.tellsGoawayApart
     var usesClientCertificate = false
     /// The proxy's answer to CONNECT; 0 without one.
     var proxyStatus = 0
@@ -48,6 +53,10 @@ enum CurlErrors {
         case CURLE_COULDNT_RESOLVE_HOST: return make(.resolveFailed, outcome)
         case CURLE_COULDNT_CONNECT: return make(.connectFailed, outcome)
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return make(.proxyFailed, outcome)
+        case CURLE_RECV_ERROR
+        where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
+            return headerLimit(outcome)
+        case _ where isBreachOfHTTP2(outcome): return breach(outcome)
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
         // With TLS 1.3 a server refuses a client's certificate after the handshake.
@@ -55,15 +64,15 @@ enum CurlErrors {
             return make(.tlsFailed, outcome)
         // Nothing was wrong with the connection.
         case CURLE_RECV_ERROR where outcome.isChunked && outcome.systemError == 0: return make(.protocolError, outcome)
-        case CURLE_RECV_ERROR
-        where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
-            return headerLimit(outcome)
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_AGAIN, CURLE_SEND_FAIL_REWIND:
             return make(.connectionLost, outcome)
         case tooLarge: return headerLimit(outcome)
         case CURLE_PARTIAL_FILE: return make(outcome.hasHead ? .truncated : .connectionLost, outcome)
         // A stream the server reset: asking again may help. A broken frame is the server's mistake.
         case CURLE_HTTP2_STREAM: return make(.connectionLost, outcome)
+        // Newer versions call it that, too, where the server closes a connection without an answer.
+        case CURLE_HTTP2 where outcome.secureEnd == CCURL_SECURE_ENDED && !outcome.hasHead:
+            return Failure(.connectionLost, "the server closed the connection without an answer")
         case CURLE_HTTP2, CURLE_HTTP3, CURLE_WEIRD_SERVER_REPLY, CURLE_TOO_MANY_REDIRECTS:
             return make(.protocolError, outcome)
         // The URL was checked before: this is HTTP/0.9 or what looks like it, the answer of something that is no server.
@@ -128,6 +137,29 @@ enum CurlErrors {
             outcome.headerPart,
             maximumBytes: outcome.headerPart == .trailers ? maximumTrailer : HeaderBudget.maximumFieldBytes,
             behind: outcome.lastFieldName)
+    }
+
+    /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server
+    /// has not; older versions say no more than that nothing came.
+    static func isBreachOfHTTP2(_ outcome: CurlOutcome) -> Bool {
+        guard outcome.isHTTP2, outcome.systemError == 0 else { return false }
+        switch outcome.code {
+        case CURLE_HTTP2:
+            return outcome.tellsGoawayApart && [CCURL_SECURE_OPEN, CCURL_SECURE_LEFT].contains(outcome.secureEnd)
+        // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
+        case CURLE_RECV_ERROR:
+            return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
+        // On a connection that stays, these are the end of one stream.
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT
+        default: return false
+        }
+    }
+
+    private static func breach(_ outcome: CurlOutcome) -> Failure {
+        let sentence = "the server broke the rules of HTTP/2, and its connection was closed"
+        // For the others curl has words of a connection that was lost.
+        return Failure(
+            .protocolError, outcome.code == CURLE_RECV_ERROR ? "\(sentence): \(words(outcome))" : sentence)
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says

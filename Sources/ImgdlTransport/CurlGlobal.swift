@@ -24,4 +24,8 @@ enum CurlVersion {
     /// Below 8.23.0 a stream of HTTP/2 that is refused while it sends a body has a freed handle used (CVE-2026-92392): there
     /// bodies are sent over HTTP/1.1.
     static let canSendBodiesInHTTP2 = number >= 0x081700
+
+    /// From 8.14.0 on CURLE_HTTP2 is for frames that break the rules, and not for a GOAWAY, as in 7.88.1. Those between have
+    /// not been looked at.
+    static let tellsGoawayApart = number >= 0x080E00
 }

@@ -19,6 +19,7 @@ final class CurlMulti {
     private var users = SocketUsers()
     /// Connections that were shut down since they kept curl busy, and are to be told of.
     private(set) var floods: [Flood] = []
+    var secureConnections = SecureConnections()
 
     struct Flood {
         /// The connection's name.

@@ -188,17 +188,7 @@ final class CurlTransfer: LingeringStream {
                 : Failure(.connectionLost, "the connection ended before the response's header was complete")
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
-        let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""
-        var failure = CurlErrors.failure(
-            CurlOutcome(
-                code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
-                hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
-                maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
-                lastFieldName: parser.lastFieldName, systemError: systemError,
-                handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
-                usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
-                isTunnelled: isTunnelled,
-                secrets: options.proxies.secrets + [String(query)]))
+        var failure = CurlErrors.failure(outcome(code))
         if failure.code == .tlsFailed, !isConnected { nameFile(of: code, in: &failure) }
         if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists,
             handle?.isRevoked == true
@@ -220,6 +210,21 @@ final class CurlTransfer: LingeringStream {
             }
         }
         if let file = request.tls.clientCertificate { failure.message += " (client certificate “\(file)”)" }
+    }
+
+    private func outcome(_ code: CURLcode) -> CurlOutcome {
+        let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""
+        let connection = lane?.multi.secureConnections[connectionName]
+        return CurlOutcome(
+            code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
+            hasHead: parser.isComplete, isChunked: isChunked, headerBytes: parser.bytes,
+            maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
+            lastFieldName: parser.lastFieldName, systemError: systemError,
+            handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
+            isHTTP2: connection?.isHTTP2 ?? false, secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
+            usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
+            isTunnelled: isTunnelled,
+            secrets: options.proxies.secrets + [String(query)])
     }
 
     /// The system's number for what failed on its connection; 0 for none.
@@ -276,7 +281,8 @@ final class CurlTransfer: LingeringStream {
     /// stream. Or it was used again, and had broken down before without a word to curl.
     private func isTurnedAway(_ code: CURLcode) -> Bool {
         guard parser.bytes == 0, isRepeatable else { return false }
-        return code == CURLE_HTTP2 || Self.endsOfConnections.contains(code) && handle?.newConnections == 0
+        let isLost = Self.endsOfConnections.contains(code) && handle?.newConnections == 0
+        return (isLost || code == CURLE_HTTP2) && !CurlErrors.isBreachOfHTTP2(outcome(code))
     }
 
     private static var endsOfConnections: [CURLcode] {
@@ -318,6 +324,7 @@ final class CurlTransfer: LingeringStream {
                 return false
             }
         }
+        if let connection = handle?.takeConnection() { lane?.multi.secureConnections.note(connection, connectionName) }
         if server != nil, !holdsConnection {
             holdsConnection = true
             transport._withUnsafeGuaranteedRef { $0.connected(self) }

@@ -16,7 +16,7 @@ package final class CurlTransport: Transport {
     /// Transfers that wait for it.
     private var lookUps = 0
     let options: RequestOptions
-    private let lanes: Lanes
+    let lanes: Lanes
     let watch = TurnWatch()
     /// Those that have neither ended nor been cancelled.
     private var transfers = RunningTransfers()
@@ -401,7 +401,10 @@ package final class CurlTransport: Transport {
 
     private func reportEnds(of multi: CurlMulti) {
         let flooded = multi.floods.isEmpty ? [] : markFlooded(by: multi)
-        defer { for transfer in flooded where !transfer.isEnded { end(flooded: transfer) } }
+        defer {
+            for transfer in flooded where !transfer.isEnded { end(flooded: transfer) }
+            multi.secureConnections.forgetClosed()
+        }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
             if transfer.beginsAgain(after: code) {

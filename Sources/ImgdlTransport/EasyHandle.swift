@@ -26,6 +26,7 @@ final class EasyHandle {
     var usesTarget = false
     /// The TLS handshake that its transfer began, if any.
     private let handshake: UnsafeMutablePointer<OpaquePointer?>
+    private var takenHandshake: OpaquePointer?
     /// The first option that curl refused; options are set in a row and asked for once.
     private var status = CURLE_OK
 
@@ -67,10 +68,19 @@ final class EasyHandle {
     func forgetOutcome() {
         errorBuffer.pointee = 0
         status = CURLE_OK
-        if handshake.pointee != nil { ccurl_forget_handshake(handshake) }
+        guard handshake.pointee != nil else { return }
+        ccurl_forget_handshake(handshake)
+        takenHandshake = nil
     }
 
     func watchHandshakes() { note(ccurl_watch_handshakes(easy, handshake)) }
+
+    /// The connection of a handshake that has been begun since this was asked last.
+    func takeConnection() -> SecureConnections.Connection? {
+        guard let begun = handshake.pointee, begun != takenHandshake else { return nil }
+        takenHandshake = begun
+        return SecureConnections.Connection(begun)
+    }
 
     var handshakeEnd: ccurl_handshake_end { ccurl_handshake_end(handshake.pointee) }
     /// Its server's certificate was not taken because of revocation lists.

@@ -177,6 +177,8 @@ final class ConfigurationTests: XCTestCase {
             (CURLE_OPERATION_TIMEDOUT, { $0.isConnected = true }, .idleTimeout),
             (CURLE_PARTIAL_FILE, { $0.isConnected = true }, .connectionLost),
             (CURLE_PARTIAL_FILE, { ($0.isConnected, $0.hasHead) = (true, true) }, .truncated),
+            (CURLE_HTTP2, { $0.secureEnd = CCURL_SECURE_ENDED }, .connectionLost),
+            (CURLE_HTTP2, { ($0.secureEnd, $0.hasHead) = (CCURL_SECURE_ENDED, true) }, .protocolError),
         ]
         for (index, (code, set, expected)) in table.enumerated() {
             var outcome = CurlOutcome(
@@ -184,5 +186,41 @@ final class ConfigurationTests: XCTestCase {
             set(&outcome)
             XCTAssertEqual(CurlErrors.failure(outcome).code, expected, "row \(index)")
         }
+    }
+
+    /// By who has ended the connection: this side does, where frames break the rules of HTTP/2.
+    func testBreachesOfHTTP2() {
+        let ends = [CCURL_SECURE_UNKNOWN, CCURL_SECURE_OPEN, CCURL_SECURE_LEFT, CCURL_SECURE_ENDED]
+        let table: [(CURLcode, isBreach: [Bool])] = [
+            (CURLE_GOT_NOTHING, [false, false, true, false]), (CURLE_PARTIAL_FILE, [false, false, true, false]),
+            (CURLE_RECV_ERROR, [false, true, false, false]), (CURLE_HTTP2, [false, true, true, false]),
+            (CURLE_HTTP2_STREAM, [false, false, false, false]), (CURLE_SEND_ERROR, [false, false, false, false]),
+        ]
+        for (code, expected) in table {
+            for (end, isBreach) in zip(ends, expected) {
+                var outcome = CurlOutcome(code: code, message: "m", isHTTP2: true, secureEnd: end)
+                outcome.tellsGoawayApart = true
+                XCTAssertEqual(CurlErrors.isBreachOfHTTP2(outcome), isBreach, "\(code) \(end)")
+                let failure = CurlErrors.failure(outcome)
+                XCTAssertEqual(failure.message.hasPrefix("the server broke the rules of HTTP/2"), isBreach)
+                if isBreach { XCTAssertEqual(failure.code, .protocolError) }
+                outcome.hasHead = true
+                XCTAssertEqual(CurlErrors.failure(outcome).code == .protocolError, isBreach || code == CURLE_HTTP2)
+                // A connection that the system says is lost, and one of HTTP/1.1.
+                for change in [{ $0.systemError = ECONNRESET }, { $0.isHTTP2 = false }] as [(inout CurlOutcome) -> Void]
+                {
+                    var other = outcome
+                    change(&other)
+                    XCTAssertFalse(CurlErrors.isBreachOfHTTP2(other), "\(code) \(end)")
+                }
+            }
+        }
+        let unseen = CurlOutcome(
+            code: CURLE_RECV_ERROR, message: "Connection died, tried 5 times before giving up", isHTTP2: true,
+            secureEnd: CCURL_SECURE_OPEN)
+        XCTAssertEqual(CurlErrors.failure(unseen).code, .connectionLost)
+        let goaway = CurlOutcome(
+            code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
+        XCTAssertFalse(CurlErrors.isBreachOfHTTP2(goaway))
     }
 }

@@ -1,4 +1,4 @@
-/* Facts about a TLS handshake, from OpenSSL. libcurl puts them into words, which differ from version to version. */
+/* Facts about a TLS handshake and the connection that it made, from OpenSSL. libcurl puts them into words, which differ from version to version. */
 #define _GNU_SOURCE
 #include "ccurl.h"
 
@@ -9,20 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOSE_NOTIFY = 0, USER_CANCELED = 90 };
+enum { CLOSE_NOTIFY = 0, USER_CANCELED = 90, FATAL = 2 };
 
-/* Held by the SSL_CTX of a connection and by the handle that began it, whichever goes last. Used on the engine's thread
- * only. */
+/* Held by the SSL_CTX of a connection, by the handle that began it, and by who asks later how it ended, whichever goes
+ * last. Used on the engine's thread only. */
 struct ccurl_handshake {
     int references;
     bool is_complete;
     bool is_refused;
     bool is_untrusted;
     bool is_revoked;
+    bool is_http2;
+    /* An alert that ends a connection, of either side, but for our own goodbye. */
+    bool has_alert;
+    /* The server's end was read by the time at which the connection was closed. */
+    bool has_end;
+    bool is_closed;
+    /* Until it is closed. */
+    SSL *connection;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int slot = -1;
+/* Of the SSL_CTX, which has a reference, and of the SSL, which has none. */
+static int slot = -1, connection_slot = -1;
 
 static void release(struct ccurl_handshake *handshake)
 {
@@ -36,12 +45,43 @@ static void connection_ends(void *parent, void *handshake, CRYPTO_EX_DATA *data,
     release(handshake);
 }
 
+/* With SSL_OP_IGNORE_UNEXPECTED_EOF the end of TCP counts as one of TLS. */
+static bool has_read_end(const SSL *connection)
+{
+    return SSL_get_shutdown(connection) & SSL_RECEIVED_SHUTDOWN;
+}
+
+static void connection_closes(void *parent, void *data, CRYPTO_EX_DATA *all, int index, long number, void *context)
+{
+    (void)all, (void)index, (void)number, (void)context;
+    struct ccurl_handshake *handshake = data;
+    if (!handshake)
+        return;
+    handshake->has_end = has_read_end(parent);
+    handshake->is_closed = true;
+    handshake->connection = NULL;
+}
+
 static void initialize(void)
 {
     /* With LibreSSL or BoringSSL these objects would be another library's. */
     const char *name = curl_version_info(CURLVERSION_NOW)->ssl_version;
     if (name && strncmp(name, "OpenSSL/3", 9) == 0)
         slot = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, connection_ends);
+    if (slot >= 0)
+        connection_slot = SSL_get_ex_new_index(0, NULL, NULL, NULL, connection_closes);
+}
+
+static void handshake_is_done(struct ccurl_handshake *handshake, SSL *connection)
+{
+    handshake->is_complete = true;
+    const unsigned char *protocol = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(connection, &protocol, &length);
+    handshake->is_http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
+    /* Once: a session ticket that comes later ends a handshake, too. */
+    if (!handshake->connection && connection_slot >= 0 && SSL_set_ex_data(connection, connection_slot, handshake))
+        handshake->connection = connection;
 }
 
 static bool is_about_lists(long verify_result)
@@ -74,9 +114,11 @@ static void handshake_says(const SSL *connection, int where, int value)
     if (where == SSL_CB_READ_ALERT) {
         int description = value & 0xFF;
         if (description != CLOSE_NOTIFY && description != USER_CANCELED)
-            handshake->is_refused = true;
+            handshake->is_refused = handshake->has_alert = true;
+    } else if (where == SSL_CB_WRITE_ALERT) {
+        handshake->has_alert = handshake->has_alert || value >> 8 == FATAL;
     } else if (where == SSL_CB_HANDSHAKE_DONE) {
-        handshake->is_complete = true;
+        handshake_is_done(handshake, (SSL *)connection);
     } else if (where == SSL_CB_CONNECT_EXIT && value <= 0) {
         /* A connection that was lost is no error of OpenSSL's, but for one that has a reason of its own. */
         unsigned long error = ERR_peek_last_error();
@@ -138,4 +180,29 @@ enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *hands
     if (handshake->is_refused)
         return CCURL_HANDSHAKE_REFUSED;
     return handshake->is_complete ? CCURL_HANDSHAKE_COMPLETE : CCURL_HANDSHAKE_CUT_OFF;
+}
+
+struct ccurl_handshake *ccurl_keep_handshake(struct ccurl_handshake *handshake)
+{
+    handshake->references++;
+    return handshake;
+}
+
+enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake)
+{
+    if (!handshake->connection && !handshake->is_closed)
+        return CCURL_SECURE_UNKNOWN;
+    if (handshake->has_alert || handshake->has_end || (handshake->connection && has_read_end(handshake->connection)))
+        return CCURL_SECURE_ENDED;
+    return handshake->is_closed ? CCURL_SECURE_LEFT : CCURL_SECURE_OPEN;
+}
+
+bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake)
+{
+    return handshake->is_http2;
+}
+
+bool ccurl_secure_is_closed(const struct ccurl_handshake *handshake)
+{
+    return handshake->is_closed;
 }

@@ -266,9 +266,12 @@ final class DiskStore: @unchecked Sendable {
     func removeAll() { lock.withLock { postClear() } }
 
     private func postClear() {
-        changes.announceAll()
         let number = state.changes.clear()
-        if case .change(.clear, _, _)? = state.commands.last { state.commands.removeLast() }
+        if case .change(.clear, _, _)? = state.commands.last {
+            state.commands.removeLast()
+        } else {
+            changes.announceAll()
+        }
         post(.change(.clear, number: number, memory: 0))
     }
 

@@ -123,20 +123,21 @@ package final class Connection: @unchecked Sendable {
     /// Noted first, then done: a client that sees the end finds it in the log.
     package func close() {
         journal.closed(number, byClient: false)
-        if let channel {
-            channel.sayGoodbye()
-            _ = channel.takeEncrypted().withUnsafeBytes { socket.offer($0) }
-        }
+        sayGoodbye()
         socket.close()
+    }
+
+    /// That of TLS, where it is spoken; the connection stays.
+    package func sayGoodbye() {
+        guard let channel else { return }
+        channel.sayGoodbye()
+        _ = channel.takeEncrypted().withUnsafeBytes { socket.offer($0) }
     }
 
     /// Noted and said at once; what the client still sends is read and dropped until it has closed, too.
     package func closeAfterReading() {
         journal.closed(number, byClient: false)
-        if let channel {
-            channel.sayGoodbye()
-            channel.takeEncrypted().withUnsafeBytes { _ = socket.offer($0) }
-        }
+        sayGoodbye()
         socket.shutDownSending()
         var rest = [UInt8](repeating: 0, count: 4096)
         while let count = try? rest.withUnsafeMutableBytes({ try socket.receive(into: $0) }), count > 0 {}

@@ -77,6 +77,24 @@ enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *hands
 /* Whether it is untrusted because of revocation lists: the certificate is in one, or one is missing or of no use. */
 bool ccurl_is_revoked(const struct ccurl_handshake *handshake);
 
+/* Who has ended the connection that a handshake made. */
+enum ccurl_secure_end {
+    /* None was made, or libcurl has another TLS library than OpenSSL 3. */
+    CCURL_SECURE_UNKNOWN,
+    /* Nobody, as far as has been read. */
+    CCURL_SECURE_OPEN,
+    /* This side: it has closed it without having read that the server ends it. */
+    CCURL_SECURE_LEFT,
+    /* The server, with close_notify or without, or TLS itself failed. */
+    CCURL_SECURE_ENDED,
+};
+enum ccurl_secure_end ccurl_secure_end(const struct ccurl_handshake *handshake);
+/* Whether the two sides have agreed on HTTP/2. */
+bool ccurl_secure_is_http2(const struct ccurl_handshake *handshake);
+bool ccurl_secure_is_closed(const struct ccurl_handshake *handshake);
+/* Another reference, for `ccurl_forget_handshake`. */
+struct ccurl_handshake *ccurl_keep_handshake(struct ccurl_handshake *handshake);
+
 CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value);
 CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, void *context, curl_socket_callback socket);
 /* Takes the next finished transfer off the multi's messages: false when there is none. */

@@ -1,0 +1,35 @@
+import CCurl
+
+/// The TLS connections of one multi handle by their names, and who has ended each.
+struct SecureConnections {
+    /// A reference to what is known of one.
+    final class Connection {
+        private var handshake: OpaquePointer?
+
+        init(_ handshake: OpaquePointer) { self.handshake = ccurl_keep_handshake(handshake) }
+
+        deinit { ccurl_forget_handshake(&handshake) }
+
+        var end: ccurl_secure_end { ccurl_secure_end(handshake) }
+        var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }
+        var isClosed: Bool { ccurl_secure_is_closed(handshake) }
+    }
+
+    private static let leastToForget = 64
+
+    private var connections: [UInt64: Connection] = [:]
+    private var mostBeforeForgetting = leastToForget
+
+    var count: Int { connections.count }
+
+    subscript(name: UInt64) -> Connection? { connections[name] }
+
+    mutating func note(_ connection: Connection, _ name: UInt64) { connections[name] = connection }
+
+    /// Lets go of those that are closed, when there are many. Not while somebody may still ask how one of them ended.
+    mutating func forgetClosed() {
+        guard connections.count >= mostBeforeForgetting else { return }
+        connections = connections.filter { !$0.value.isClosed }
+        mostBeforeForgetting = max(Self.leastToForget, 2 * connections.count)
+    }
+}

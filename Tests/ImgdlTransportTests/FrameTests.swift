@@ -1,0 +1,127 @@
+import ImgdlCore
+import Origin
+import XCTest
+
+@testable import ImgdlTransport
+
+/// Servers that speak HTTP/2 in raw frames. Whoever ends the connection says what it was: who breaks the rules has it ended by
+/// this side, and is not asked again.
+final class FrameTests: TransportTestCase {
+    private enum End { case silence, goodbye, hangUp, goodbyeAndSilence }
+
+    private static let rules = "the server broke the rules of HTTP/2"
+
+    private func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
+        let count = payload.count
+        return [UInt8(count >> 16), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), type, flags, 0, 0, 0, stream]
+            + payload
+    }
+
+    private func repeated(_ frame: [UInt8], _ count: Int) -> [UInt8] { (0..<count).flatMap { _ in frame } }
+
+    /// With a Content-Length of 55, of which four bytes come.
+    private var half: [UInt8] {
+        frame(1, 4, 1, [0x88, 0x0F, 0x0D, 2] + Array("55".utf8)) + frame(0, 0, 1, Array("half".utf8))
+    }
+
+    /// What becomes of a request to a server that answers it so, and how often it was asked.
+    private func ask(_ answer: [UInt8], _ end: End) throws -> (failure: Failure?, connections: Int) {
+        let authority = try Authority(TLS(), protocols: ["h2"])
+        try makeTransport(TransportConfiguration(certificateAuthorities: authority.file, proxy: ""))
+        let journal = Journal()
+        let listener = try Listener(journal: journal, signals: Signals())
+        defer { listener.stop() }
+        let settings = frame(4, 0, 0)
+        try listener.start { connection in
+            guard (try? connection.secure(by: authority)) != nil else { return }
+            try? settings.withUnsafeBytes { try connection.send($0) }
+            guard Self.readsRequest(connection) else { return }
+            try? answer.withUnsafeBytes { try connection.send($0) }
+            switch end {
+            case .silence: Self.drain(connection)
+            case .goodbye: connection.closeAfterReading()
+            case .hangUp: connection.hangUp()
+            case .goodbyeAndSilence:
+                connection.sayGoodbye()
+                Self.drain(connection)
+            }
+        }
+        let failure = record(of: try start("https://127.0.0.1:\(listener.port)/")).failure
+        return (failure, journal.log.connections.count)
+    }
+
+    /// Reads until the request's HEADERS have come.
+    private static func readsRequest(_ connection: Connection) -> Bool {
+        var bytes: [UInt8] = []
+        var at = 24  // behind the preface
+        while true {
+            while at + 9 <= bytes.count {
+                if bytes[at + 3] == 1 { return true }
+                at += 9 + Int(bytes[at]) << 16 + Int(bytes[at + 1]) << 8 + Int(bytes[at + 2])
+            }
+            guard let more = receive(connection) else { return false }
+            bytes += more
+        }
+    }
+
+    private static func drain(_ connection: Connection) { while receive(connection) != nil {} }
+
+    private static func receive(_ connection: Connection) -> [UInt8]? {
+        var part = [UInt8](repeating: 0, count: 4096)
+        guard let count = try? part.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
+            return nil
+        }
+        return Array(part[..<count])
+    }
+
+    /// The server says no more, and does not close: newer versions of libcurl and older ones come to the same.
+    func testServersThatBreakTheRules() throws {
+        let table: [(String, [UInt8])] = [
+            ("an ACK that nobody asked for", repeated(frame(4, 1, 0), 2)), ("DATA on stream 0", frame(0, 0, 0, [1])),
+            ("a flood of SETTINGS", repeated(frame(4, 0, 0), 3000)),
+            ("a flood of ACKs", repeated(frame(4, 1, 0), 3000)),
+            ("an oversized frame", frame(0, 0, 1, [UInt8](repeating: 1, count: 40_000))),
+            ("text", Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)),
+            ("WINDOW_UPDATE of 0", frame(8, 0, 0, [0, 0, 0, 0])),
+            ("RST_STREAM on stream 0", frame(3, 0, 0, [0, 0, 0, 1])),
+            ("a block of HPACK that is none", frame(1, 4, 1, [0x80])),
+        ]
+        for (what, answer) in table {
+            let (failure, connections) = try ask(answer, .silence)
+            XCTAssertEqual(failure?.code, .protocolError, "\(what): \(failure?.message ?? "")")
+            XCTAssertEqual(failure?.message.hasPrefix(Self.rules), true, "\(what): \(failure?.message ?? "")")
+            XCTAssertEqual(connections, 1, what)
+        }
+    }
+
+    /// The goodbye comes with the frames, and versions of libcurl that read it before they judge say that the server has left.
+    func testServersThatBreakTheRulesAndLeave() throws {
+        for answer in [frame(0, 0, 0, [1]), half + frame(0, 0, 0, [1])] {
+            let (failure, _) = try ask(answer, .goodbye)
+            if VersionDifference.named("broken-frames").applies {
+                XCTAssertTrue([.protocolError, .connectionLost, .truncated].contains(failure?.code))
+            } else {
+                XCTAssertEqual(failure?.code, .protocolError)
+                XCTAssertEqual(failure?.message, "\(Self.rules), and its connection was closed")
+            }
+        }
+    }
+
+    /// With close_notify, without, and where TCP goes on behind it.
+    func testConnectionsThatTheServerEnds() throws {
+        for end in [End.goodbye, .hangUp, .goodbyeAndSilence] {
+            XCTAssertEqual(try ask([], end).failure?.code, .connectionLost, "\(end)")
+            // Who hangs up while this side still writes may reset the connection.
+            guard end != .hangUp else { continue }
+            XCTAssertEqual(try ask(half, end).failure?.code, .truncated, "\(end)")
+        }
+    }
+
+    /// It may be asked again: nobody has broken a rule.
+    func testStreamsThatTheServerEnds() throws {
+        for reason: UInt8 in [2, 8, 11] {
+            XCTAssertEqual(
+                try ask(frame(3, 0, 1, [0, 0, 0, reason]), .silence).failure?.code, .connectionLost, "\(reason)")
+        }
+    }
+}
