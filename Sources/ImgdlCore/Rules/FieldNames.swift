@@ -5,7 +5,6 @@ struct FieldNames {
 
     init(_ names: some Sequence<String>) { for name in names { insert(name) } }
 
-
     /// False: it is there already.
     @discardableResult
     mutating func insert(_ name: String) -> Bool {
