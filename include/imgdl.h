@@ -697,11 +697,13 @@ typedef struct imgdl_request {
     imgdl_request_flags flags;
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
-    const char *method;                  /* NULL is GET                                                              */
+    const char *method;                  /* NULL is GET; CONNECT is INVALID_HEADER                                   */
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
                                          /* What frames a request is INVALID_HEADER unless its value is NULL:        */
                                          /* Content-Length, Transfer-Encoding, Trailer, Connection, Keep-Alive,      */
-                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; and a second Host */
+                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; a second Host, and */
+                                         /* one that is no host with or without a port. With Range, Accept-Encoding   */
+                                         /* is identity unless it is given; the body of a 206 comes as it was sent   */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
@@ -854,7 +856,8 @@ enum {
     IMGDL_CONFIG_ALLOW_FILE_URLS = 1u << 1,
     IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2,
     /* A transfer whose last request is cancelled goes on into the cache when its rest would take less time than the server
-     * took to answer. */
+     * took to answer. It has four times that, 1 s at least and 30 s at most, and ends where its place is asked for; what
+     * it has received is kept then as of one that was cancelled. */
     IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3,
     /* IMGDL_REQUEST_BASIC_OVER_HTTP for every request. */
     IMGDL_CONFIG_BASIC_OVER_HTTP = 1u << 4,
@@ -1335,6 +1338,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * A private cache as RFC 9111 describes one: freshness, validation, Vary, heuristics, invalidation, Age, and RFC 5861's
  * stale-while-revalidate and stale-if-error. Off unless a downloader is given one and a mode that uses it.
  *
+ * Background Validations after a stale answer (stale-while-revalidate) are nobody's: each has 30 s, and ends as soon as a
+ *            request waits for the place that it takes.
  * Stored     answers to GET over http and https that their server allows to be kept, redirects too, Content-Encoding
  *            undone. They answer HEAD, conditions (If-None-Match, If-Modified-Since: 304) and one range, too; what a Range
  *            of your own brought (206) answers ranges within it. Not stored: no-store, answers to other methods, Vary: *,

@@ -182,7 +182,7 @@ final class CurlTransfer: LingeringStream {
             return Failure(
                 .flood,
                 "the server kept this program busy with what belongs to no request, for "
-                    + "\(TurnBudget.limit / 1_000_000) ms at a time: the connection was "
+                    + "\(TurnBudget.limit / 1_000_000) ms by itself or together with others: the connection was "
                     + "closed, all requests on it end, and none is tried again",
                 status: status)
         }
