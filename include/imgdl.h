@@ -701,9 +701,10 @@ typedef struct imgdl_request {
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: not sent. */
                                          /* What frames a request is INVALID_HEADER unless its value is NULL:        */
                                          /* Content-Length, Transfer-Encoding, Trailer, Connection, Keep-Alive,      */
-                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; a second Host, and */
-                                         /* one that is no host with or without a port. With Range, Accept-Encoding   */
-                                         /* is identity unless it is given; the body of a 206 comes as it was sent   */
+                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; a second Host,    */
+                                         /* and one that is no host with or without a port. With Range,              */
+                                         /* Accept-Encoding is identity unless it is given; the body of a 206 comes  */
+                                         /* as it was sent                                                           */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
