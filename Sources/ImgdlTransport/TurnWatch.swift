@@ -155,7 +155,14 @@ final class TurnWatch: @unchecked Sendable {
             !stopped.contains(where: { $0.socket == socket })
         else { return }
         stopped.append(Stop(socket: socket, connection: system_socket_name(socket)))
-        shutdown(socket, Int32(SHUT_RDWR))
+        Self.disconnect(socket)
+    }
+
+    /// What has come and was not read is gone, too: after `shutdown` there may be megabytes of it, to be read to their end.
+    private static func disconnect(_ socket: Int32) {
+        var nobody = sockaddr()
+        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        if connect(socket, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     private func sample() -> TurnBudget.Sample? {

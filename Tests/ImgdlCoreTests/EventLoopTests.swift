@@ -67,13 +67,18 @@ final class EventLoopTests: XCTestCase {
             let now = clock.now()
             loop.wait(until: now, now: now)
             var ready: [Int32] = []
-            loop.forEachReady(isCrowded: true) { descriptor, _, _ in ready.append(descriptor) }
+            loop.forEachReady(isCrowded: { true }) { descriptor, _, _ in ready.append(descriptor) }
             XCTAssertEqual(ready.count, 2)
             XCTAssertEqual(ready.first, ends[0])
             turns.append(try XCTUnwrap(ready.last))
         }
         XCTAssertEqual(turns.sorted(), heavy.map { $0[0] }.sorted())
         XCTAssertEqual(ready().count, 4, "else all at once")
+        let now = clock.now()
+        loop.wait(until: now, now: now)
+        var count = 0
+        loop.forEachReady(isCrowded: { count > 1 }) { _, _, _ in count += 1 }
+        XCTAssertEqual(count, 2, "those that were found ready before it became one wait for their turn, too")
     }
 
     func testComesBackBeforeTheSleep() {

@@ -165,11 +165,14 @@ final class EventLoop {
         return order.count
     }
 
-    /// What the last `wait` found ready. A descriptor that was closed since then may be among them. `isCrowded`: those with
-    /// little to read, and one of the others; the rest is found ready again, when commands and deadlines have had their
-    /// turn.
-    func forEachReady(isCrowded: Bool = false, _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void) {
-        let count = isCrowded ? putHeavyLast() : readyCount
+    /// What the last `wait` found ready. A descriptor that was closed since then may be among them. In a crowd those with
+    /// little to read, and one of the others; when it becomes one, none. The rest is found ready again, when commands and
+    /// deadlines have had their turn.
+    func forEachReady(
+        isCrowded: () -> Bool = { false }, _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
+    ) {
+        let wasCrowded = isCrowded()
+        let count = wasCrowded ? putHeavyLast() : readyCount
         readyCount = 0
         for index in 0..<count where events[index].data.fd != wakeDescriptor {
             let event = events[index]
@@ -182,6 +185,7 @@ final class EventLoop {
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
+            if !wasCrowded, isCrowded() { return }
         }
     }
 }
