@@ -714,13 +714,16 @@ typedef struct imgdl_request {
     imgdl_request_flags flags;
     imgdl_event_mask event_mask;         /* 0: TERMINAL alone                                                        */
     const char *url;                     /* http, https, or of a scheme that is allowed or registered               */
-    const char *method;                  /* NULL is GET                                                              */
+    const char *method;                  /* NULL is GET; CONNECT is INVALID_HEADER                                   */
     const imgdl_header *headers;         /* take the place of the downloader's of the same name; value NULL: none of */
                                          /* them is sent, but Host, Accept-Encoding and the Content-Length of a body */
                                          /* are the library's own then.                                              */
                                          /* What frames a request is INVALID_HEADER unless its value is NULL:        */
                                          /* Content-Length, Transfer-Encoding, Trailer, Connection, Keep-Alive,      */
-                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; and a second Host */
+                                         /* Proxy-Connection, TE, Upgrade, HTTP2-Settings, Expect; a second Host,    */
+                                         /* and one that is no host with or without a port. With Range,              */
+                                         /* Accept-Encoding is identity unless it is given; the body of a 206 comes  */
+                                         /* as it was sent                                                           */
     size_t header_count;
     const void *body;                    /* to send                                                                  */
     size_t body_length;
@@ -876,7 +879,8 @@ enum {
     IMGDL_CONFIG_ALLOW_FILE_URLS = 1u << 1,
     IMGDL_CONFIG_ALLOW_DATA_URLS = 1u << 2,
     /* A transfer whose last request is cancelled goes on into the cache when its rest would take less time than the server
-     * took to answer. */
+     * took to answer. It has four times that, 1 s at least and 30 s at most, and ends where its place is asked for; what
+     * it has received is kept then as of one that was cancelled. */
     IMGDL_CONFIG_FINISH_NEARLY_DONE = 1u << 3,
     /* IMGDL_REQUEST_BASIC_OVER_HTTP for every request. */
     IMGDL_CONFIG_BASIC_OVER_HTTP = 1u << 4,
@@ -1378,6 +1382,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            stale-if-error, for that time, and the server cannot be reached or answers 500, 502, 503 or 504;
  *            IMGDL_CACHE_ONLY. Responses with must-revalidate or no-cache answer so with IMGDL_CACHE_ONLY alone; there what
  *            has no-cache is stale from the moment on that it was made or validated. max_stale_ms bounds all of them.
+ * Background Validations after a stale answer (stale-while-revalidate) are nobody's: each has 30 s, and ends as soon as a
+ *            request waits for the place that it takes.
  * Whose      What is stored answers requests of the same context alone: credentials, cookies that would be sent, TLS options
  *            with what is in their files, proxy, denied addresses, partition, Host, and all header fields of yours but a few
  *            that say nothing of who asks (docs/caching.md has them, as a table). Of the same TLS options, proxy, denial and

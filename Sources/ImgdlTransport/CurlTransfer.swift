@@ -60,7 +60,11 @@ final class CurlTransfer: LingeringStream {
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
     private var earlierError: Int32 = 0
     private var isDiscarding = false
-    /// Undoes the content codings of its body, where it has any.
+    /// It is thrown away, and what it is coded with cannot be undone.
+    private var isUndecodable = false
+    /// Those of its body, as the head says.
+    private var codings: [ContentCoding] = []
+    /// Undoes them, once a byte has come.
     private var decoder: ContentDecoder?
     /// Its framing is HTTP/1.1's chunks.
     private var isChunked = false
@@ -178,7 +182,7 @@ final class CurlTransfer: LingeringStream {
             return Failure(
                 .flood,
                 "the server kept this program busy with what belongs to no request, for "
-                    + "\(TurnBudget.limit / 1_000_000) ms at a time: the connection was "
+                    + "\(TurnBudget.limit / 1_000_000) ms by itself or together with others: the connection was "
                     + "closed, all requests on it end, and none is tried again",
                 status: status)
         }
@@ -413,15 +417,8 @@ final class CurlTransfer: LingeringStream {
         isChunked =
             head.httpVersion == 11 && head.contentLength == nil
             && head.first(named: "Transfer-Encoding").map { !equalIgnoringCase($0, "identity") } == true
-        if head.isEncoded {
-            do throws(Failure) {
-                decoder = try ContentDecoder(
-                    ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init))
-            } catch {
-                ownFailure = error
-                return false
-            }
-        }
+        codings = head.isEncoded ? ResponseHeadParser.contentCodings(head.fields).compactMap(ContentCoding.init) : []
+        decoder = nil
         guard case .discard = tell({ $0.transferReceived(id, head: head) }) else { return !isEnded }
         isDiscarding = true
         announcedBytes = head.contentLength ?? 0
@@ -445,7 +442,7 @@ final class CurlTransfer: LingeringStream {
                 end = end ?? CURLE_WRITE_ERROR
                 return
             }
-            if decoder.isBusy { return }
+            if self.decoder?.isBusy == true { return }
         }
         if end == nil { flush() }
     }
@@ -477,7 +474,9 @@ final class CurlTransfer: LingeringStream {
             heldHead = nil
             guard report(head) else { return false }
         }
-        guard let decoder else { return deliver(bytes) }
+        guard !codings.isEmpty else { return deliver(bytes) }
+        if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable { return discard(bytes.count) }
+        guard let decoder = decoderOfBody() else { return isUndecodable && discard(bytes.count) }
         silentBytes += bytes.count
         if transport._withUnsafeGuaranteedRef(\.isDecoding) {
             decoder.keep(bytes)
@@ -502,10 +501,32 @@ final class CurlTransfer: LingeringStream {
             }
             if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.decodeLater(self) } }
         } catch {
-            ownFailure = error
-            return false
+            return isDiscarding ? cannotDecode() : fail(error)
         }
         return goesOn
+    }
+
+    /// nil: there is none, and its failure is known or does not matter.
+    private func decoderOfBody() -> ContentDecoder? {
+        if let decoder { return decoder }
+        do throws(Failure) {
+            decoder = try ContentDecoder(codings)
+        } catch {
+            if isDiscarding { _ = cannotDecode() } else { _ = fail(error) }
+        }
+        return decoder
+    }
+
+    private func fail(_ failure: Failure) -> Bool {
+        ownFailure = failure
+        return false
+    }
+
+    /// A body that nobody wants need not be understood.
+    private func cannotDecode() -> Bool {
+        isUndecodable = true
+        decoder = nil
+        return true
     }
 
     /// To whoever wants it, with its codings undone. False stops the transfer.
@@ -516,8 +537,13 @@ final class CurlTransfer: LingeringStream {
             return !isEnded
         }
         let preview = bytes.prefix(max(0, BodyDisposition.previewBytes - discardedBytes))
-        discardedBytes += bytes.count
         if !preview.isEmpty { tell { $0.transferReceived(id, body: UnsafeRawBufferPointer(rebasing: preview)) } }
+        return discard(bytes.count)
+    }
+
+    /// Of a body that nobody wants. False: the rest costs more than a new connection.
+    private func discard(_ count: Int) -> Bool {
+        discardedBytes += count
         let isKnownToBeLong = announcedBytes > Int64(Self.discardLimit)
         let limit = isKnownToBeLong ? BodyDisposition.previewBytes - 1 : Self.discardLimit
         return !isEnded && discardedBytes <= limit

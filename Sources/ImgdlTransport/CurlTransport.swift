@@ -367,6 +367,8 @@ package final class CurlTransport: Transport {
             .compactMap { $0 }.min()
     }
 
+    package var isCrowded: Bool { watch.isCrowded }
+
     package func deadlineReached(_ now: Instant) {
         lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
         if lingering.count > 0 { reset(lingering.take(now)) }

@@ -224,7 +224,9 @@ final class RequestOptions {
             return isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
         }
         if request.fields.first(named: "Accept-Encoding") == nil {
-            lines.append("Accept-Encoding: \(ContentCoding.accepted())")
+            // A part of a coded body cannot be decoded.
+            let isPart = request.fields.first(named: "Range") != nil
+            lines.append("Accept-Encoding: \(isPart ? "identity" : ContentCoding.accepted())")
         }
         // Each line costs with each request: the others curl adds to a body alone.
         let unwanted = body(request) == nil ? ["Accept"] : ["Accept", "Content-Type", "Expect"]

@@ -95,8 +95,10 @@ struct ResponseHeadParser {
         if (300...399).contains(status) { try checkLocation(section) }
         if hasContentCoding {
             let codings = Self.contentCodings(head.fields)
-            // One that is not known: the body is to come as it was sent (RFC 9110 section 8.4).
-            head.remainingCoding = codings.first { ContentCoding($0) == nil }
+            // One that is not known: the body is to come as it was sent (RFC 9110 section 8.4). So is a part of a body, whose
+            // coding is that of the whole (section 14.2).
+            let isPart = status == 206
+            head.remainingCoding = codings.first { isPart || ContentCoding($0) == nil }
             head.isEncoded = head.remainingCoding == nil && !codings.isEmpty
         }
         return head

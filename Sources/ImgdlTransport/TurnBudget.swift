@@ -1,13 +1,19 @@
-/// What one turn of curl may take of the engine's thread, from samples that another thread takes of it. Time in the host's
+import ImgdlCore
+
+/// What turns of curl may take of the engine's thread, from samples that another thread takes of it. Time in the host's
 /// code does not count, and each byte of a body pays for itself, up to a bound: on slow machines a turn that brings
 /// megabytes is a long one.
+///
+/// One turn may have what all of them have left of a second's allowance, and a little in any case: so a crowd of
+/// connections, or one whose bursts are short, has not much more than one alone.
 struct TurnBudget {
-    /// Nanoseconds of CPU time, at most, for what brings nobody anything.
+    /// Nanoseconds of CPU time, at most, for what brings nobody anything: of all turns, in a second.
     static let limit: Int64 = 50_000_000
-    /// Nanoseconds between two samples.
-    static let interval: Int64 = 8_000_000
-    /// A turn is first seen one interval after its beginning, and its excess one after it happened.
-    static let allowance = limit - 2 * interval
+    /// What a turn has when others have used that up. A server's certificates are read in less, and headers too.
+    static let least: Int64 = 4_000_000
+    /// Nanoseconds between two samples, as long as there is enough left, and later.
+    static let longInterval: Int64 = 8_000_000
+    static let shortInterval: Int64 = 1_000_000
     /// For each byte of a body, what slow machines take to decrypt it.
     static let nanosecondsPerByte: Int64 = 100
     /// Nanoseconds of CPU time, at most, whatever has come: a server that sends bodies between its floods pays for no more.
@@ -17,6 +23,8 @@ struct TurnBudget {
     static let floodBytes: Int64 = 64 << 10
 
     struct Sample {
+        /// On the clock that all threads have.
+        var instant = Instant(nanoseconds: 0)
         /// Which turn is under way; nil for none.
         var turn: UInt64?
         /// Of the thread, in nanoseconds: altogether, and in the host's code.
@@ -39,8 +47,49 @@ struct TurnBudget {
     }
 
     private var first: Sample?
+    /// What the turn that was seen first then may have.
+    private var allowance = limit - 2 * longInterval
+    /// The last one in a turn, and when any was taken.
+    private var last: Sample?
+    private var lastInstant: Instant?
+    /// Of the limit, in the last second.
+    private(set) var spent: Int64 = 0
+
+    /// Half of the limit is gone: it is looked at more often, and who wants little goes first.
+    var isCrowded: Bool { spent >= Self.limit / 2 }
+
+    var interval: Int64 { isCrowded ? Self.shortInterval : Self.longInterval }
 
     mutating func judge(_ sample: Sample) -> Verdict {
+        let elapsed = lastInstant.map { max(0, sample.instant.nanoseconds - $0.nanoseconds) } ?? 0
+        lastInstant = sample.instant
+        // At most a second counts, which gives all of it back.
+        spent = max(0, spent - Self.limit / 1_000 * min(elapsed / 1_000_000, 1_000))
+        let verdict = verdict(sample)
+        charge(sample, within: elapsed)
+        return verdict
+    }
+
+    /// Of the time since the last sample, what turns have had that no body pays for. Between turns the thread does other
+    /// things: no more than has passed since it was looked at is known to be of this one.
+    private mutating func charge(_ sample: Sample, within elapsed: Int64) {
+        guard sample.turn != nil, !sample.isInHost else { return }
+        if let last {
+            let unpaid = Self.own(last, sample) - Self.paid(last, sample)
+            spent = min(Self.limit, spent + max(0, min(unpaid, elapsed)))
+        }
+        last = sample
+    }
+
+    private static func own(_ first: Sample, _ now: Sample) -> Int64 {
+        (now.time - first.time) - (now.hostTime - first.hostTime)
+    }
+
+    private static func paid(_ first: Sample, _ now: Sample) -> Int64 {
+        nanosecondsPerByte * (now.bodyBytes - first.bodyBytes)
+    }
+
+    private mutating func verdict(_ sample: Sample) -> Verdict {
         guard let turn = sample.turn else {
             first = nil
             return .nothing
@@ -48,12 +97,12 @@ struct TurnBudget {
         guard !sample.isInHost else { return .nothing }
         guard let first, first.turn == turn else {
             first = sample
+            // A turn is first seen one interval after its beginning, and its excess one after it happened.
+            allowance = max(Self.least, Self.limit - spent) - 2 * interval
             return .begins
         }
-        let own = (sample.time - first.time) - (sample.hostTime - first.hostTime)
-        let paid = Self.nanosecondsPerByte * (sample.bodyBytes - first.bodyBytes)
-        let allowed = min(Self.allowance + paid, Self.longest - 2 * Self.interval)
-        return own > allowed ? .isSpent : .goesOn
+        let allowed = min(allowance + Self.paid(first, sample), Self.longest - 2 * interval)
+        return Self.own(first, sample) > allowed ? .isSpent : .goesOn
     }
 
     /// Which of the sockets has kept the thread busy; nil: none of them. Bytes read from each, when the turn was first

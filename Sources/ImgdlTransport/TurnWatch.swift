@@ -10,8 +10,8 @@ import Synchronization
 /// It looks while turns follow each other, and sleeps otherwise. Whoever runs curl says so with `during`, and tells of
 /// sockets as they are opened and before they are closed.
 final class TurnWatch: @unchecked Sendable {
-    /// Samples without a new turn after which it sleeps.
-    private static let patience = 64
+    /// Nanoseconds without a new turn after which it sleeps.
+    private static let patience: Int64 = 512_000_000
 
     /// A socket that was shut down, and the name of its connection.
     struct Stop {
@@ -26,6 +26,7 @@ final class TurnWatch: @unchecked Sendable {
     private let isAsleep = Atomic<Bool>(true)
     private let isSampled = Atomic<Bool>(false)
     private let bodyBytes = Atomic<Int64>(0)
+    private let isCrowdedNow = Atomic<Bool>(false)
     // Under the lock:
     private var sockets: Set<Int32> = []
     private var stopped: [Stop] = []
@@ -47,6 +48,9 @@ final class TurnWatch: @unchecked Sendable {
 
     /// Before it is closed: its number may come back at once.
     func closes(_ socket: Int32) { _ = lock.withLock { sockets.remove(socket) } }
+
+    /// Connections have lately taken much of the thread's time for what is for no request. Threads: any.
+    var isCrowded: Bool { isCrowdedNow.load(ordering: .relaxed) }
 
     /// Body bytes have come in this turn. For the thread of the turns.
     func received(_ bytes: Int) {
@@ -99,17 +103,18 @@ final class TurnWatch: @unchecked Sendable {
 
     private func run() {
         var last: UInt64 = 0
-        var unchanged = 0
+        var unchanged: Int64 = 0
         lock.withLock {
             while !isClosed {
                 if isAsleep.load(ordering: .sequentiallyConsistent) {
                     wake.wait()
                     continue
                 }
-                _ = wake.wait(until: Instant(nanoseconds: MonotonicClock().now().nanoseconds + TurnBudget.interval))
+                let interval = budget.interval
+                _ = wake.wait(until: Instant(nanoseconds: MonotonicClock().now().nanoseconds + interval))
                 look()
                 let turn = turn.load(ordering: .relaxed)
-                unchanged = turn == last ? unchanged + 1 : 0
+                unchanged = turn == last ? unchanged + interval : 0
                 last = turn
                 if unchanged >= Self.patience, !isUnderWay.load(ordering: .sequentiallyConsistent) { rest() }
             }
@@ -118,6 +123,7 @@ final class TurnWatch: @unchecked Sendable {
 
     /// A turn that begins meanwhile sees it asleep, or is seen.
     private func rest() {
+        isCrowdedNow.store(false, ordering: .relaxed)
         isAsleep.store(true, ordering: .sequentiallyConsistent)
         if isUnderWay.load(ordering: .sequentiallyConsistent) {
             isAsleep.store(false, ordering: .sequentiallyConsistent)
@@ -127,10 +133,11 @@ final class TurnWatch: @unchecked Sendable {
     private func look() {
         guard let sample = sample() else { return }
         let verdict = budget.judge(sample)
+        isCrowdedNow.store(budget.isCrowded, ordering: .relaxed)
         isSampled.store(sample.turn != nil, ordering: .sequentiallyConsistent)
         switch verdict {
         case .nothing: break
-        case .begins: readBefore = [:]
+        case .begins: readBefore = budget.isCrowded ? read() : [:]
         case .goesOn: if readBefore.isEmpty { readBefore = read() }
         case .isSpent:
             // All its time may have gone between two samples: then the next one finds out who is read from.
@@ -148,13 +155,21 @@ final class TurnWatch: @unchecked Sendable {
             !stopped.contains(where: { $0.socket == socket })
         else { return }
         stopped.append(Stop(socket: socket, connection: system_socket_name(socket)))
-        shutdown(socket, Int32(SHUT_RDWR))
+        Self.disconnect(socket)
+    }
+
+    /// What has come and was not read is gone, too: after `shutdown` there may be megabytes of it, to be read to their end.
+    private static func disconnect(_ socket: Int32) {
+        var nobody = sockaddr()
+        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        if connect(socket, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     private func sample() -> TurnBudget.Sample? {
         guard let watched else { return nil }
         let isUnderWay = isUnderWay.load(ordering: .sequentiallyConsistent)
-        guard isUnderWay else { return TurnBudget.Sample() }
+        let instant = MonotonicClock().now()
+        guard isUnderWay else { return TurnBudget.Sample(instant: instant) }
         let rest = watched.rest
         system_rest_measure(rest, 1)
         let hostTime = system_rest_nanoseconds(rest)
@@ -164,7 +179,8 @@ final class TurnWatch: @unchecked Sendable {
         // The three belong together where none has begun or ended meanwhile.
         isInHost = isInHost || system_rest_is_under_way(rest) != 0 || system_rest_nanoseconds(rest) != hostTime
         return TurnBudget.Sample(
-            turn: turn.load(ordering: .relaxed), time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
+            instant: instant, turn: turn.load(ordering: .relaxed),
+            time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
             hostTime: hostTime, isInHost: isInHost, bodyBytes: bodyBytes.load(ordering: .relaxed))
     }
 

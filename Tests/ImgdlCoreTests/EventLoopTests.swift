@@ -49,6 +49,38 @@ final class EventLoopTests: XCTestCase {
         XCTAssertEqual(ready(), [ends[0]], line: line)
     }
 
+    /// In a crowd, one of those that want much has its turn, and each has it; who wants little always has.
+    func testWhoWantsLittleGoesFirst() throws {
+        var heavy: [[Int32]] = []
+        let much = [UInt8](repeating: 1, count: 100_000)
+        for _ in 0..<3 {
+            let pair = try socketPair()
+            ends += pair
+            XCTAssertEqual(write(pair[1], much, much.count), much.count)
+            loop.watch(pair[0], readable: true, writable: false)
+            heavy.append(pair)
+        }
+        loop.watch(ends[0], readable: true, writable: false)
+        say(ends[1])
+        var turns: [Int32] = []
+        for _ in 0..<3 {
+            let now = clock.now()
+            loop.wait(until: now, now: now)
+            var ready: [Int32] = []
+            loop.forEachReady(isCrowded: { true }) { descriptor, _, _ in ready.append(descriptor) }
+            XCTAssertEqual(ready.count, 2)
+            XCTAssertEqual(ready.first, ends[0])
+            turns.append(try XCTUnwrap(ready.last))
+        }
+        XCTAssertEqual(turns.sorted(), heavy.map { $0[0] }.sorted())
+        XCTAssertEqual(ready().count, 4, "else all at once")
+        let now = clock.now()
+        loop.wait(until: now, now: now)
+        var count = 0
+        loop.forEachReady(isCrowded: { count > 1 }) { _, _, _ in count += 1 }
+        XCTAssertEqual(count, 2, "those that were found ready before it became one wait for their turn, too")
+    }
+
     func testComesBackBeforeTheSleep() {
         loop.watch(ends[0], readable: true, writable: false)
         loop.rest(ends[0])

@@ -50,6 +50,9 @@ final class HeaderRulesTests: XCTestCase {
             XCTAssertEqual((error as! Failure).code, .invalidHeader)
         }
         XCTAssertThrowsError(try HeaderRules.checkMethod(""))
+        XCTAssertThrowsError(try HeaderRules.checkMethod("CONNECT")) { error in
+            XCTAssertEqual((error as! Failure).code, .invalidHeader)
+        }
     }
 
     /// Fields that frame a request or are for its connection alone, in every spelling that some server takes for them.
@@ -83,6 +86,24 @@ final class HeaderRulesTests: XCTestCase {
             let failure = refusal([HeaderField("Host", "a.test"), HeaderField(name, "a.test")])
             XCTAssertEqual(failure?.code, .invalidHeader)
             XCTAssertEqual(failure?.message, "the header field “Host” is given twice")
+        }
+    }
+
+    func testAHostIsOneWithOrWithoutAPort() {
+        for host in [
+            "a", "a.example", "A-b_c.example.", "127.0.0.1", "a:0", "a:65535", "[::1]", "[::ffff:1.2.3.4]:443", " a\t",
+            "xn--bcher-kva.example:8080", "~a",
+        ] {
+            XCTAssertNil(refusal([HeaderField("Host", host)]), host)
+        }
+        for host in [
+            "", " ", "a b", "a,b", "evil/path", "user@evil", "a:", ":80", "a:b", "a:80:80", "a:65536", "a:-1", "::1",
+            "[::1", "::1]", "[]", "[a]", "[::1]x", "[::1]:", "a?b", "a#b", "a%20b", "b\u{FC}cher", "a;b", "a\\b",
+            "a:99999999999999999999",
+        ] {
+            for name in ["Host", "HOST"] {
+                XCTAssertEqual(refusal([HeaderField(name, host)])?.code, .invalidHeader, host)
+            }
         }
     }
 

@@ -258,6 +258,8 @@ final class AresResolverTests: TransportTestCase {
             return failure
         }
         XCTAssertEqual(failures.map(\.code), [.resolveFailed])
+        let message = failures.first?.message ?? ""
+        XCTAssertTrue(message.contains("a name server sent more than 256 packets"), message)
     }
 
     func testNamesThatCannotBeAskedForFail() throws {

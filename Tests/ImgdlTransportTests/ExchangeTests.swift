@@ -279,6 +279,67 @@ final class ExchangeTests: TransportTestCase {
         }
     }
 
+    private static let tooManyCodings = Array(repeating: "gzip", count: ContentCoding.maximumLayers + 1)
+        .joined(separator: ", ")
+
+    func testACodingThatCannotBeUndoneIsNoMatterWithoutABody() throws {
+        let table = [("HEAD", "200 OK"), ("GET", "204 No Content"), ("GET", "304 Not Modified"), ("GET", "200 OK")]
+        for (method, status) in table {
+            origin.route("/a") { exchange in
+                let length = status == "200 OK" && method == "GET" ? "Content-Length: 0\r\n" : ""
+                try exchange.send(
+                    raw: "HTTP/1.1 \(status)\r\nContent-Encoding: \(Self.tooManyCodings)\r\n\(length)\r\n")
+            }
+            let record = record(of: try start(origin.url("/a"), method: method))
+            XCTAssertNil(record.failure, "\(method), \(status)")
+            XCTAssertEqual(record.head.map { String($0.status) }, String(status.prefix(3)))
+        }
+    }
+
+    func testACodingThatCannotBeUndoneIsNoMatterWhereNobodyWantsTheBody() throws {
+        recorder.onHead = { _, _ in .discard }
+        for (status, body) in [(302, "x"), (404, "not gzip"), (500, String(repeating: "x", count: 5_000))] {
+            for coding in [Self.tooManyCodings, "gzip"] {
+                origin.route("/a") { try $0.respond(status, headers: ["Content-Encoding": coding], text: body) }
+                let record = try fetchSucceeding(origin.url("/a"))
+                XCTAssertEqual(record.head?.status, Int32(status))
+                XCTAssertEqual(record.body, [], "nothing that looks like its text")
+            }
+        }
+        XCTAssertEqual(origin.log.connections.count, 1, "which are used again")
+    }
+
+    func testACodingThatCannotBeUndoneFailsWithTheFirstByte() throws {
+        origin.route("/a") { try $0.respond(headers: ["Content-Encoding": Self.tooManyCodings], text: "x") }
+        let record = try fetch(origin.url("/a"))
+        XCTAssertEqual(record.failure?.code, .contentEncoding)
+        XCTAssertEqual(record.head?.status, 200)
+    }
+
+    func testAPartIsAskedForUncoded() throws {
+        let range = HeaderField("Range", "bytes=5-14")
+        let table: [([HeaderField], String)] = [
+            ([range], "identity"), ([range, HeaderField("Accept-Encoding", "gzip")], "gzip"),
+            ([], ContentCoding.accepted()),
+        ]
+        for (fields, expected) in table {
+            let request = try request(from: start(origin.url("/echo"), fields: fields))
+            XCTAssertEqual(request.headers["Accept-Encoding"], expected)
+        }
+    }
+
+    func testAPartOfACodedBodyComesAsItWasSent() throws {
+        origin.route("/a") {
+            try $0.respond(
+                206, headers: ["Content-Encoding": "gzip", "Content-Range": "bytes 5-7/9"], text: "abc")
+        }
+        let record = record(of: try start(origin.url("/a"), fields: [HeaderField("Range", "bytes=5-7")]))
+        XCTAssertNil(record.failure)
+        XCTAssertEqual(record.text, "abc")
+        XCTAssertEqual(record.head?.remainingCoding, "gzip")
+        XCTAssertEqual(record.head?.isEncoded, false)
+    }
+
     func testAConnectionThatAnAnswerTooLongHasSpoilt() throws {
         origin.route("/a") { try $0.respond(text: "a") }
         origin.route("/b") { exchange in

@@ -1,3 +1,4 @@
+import ImgdlCore
 import XCTest
 
 @testable import ImgdlTransport
@@ -61,6 +62,79 @@ final class TurnBudgetTests: XCTestCase {
             var budget = TurnBudget()
             XCTAssertEqual(samples.map { budget.judge($0) }, expected, name)
         }
+    }
+
+    /// At these milliseconds, which are of the thread's CPU time, too.
+    private func watched(_ turn: UInt64?, at ms: Double, bytes: Int64 = 0) -> Sample {
+        let time = Int64(ms * 1_000_000)
+        return Sample(
+            instant: Instant(nanoseconds: 9_000_000_000 + time), turn: turn, time: turn == nil ? 0 : time,
+            bodyBytes: bytes)
+    }
+
+    /// How many milliseconds each turn has until it is spent: they follow one another, and never end by themselves.
+    private func spans(of turns: Int, in budget: inout TurnBudget, bytesPerMillisecond: Int64 = 0) -> [Double] {
+        var now = 0.0
+        return (0..<turns).map { turn in
+            let start = now
+            while now < start + 1_000 {
+                now += Double(budget.interval) / 1e6
+                let sample = watched(UInt64(turn), at: now, bytes: Int64(now) * bytesPerMillisecond)
+                if budget.judge(sample) == .isSpent { break }
+            }
+            return now - start
+        }
+    }
+
+    func testACrowdHasLittleMoreThanOne() {
+        var budget = TurnBudget()
+        let spans = spans(of: 60, in: &budget)
+        XCTAssertLessThanOrEqual(spans[0], 50)
+        XCTAssertGreaterThan(spans[0], 30)
+        XCTAssertLessThanOrEqual(spans.dropFirst(2).max()!, 5, "\(spans)")
+        XCTAssertTrue(budget.isCrowded)
+    }
+
+    func testBodiesLeaveTheAllowanceAsItIs() {
+        var budget = TurnBudget()
+        for ms in 1...400 { _ = budget.judge(watched(UInt64(ms / 20), at: Double(8 * ms), bytes: Int64(ms) * 80_000)) }
+        XCTAssertEqual(budget.spent, 0)
+        XCTAssertFalse(budget.isCrowded)
+    }
+
+    /// Each of them far below what one turn may have.
+    func testShortBurstsAddUp() {
+        var budget = TurnBudget()
+        var turn: UInt64 = 0
+        for ms in stride(from: 0.0, to: 60, by: 8) {
+            turn += 1
+            XCTAssertEqual(budget.judge(watched(turn, at: ms)), .begins)
+        }
+        XCTAssertTrue(budget.isCrowded)
+        XCTAssertEqual(budget.interval, TurnBudget.shortInterval)
+    }
+
+    func testASecondGivesItBack() {
+        var budget = TurnBudget()
+        _ = spans(of: 3, in: &budget)
+        let before = budget.spent
+        XCTAssertGreaterThan(before, 40_000_000)
+        XCTAssertEqual(budget.judge(watched(nil, at: 600)), .nothing)
+        XCTAssertFalse(budget.isCrowded)
+        XCTAssertEqual(budget.judge(watched(nil, at: 2_000)), .nothing)
+        XCTAssertEqual(budget.spent, 0)
+        for far in [Int64.max - 1, 0, Int64.max] {
+            XCTAssertEqual(budget.judge(Sample(instant: Instant(nanoseconds: far))), .nothing)
+        }
+    }
+
+    /// What the thread does otherwise is not its connections'.
+    func testTimeBetweenTurnsIsNotTheirs() {
+        var budget = TurnBudget()
+        _ = budget.judge(watched(1, at: 0))
+        _ = budget.judge(watched(nil, at: 900))
+        XCTAssertEqual(budget.judge(watched(2, at: 901)), .begins)
+        XCTAssertLessThanOrEqual(budget.spent, 1_000_000)
     }
 
     func testTheSocketThatWasReadMost() {

@@ -56,3 +56,9 @@ uint64_t system_socket_name(int descriptor)
         return 0;
     return system_connection_name(address, remote_port, local_port);
 }
+
+int system_unread(int descriptor)
+{
+    int count = 0;
+    return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
+}

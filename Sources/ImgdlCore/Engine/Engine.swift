@@ -139,7 +139,8 @@ final class Engine {
     }
 
     private func readReady() {
-        loop.forEachReady { [transport, clock] descriptor, readable, writable in
+        loop.forEachReady(isCrowded: { [transport] in transport?.isCrowded ?? false }) {
+            [transport, clock] descriptor, readable, writable in
             clock.passes()
             transport?.descriptorReady(descriptor, readable: readable, writable: writable)
         }

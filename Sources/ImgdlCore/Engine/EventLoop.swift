@@ -15,6 +15,11 @@ final class EventLoop {
     private var readyCount = 0
     private var isClosed = false
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
+    /// Which of those with much to read was taken last, in the order in which epoll gives them.
+    private var heavyTurn = 0
+
+    /// More than an answer's header or a small picture.
+    private static let heavyBytes: Int32 = 64 << 10
 
     /// What epoll has been told, and what it is to be told: curl changes its mind several times in a turn.
     private struct Interest: BitwiseCopyable {
@@ -148,9 +153,26 @@ final class EventLoop {
         Thread.resting { system_nap(epoll, nanoseconds) }
     }
 
-    /// What the last `wait` found ready. A descriptor that was closed since then may be among them.
-    func forEachReady(_ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void) {
-        let count = readyCount
+    /// Those with little to read first, then one of those with much, each in its turn. How many that are.
+    private func putHeavyLast() -> Int {
+        let ready = events[..<readyCount]
+        let heavy = ready.filter { system_unread($0.data.fd) >= Self.heavyBytes }
+        guard !heavy.isEmpty else { return readyCount }
+        var order = ready.filter { event in !heavy.contains { $0.data.fd == event.data.fd } }
+        heavyTurn &+= 1
+        order.append(heavy[Int(UInt(bitPattern: heavyTurn) % UInt(heavy.count))])
+        events.replaceSubrange(..<order.count, with: order)
+        return order.count
+    }
+
+    /// What the last `wait` found ready. A descriptor that was closed since then may be among them. In a crowd those with
+    /// little to read, and one of the others; when it becomes one, none. The rest is found ready again, when commands and
+    /// deadlines have had their turn.
+    func forEachReady(
+        isCrowded: () -> Bool = { false }, _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
+    ) {
+        let wasCrowded = isCrowded()
+        let count = wasCrowded ? putHeavyLast() : readyCount
         readyCount = 0
         for index in 0..<count where events[index].data.fd != wakeDescriptor {
             let event = events[index]
@@ -163,6 +185,7 @@ final class EventLoop {
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
+            if !wasCrowded, isCrowded() { return }
         }
     }
 }

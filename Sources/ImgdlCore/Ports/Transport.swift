@@ -44,6 +44,8 @@ package protocol Transport: AnyObject {
     var deadline: Instant? { get }
     func deadlineReached(_ now: Instant)
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool)
+    /// Some of its descriptors have lately kept the thread busy for no request: those with little to read go first.
+    var isCrowded: Bool { get }
     /// Reports the ends of which the two above, and whatever else ran since, have left word. Called before the thread
     /// sleeps.
     func reportEnds()
@@ -98,6 +100,7 @@ extension TransportLoop {
 extension Transport {
     package func reportEnds() {}
     package func nameLookedUp(_ id: TransferID) -> String? { nil }
+    package var isCrowded: Bool { false }
     package var trust: [UInt8] { [] }
     package func cookies(for request: TransportRequest) -> [UInt8]? { nil }
     package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }

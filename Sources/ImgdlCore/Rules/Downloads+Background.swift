@@ -62,7 +62,9 @@ extension Downloads {
     mutating func resumeParked(_ now: Instant) {
         var stay: [TransferID] = []
         for id in parked where transfers.contains(id) && transfers[id].pauses.contains(.background) {
-            if running.count < limits.maximumConcurrent, background == nil || transfers[id].continuesInBackground,
+            let mayGoOn = background == nil || transfers[id].continuesInBackground
+            if mayGoOn { giveWay(to: id, now) }
+            if mayGoOn, running.count < limits.maximumConcurrent,
                 let place = waiting.takePlace(HostAndPort(transfers[id].request.url))
             {
                 occupy(id, place)

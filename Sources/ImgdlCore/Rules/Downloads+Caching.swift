@@ -232,39 +232,6 @@ extension Downloads {
         }
         return false
     }
-
-    // MARK: Transfers of nobody's
-
-    /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
-    /// told.
-    package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
-        guard joinable(request) == nil else { return nil }
-        let id = insert(request)
-        offer(id)
-        joinInternally(id)
-        if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
-        startWaiting(now)
-        return id
-    }
-
-    /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33).
-    mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
-        guard finishesNearlyDone, subscribers.contains(subscriber) else { return }
-        let id = transfer(of: subscriber)
-        if transfers[id].cache.isStoring, transfers[id].isNearlyDone(now) { joinInternally(id) }
-    }
-
-    private mutating func joinInternally(_ id: TransferID) {
-        var options = SubscriberOptions()
-        options.priority = .low
-        options.decode = nil
-        options.acceptsAnyStatus = true
-        subscribers[join(id, Boxed(wrappedValue: options))].isInternal = true
-        internalCount += 1
-    }
-
-    /// Nobody is left but those.
-    package var hasOnlyInternal: Bool { subscribers.count == internalCount }
 }
 
 extension CacheUse {

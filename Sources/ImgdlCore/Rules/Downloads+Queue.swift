@@ -9,6 +9,7 @@ extension Downloads {
         waiting.insert(
             SlotTable<Transfer>.slot(id), HostAndPort(transfers[id].request.url), priority: transfers[id].priority,
             continuesInBackground: transfers[id].continuesInBackground, order: atFront ? .lifo : limits.order, now)
+        updateAttendance(id)
     }
 
     /// The transfer's subscribers have changed: it moves if its priority has, or the transport hears of it (features
@@ -29,11 +30,20 @@ extension Downloads {
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
         if !consultationLine.isEmpty { consultNext() }
-        while waiting.count > 0, mayStart,
-            let (slot, place) = waiting.popFirst(
-                now, agingInterval: limits.agingInterval, inBackground: background != nil)
-        {
+        while waiting.count > 0 {
+            guard mayStart,
+                let (slot, place) = waiting.popFirst(
+                    now, agingInterval: limits.agingInterval, inBackground: background != nil)
+            else {
+                if giveWay(now) { continue }
+                break
+            }
             let id = transferID(at: slot)
+            if givesWay(id, place) {
+                waiting.undo(place)
+                giveUp(id, now)
+                continue
+            }
             occupy(id, place)
             if !consults(id) { transfers[id].isObserved = true }
             begin(id, now)

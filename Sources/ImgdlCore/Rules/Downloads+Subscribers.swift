@@ -21,6 +21,7 @@ extension Downloads {
             transfers[id].firstSubscriber = link
         }
         transfers[id].lastSubscriber = link
+        updateAttendance(id)
         return new
     }
 
@@ -169,7 +170,10 @@ extension Downloads {
     mutating func end(_ subscriber: SubscriberID, _ outcome: Outcome, _ now: Instant) {
         guard let ended = subscribers.remove(subscriber) else { return }
         let id = transferID(at: Int(ended.transferSlot))
-        if ended.isInternal { internalCount -= 1 }
+        if ended.isInternal {
+            internalCount -= 1
+            transfers[id].internalCount -= 1
+        }
         var outcome = outcome
         let status = transfers[id].status
         if status != 0, case .failure(var failure, let salvaged) = outcome, failure.status == 0 {
@@ -196,6 +200,7 @@ extension Downloads {
         guard transfers[id].firstSubscriber != .none else { return endTransfer(id) }
         if let variant = ended.variant { transfers[id].variants[variant].leave(ended.options) }
         requeue(id, before)
+        updateAttendance(id)
         if ended.options.continuesInBackground { reconsider(id, now) }
     }
 

@@ -7,6 +7,10 @@ package enum HeaderRules {
         guard isToken(method) else {
             throw Failure(.invalidHeader, "“\(printable(method))” is not a method: a token is needed")
         }
+        // In another case it is another method, which servers do not know.
+        guard method != "CONNECT" else {
+            throw Failure(.invalidHeader, "CONNECT makes a tunnel, and is no request for what is at a URL")
+        }
     }
 
     /// Of a request. Beyond what holds for any field, those that frame the message or are for one connection alone are the
@@ -25,6 +29,51 @@ package enum HeaderRules {
             guard isSameName(field.name, "host") else { continue }
             guard !hasHost else { throw Failure(.invalidHeader, "the header field “Host” is given twice") }
             hasHost = true
+            guard isHost(field.value) else {
+                throw Failure(
+                    .invalidHeader, "the value of the header field “Host” is not a host with or without a port")
+            }
+        }
+    }
+
+    /// Host = uri-host [ ":" port ] (RFC 9110 section 7.2), with the characters of names and addresses alone: of what else
+    /// RFC 3986 would let stand in a name, servers and proxies make different things.
+    static func isHost(_ value: String) -> Bool {
+        var host = trimmed(Array(value.utf8)[...])
+        if let colon = host.lastIndex(of: UInt8(ascii: ":")), !host[colon...].contains(UInt8(ascii: "]")) {
+            guard let port = CheckedNumber(digits: host[(colon + 1)...])?.length, port <= UInt16.max else {
+                return false
+            }
+            host = host[..<colon]
+        }
+        if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]") {
+            let address = host.dropFirst().dropLast()
+            return address.contains(UInt8(ascii: ":")) && address.allSatisfy(isOfAddress)
+        }
+        return !host.isEmpty && host.allSatisfy(isOfName)
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let rest = bytes.drop { $0 == 0x20 || $0 == 0x09 }
+        return rest.prefix((rest.lastIndex { $0 != 0x20 && $0 != 0x09 } ?? rest.startIndex - 1) + 1 - rest.startIndex)
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    private static func isOfAddress(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "A")...UInt8(ascii: "F"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "."):
+            true
+        default: false
         }
     }
 

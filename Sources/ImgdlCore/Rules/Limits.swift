@@ -10,6 +10,8 @@ package struct Limits: Equatable, Sendable {
     package var drainTimeout: Int64 = 1_000
     /// Of that rest, at most.
     package var drainBytes: Int64 = 64 << 10
+    /// Milliseconds that a transfer may take that nobody waits for, in all.
+    package var unattendedTimeout: Int64 = 30_000
     package var maximumRedirects = 10
     /// Of all header fields of one response.
     package var maximumHeaderBytes = Self.headerBytes

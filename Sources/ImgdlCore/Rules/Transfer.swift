@@ -123,16 +123,26 @@ struct Transfer: ~Copyable {
         }
     }
 
+    /// Nobody but the rules themselves has an interest in it.
+    var isUnattended: Bool {
+        let ownCount = Int(course.value.internalCount)
+        return ownCount > 0 && ownCount == subscriberCount
+    }
+
     /// It is at the transport for one subscriber alone, and its end is worth waiting for.
     func isNearlyDone(_ now: Instant) -> Bool {
         guard subscriberCount == 1, phase == .receiving, course.value.place >= 0, !isDraining,
-            let sent = course.value.sent,
-            let answered = course.value.answered
+            let answered = course.value.answered, let firstByte = firstByteNanoseconds
         else { return false }
         return ResumeRules.isNearlyDone(
             received: course.value.received, expected: course.value.expected,
-            bodyNanoseconds: now.nanoseconds - answered.nanoseconds,
-            firstByteNanoseconds: answered.nanoseconds - sent.nanoseconds)
+            bodyNanoseconds: now.nanoseconds - answered.nanoseconds, firstByteNanoseconds: firstByte)
+    }
+
+    /// From the beginning to the first byte of the answer.
+    var firstByteNanoseconds: Int64? {
+        guard let sent = course.value.sent, let answered = course.value.answered else { return nil }
+        return answered.nanoseconds - sent.nanoseconds
     }
 
     /// As before its first attempt, but for what it has learned: what came so far is void.

@@ -28,7 +28,7 @@ package struct WaitingQueue: ~Copyable {
     /// A place at a host, to be given back once.
     package typealias Place = Int32
 
-    /// A lane of a host, as a number.
+    /// A lane of a host, as a number, and whether nobody waits for what waits there.
     private struct Standing: BitwiseCopyable {
         private let node: Int32
 
@@ -36,11 +36,14 @@ package struct WaitingQueue: ~Copyable {
 
         private init(node: Int32) { self.node = node }
 
-        init(_ host: Int, _ lane: Int) { node = Int32(host * laneCount + lane) }
+        init(_ host: Int, _ lane: Int, isUnattended: Bool = false) {
+            node = Int32((host * laneCount + lane) << 1 | (isUnattended ? 1 : 0))
+        }
 
         var isWaiting: Bool { node >= 0 }
-        var host: Int { Int(node) / laneCount }
-        var lane: Int { Int(node) % laneCount }
+        var isUnattended: Bool { node & 1 != 0 }
+        var host: Int { Int(node >> 1) / laneCount }
+        var lane: Int { Int(node >> 1) % laneCount }
         /// That of the same host's that is by age.
         var ageLane: Int { lane & backgroundLanes + WaitingQueue.ageLane }
     }
@@ -49,8 +52,13 @@ package struct WaitingQueue: ~Copyable {
     private struct Host: BitwiseCopyable {
         var roots = InlineArray<8, Int32>(repeating: -1)
         var waiting: Int32 = 0
+        /// Of those that wait.
+        var unattended: Int32 = 0
         var running: Int32 = 0
         var isOpen = true
+
+        /// Somebody waits for one of them.
+        var isAwaited: Bool { waiting > unattended }
     }
 
     /// Lanes of a host: three priorities and one by age, and the same once more for those that go on in the background.
@@ -76,6 +84,8 @@ package struct WaitingQueue: ~Copyable {
     private var firstRank: Int64 = 0
     private var lastArrival = Int64.min
     private var startsSinceAged = 0
+    /// As it was before the last one was taken.
+    private var startsBefore = 0
     package private(set) var count = 0
     package private(set) var maximumPerHost: Int
 
@@ -115,6 +125,14 @@ package struct WaitingQueue: ~Copyable {
         if lane != before { move(slot, to: lane, rank: ranks.key(slot)) }
     }
 
+    /// Nobody waits for it, or somebody does again. Does nothing for a slot that does not wait.
+    package mutating func setUnattended(_ slot: Int, _ isUnattended: Bool) {
+        guard isWaiting(slot), standings[slot].isUnattended != isUnattended else { return }
+        let before = standings[slot]
+        standings[slot] = Standing(before.host, before.lane, isUnattended: isUnattended)
+        hosts[before.host].unattended += isUnattended ? 1 : -1
+    }
+
     private func isWaiting(_ slot: Int) -> Bool { slot < standings.count && standings[slot].isWaiting }
 
     /// Who goes next, with a place at its host.
@@ -122,6 +140,7 @@ package struct WaitingQueue: ~Copyable {
         _ now: Instant, agingInterval: Int64, inBackground: Bool = false
     ) -> (slot: Int, place: Place)? {
         var next: Int?
+        startsBefore = startsSinceAged
         if startsSinceAged >= Self.agingTurn - 1, let oldest = first(Self.ageLane, ages, inBackground),
             hasWaited(oldest, agingInterval, now)
         {
@@ -161,6 +180,25 @@ package struct WaitingQueue: ~Copyable {
         dropIfUnused(host)
     }
 
+    /// The one that was taken last does not start: its place is free, and its turn was none.
+    package mutating func undo(_ place: Place) {
+        startsSinceAged = startsBefore
+        leave(place)
+    }
+
+    /// Its host has another one free.
+    package func isOpen(_ place: Place) -> Bool { hosts[Int(place)].isOpen }
+
+    /// Whether one that somebody waits for could start if this place were free. `isLast`: nothing can start as it is.
+    /// O(1), and O(hosts) where it is the last.
+    package func isAskedFor(_ place: Place, isLast: Bool) -> Bool {
+        let own = hosts[Int(place)]
+        if own.isAwaited { return isLast || !own.isOpen }
+        guard isLast, maximumPerHost > 0 else { return false }
+        for index in 0..<hosts.count where hosts[index].isOpen && hosts[index].isAwaited { return true }
+        return false
+    }
+
     /// 0: no limit. True when all places have to be taken anew, since hosts are counted otherwise than before;
     /// `host` tells that of a waiting slot. O(n) then, else O(hosts).
     package mutating func setMaximumPerHost(_ maximum: Int, host: (Int) -> HostAndPort) -> Bool {
@@ -180,7 +218,8 @@ package struct WaitingQueue: ~Copyable {
         openHosts = PairingHeaps()
         roots = InlineArray(repeating: -1)
         for (slot, key) in zip(slots, keys) {
-            let standing = Standing(self.host(host(slot)), standings[slot].lane)
+            let before = standings[slot]
+            let standing = Standing(self.host(host(slot)), before.lane, isUnattended: before.isUnattended)
             attach(slot, standing, rank: key.rank, age: key.age)
         }
         return true
@@ -220,6 +259,7 @@ package struct WaitingQueue: ~Copyable {
     private mutating func attach(_ slot: Int, _ standing: Standing, rank: Int64, age: Int64) {
         standings[slot] = standing
         hosts[standing.host].waiting += 1
+        if standing.isUnattended { hosts[standing.host].unattended += 1 }
         count += 1
         change(standing.host, standing.lane) { ranks, _, root in ranks.insert(slot, key: rank, &root) }
         change(standing.host, standing.ageLane) { _, ages, root in ages.insert(slot, key: age, &root) }
@@ -229,6 +269,7 @@ package struct WaitingQueue: ~Copyable {
         let standing = standings[slot]
         standings[slot] = .notWaiting
         hosts[standing.host].waiting -= 1
+        if standing.isUnattended { hosts[standing.host].unattended -= 1 }
         count -= 1
         change(standing.host, standing.lane) { ranks, _, root in ranks.remove(slot, &root) }
         change(standing.host, standing.ageLane) { _, ages, root in ages.remove(slot, &root) }
@@ -236,7 +277,7 @@ package struct WaitingQueue: ~Copyable {
 
     private mutating func move(_ slot: Int, to lane: Int, rank: Int64) {
         let before = standings[slot]
-        let after = Standing(before.host, lane)
+        let after = Standing(before.host, lane, isUnattended: before.isUnattended)
         standings[slot] = after
         change(before.host, before.lane) { ranks, _, root in ranks.remove(slot, &root) }
         change(after.host, after.lane) { ranks, _, root in ranks.insert(slot, key: rank, &root) }

@@ -141,7 +141,9 @@ final class AresQuery {
         }
     }
 
+    /// Also called while the channel is closed: what is known by then stays.
     private func end(_ status: Int32, _ list: UnsafeMutablePointer<ares_addrinfo>?) {
+        guard answer == nil else { return }
         guard status == CARES_SUCCESS else {
             let isCertain = status == CARES_NOT_FOUND || status == CARES_NO_DATA
             answer = AddressAnswer(host: host, cause: String(cString: cares_message(status)), isCertain: isCertain)

@@ -94,6 +94,8 @@ package final class SchemeTransport: Transport {
 
     package var deadline: Instant? { network.deadline }
 
+    package var isCrowded: Bool { network.isCrowded }
+
     package func deadlineReached(_ now: Instant) { network.deadlineReached(now) }
 
     package func reportEnds() { network.reportEnds() }

@@ -61,6 +61,13 @@ coded("zstd", "OK", "zstd", ZSTD, width=3)
 coded("upper-case", "OK", "GZIP", GZIP, width=3)
 coded("identity-and-gzip", "OK", "identity, gzip, identity", GZIP, width=3)
 
+# ---- Where there is nothing to decode, or nobody who wants it, the status decides
+SIX = [("Content-Encoding", ", ".join(["gzip"] * 6))]
+reply("coding-six-of-404", "INVALID_STATUS", status=404, fields=SIX, body=GZIP)
+reply("coding-six-of-500", "INVALID_STATUS", status=500, fields=SIX, body=GZIP)
+reply("coding-six-of-redirect", "OK", status=302, fields=[*SIX, ("Location", "/good")], body=GZIP, width=3)
+reply("coding-six-of-redirect-of-nothing", "OK", status=302, fields=[*SIX, ("Location", "/good")], width=3)
+
 # ---- Not what it says
 for coding in ("gzip", "deflate", "br", "zstd"):
     coded(f"{coding}-garbage", "CONTENT_ENCODING", coding, b"\x8f\x00\x01garbage" * 50)

@@ -6,6 +6,14 @@ import XCTest
 final class StoringTests: CacheTestCase {
     private let fresh = ("Cache-Control", "max-age=60")
 
+    func testAPartOfACodedBodyIsNotStored() {
+        var head = response([("Cache-Control", "max-age=60"), ("Content-Range", "bytes 4-9/10")], status: 206)
+        let asked = request([("Range", "bytes=4-9")])
+        XCTAssertNotNil(CacheRules.stored(asked, head, requestTime: start, responseTime: start))
+        head.remainingCoding = "gzip"
+        XCTAssertNil(CacheRules.stored(asked, head, requestTime: start, responseTime: start))
+    }
+
     /// Section 3: "A cache MUST NOT store a response to a request unless: the request method is understood by the
     /// cache".
     func testMethods() {

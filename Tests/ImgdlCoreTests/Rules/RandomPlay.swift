@@ -95,7 +95,14 @@ struct RandomPlay: ~Copyable {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<16: try submit()
         case 16..<20: try cancel()
-        case 20: if random.oneIn(4) { try cancelAll() } else if random.oneIn(6) { try changeSession() }
+        case 20:
+            if random.oneIn(3) {
+                try revalidate()
+            } else if random.oneIn(4) {
+                try cancelAll()
+            } else if random.oneIn(6) {
+                try changeSession()
+            }
         case 21..<24: try setPriority()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
@@ -168,6 +175,20 @@ struct RandomPlay: ~Copyable {
         if !witness.subscribers[subscriber]!.hasEnded { witness.subscribers[subscriber]!.wasCancelled = true }
         downloads.cancel(subscriber, witness.now)
         try settle("cancel \(name(subscriber))")
+    }
+
+    /// As after a stale answer.
+    private mutating func revalidate() throws {
+        let path = Int.random(in: 0..<paths, using: &random)
+        let request = TransferRequest(
+            url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
+            cacheMode: downloads.hasStore ? .refresh : .off)
+        let id = downloads.revalidate(request, witness.now)
+        if let id, downloads.contains(id) {
+            latest[request] = id
+            everyTransfer.append(id)
+        }
+        try settle("revalidate \(path)")
     }
 
     private mutating func cancelAll() throws {
@@ -604,10 +625,11 @@ struct RandomPlay: ~Copyable {
     private mutating func settle(_ event: String, afterDeadlines: Bool = false) throws {
         transcript.append(event)
         acceptInternal()
-        witness.placed = witness.placedNow(downloads)
+        let actions = downloads.takeActions().filter { !hasComeAndGone($0) }
+        witness.placed = witness.placedNow(downloads).union(givenUpAgain(actions))
         witness.lined = Set(
             witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted })
-        for action in downloads.takeActions() {
+        for action in actions {
             transcript.append("    \(describe(action))")
             try witness.see(action)
         }
@@ -615,13 +637,34 @@ struct RandomPlay: ~Copyable {
         try witness.check(downloads, afterDeadlines: afterDeadlines)
     }
 
+    /// Of the rules' own subscribers and transfers, those that gave way within the event in which they came.
+    private func hasComeAndGone(_ action: Action) -> Bool {
+        switch action {
+        case .end(let subscriber, .failure(let failure, _)):
+            witness.subscribers[subscriber] == nil && failure.code == .cancelled
+        case .forget(let id): witness.transfers[id] == nil
+        default: false
+        }
+    }
+
+    /// Transfers of nobody's whose turn came within the event, and that gave way within it.
+    private func givenUpAgain(_ actions: [Action]) -> [TransferID] {
+        actions.compactMap { action in
+            guard case .forget(let id) = action, let transfer = witness.transfers[id], !transfer.isLined,
+                transfer.transport == .waiting, witness.isUnattended(id)
+            else { return nil }
+            return id
+        }
+    }
+
     /// Subscribers of the rules' own.
     private mutating func acceptInternal() {
         for subscriber in downloads.subscribers.keys {
             guard downloads.subscribers[subscriber].isInternal, witness.subscribers[subscriber] == nil else { continue }
             let id = downloads.transfer(of: subscriber)
-            let record = Witness.SubscriberRecord(
+            var record = Witness.SubscriberRecord(
                 options: downloads.subscribers[subscriber].options, transfer: id, priority: .low)
+            record.isInternal = true
             witness.accept(subscriber, record, downloads.transfers[id].request)
         }
     }

@@ -46,6 +46,22 @@ extension Witness {
         starts = []
     }
 
+    /// Nobody but the rules themselves is left, or has just been.
+    func isUnattended(_ id: TransferID) -> Bool {
+        liveSubscribers.allSatisfy { subscribers[$0]!.transfer != id || subscribers[$0]!.isInternal }
+    }
+
+    /// Who waits does not wait for a place that a transfer of nobody's has.
+    func seeUnattended(_ waiting: [TransferID], _ placed: [TransferID], isMemoryFull: Bool) throws {
+        guard !holdsStarts, !isSuspended, !isGraceOver, !isMemoryFull else { return }
+        let awaited = waiting.filter { !isUnattended($0) }
+        for id in placed where isUnattended(id) {
+            let others = placed.filter { $0 != id }
+            guard others.count < limits.maximumConcurrent else { continue }
+            try require(eligible(awaited, others).isEmpty, "a transfer of nobody's holds the place of one that waits")
+        }
+    }
+
     mutating func seePauses(_ downloads: borrowing Downloads) throws {
         let continuing = isInBackground ? continuing : []
         for id in liveTransfers {

@@ -17,6 +17,8 @@ struct Witness {
         var received: Int64 = 0
         var hasFinalProgress = false
         var clockStart: Instant?
+        /// Of the rules' own.
+        var isInternal = false
         /// It joined an attempt that was under way.
         var joined: Instant?
         var retries = 0
@@ -523,7 +525,9 @@ struct Witness {
             try require(failure.status == transfer.lastStatus, "status \(failure.status) of \(transfer.lastStatus)")
             try require(salvaged == nil || subscriber.options.salvages, "pixels for who wanted none")
             switch failure.code {
-            case .cancelled: try require(subscriber.wasCancelled, "cancelled, though it never was")
+            case .cancelled:
+                let gaveWay = subscriber.isInternal && isUnattended(subscriber.transfer)
+                try require(subscriber.wasCancelled || gaveWay, "cancelled, though it never was")
             case .totalTimeout: try require(isLate(subscriber), "timed out too early")
             case .backgroundExpired:
                 let isExpired = isInBackground && isGraceOver && subscriber.options.continuesInBackground
@@ -590,6 +594,7 @@ struct Witness {
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
+        try seeUnattended(waiting, placed, isMemoryFull: downloads.memory.isFull)
         if placed.count < limits.maximumConcurrent, !holdsStarts {
             try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
         }

@@ -59,6 +59,8 @@ int64_t system_rest_nanoseconds(struct system_rest *rest);
 
 /* Bytes that have been read from a TCP socket, by whomever; -1 where the kernel does not say. Threads: any. */
 int64_t system_socket_taken(int descriptor);
+/* Bytes that can be read from it at once; 0 where nobody knows. */
+int system_unread(int descriptor);
 /* A number that tells connections apart by their ends: of a TCP socket, 0 where it has none; and of the ends as text. */
 uint64_t system_socket_name(int descriptor);
 uint64_t system_connection_name(const char *address, int remote_port, int local_port);

@@ -110,4 +110,10 @@ package enum ResumeRules {
         let remaining = Double(bodyNanoseconds) * Double(expected - received) / Double(received)
         return remaining < Double(max(firstByteNanoseconds, leastFirstByte))
     }
+
+    /// What the rest of a body may take of which that was said, in milliseconds: four times as long as it was to take, and a
+    /// second at least.
+    package static func finishTimeout(firstByteNanoseconds: Int64) -> Int64 {
+        max(1_000, 4 * (firstByteNanoseconds / 1_000_000))
+    }
 }

@@ -1,0 +1,91 @@
+/// Transfers that nobody waits for: they keep the cache fresh, or end what is nearly done. The rules are their only
+/// subscriber, until somebody else asks for the same bytes. A server may have them last, and they are not to hold up what
+/// somebody does wait for: each has a time of its own, and gives way where its place is asked for. What has come of it by
+/// then is kept as of one that is cancelled.
+extension Downloads {
+    /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
+    /// told.
+    package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
+        guard joinable(request) == nil else { return nil }
+        let id = insert(request)
+        offer(id)
+        joinInternally(id, timeout: limits.unattendedTimeout)
+        if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
+        startWaiting(now)
+        return id
+    }
+
+    /// The last one leaves a transfer that goes into the cache and is nearly done: it goes on (features R33), for about as
+    /// long as that was to take.
+    mutating func finishesWithout(_ subscriber: SubscriberID, _ now: Instant) {
+        guard finishesNearlyDone, subscribers.contains(subscriber) else { return }
+        let id = transfer(of: subscriber)
+        guard transfers[id].cache.isStoring, transfers[id].isNearlyDone(now),
+            let firstByte = transfers[id].firstByteNanoseconds
+        else { return }
+        let timeout = ResumeRules.finishTimeout(firstByteNanoseconds: firstByte)
+        start(joinInternally(id, timeout: min(timeout, limits.unattendedTimeout)), now)
+    }
+
+    /// `timeout`: milliseconds from when it leaves the queue, or from its `start`.
+    @discardableResult
+    private mutating func joinInternally(_ id: TransferID, timeout: Int64) -> SubscriberID {
+        var options = SubscriberOptions()
+        options.priority = .low
+        options.decode = nil
+        options.acceptsAnyStatus = true
+        options.totalTimeout = timeout
+        let subscriber = join(id, Boxed(wrappedValue: options))
+        subscribers[subscriber].isInternal = true
+        transfers[id].internalCount += 1
+        internalCount += 1
+        return subscriber
+    }
+
+    /// Nobody is left but those.
+    package var hasOnlyInternal: Bool { subscribers.count == internalCount }
+
+    /// Its subscribers have changed, or it has come to wait.
+    mutating func updateAttendance(_ id: TransferID) {
+        guard internalCount > 0, transfers[id].phase == .waiting else { return }
+        waiting.setUnattended(SlotTable<Transfer>.slot(id), transfers[id].isUnattended)
+    }
+
+    // MARK: Giving way
+
+    /// One that runs ends, since what somebody waits for can start then. False: there is none.
+    mutating func giveWay(_ now: Instant) -> Bool {
+        guard internalCount > 0, !isSuspended, background?.isOver != true else { return false }
+        let isFull = running.count >= limits.maximumConcurrent || memory.isFull
+        for id in running.reversed() where transfers[id].isUnattended {
+            // Without a body it would give no memory back.
+            guard !memory.isFull || transfers[id].countedBytes > 0 else { continue }
+            guard waiting.isAskedFor(transfers[id].place, isLast: isFull) else { continue }
+            giveUp(id, now)
+            return true
+        }
+        return false
+    }
+
+    /// One that has been paused and that somebody waits for is to go on: what takes its place ends.
+    mutating func giveWay(to id: TransferID, _ now: Instant) {
+        guard internalCount > 0, !transfers[id].isUnattended else { return }
+        let host = HostAndPort(transfers[id].request.url)
+        for other in running.reversed() where transfers[other].isUnattended {
+            let isFull = running.count >= limits.maximumConcurrent
+            let isAtHost = limits.maximumPerHost > 0 && HostAndPort(transfers[other].request.url) == host
+            if isFull || (isAtHost && !waiting.isOpen(transfers[other].place)) { giveUp(other, now) }
+        }
+    }
+
+    /// Whether its turn has come though what somebody waits for could have its place.
+    func givesWay(_ id: TransferID, _ place: WaitingQueue.Place) -> Bool {
+        guard internalCount > 0, transfers[id].isUnattended else { return false }
+        return waiting.isAskedFor(place, isLast: running.count + 1 >= limits.maximumConcurrent)
+    }
+
+    mutating func giveUp(_ id: TransferID, _ now: Instant) {
+        let failure = Failure(.cancelled, "given up: nobody waits for it, and its place was asked for")
+        forEachSubscriber(id) { $0.end($1, .failure(failure), now) }
+    }
+}
