@@ -125,7 +125,7 @@ final class GIFDecoder: FormatDecoder {
         guard let canvas else { return }
         let count = options.decodesAllFrames ? frameCount : 1
         let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
-        let drawn = CheckedNumber(canvas.width) * CheckedNumber(canvas.height) * 4
+        let drawn = options.bytes(width: canvas.width, height: canvas.height, canvas.format)
         let held = indices + (isFinal ? 0 : drawn * CheckedNumber(count))
         try options.checkMemory(canvas: layout, count: count, codec: held)
         let filled = isFinal || frameCount > 1 ? 0 : drawn

@@ -188,15 +188,14 @@ final class PNGAnimation {
     /// Of the frame that is read, as it is stored.
     private var storedBytes: CheckedNumber? {
         guard let area = control?.rectangle, let canvas else { return 0 }
-        return CheckedNumber(area.width) * CheckedNumber(area.height) * CheckedNumber(canvas.format.bytesPerPixel)
+        return options.bytes(width: area.width, height: area.height, canvas.format)
     }
 
     /// What the frames that have begun take besides the picture itself: each its canvas, and those that are not given out as
     /// they are composed, two for composing.
     func memory(_ layout: CanvasLayout) -> CheckedNumber? {
         guard decodes, begun > 0, let canvas else { return 0 }
-        let composed =
-            CheckedNumber(width) * CheckedNumber(height) * CheckedNumber(canvas.format.bytesPerPixel) * 2
+        let composed = options.bytes(width: width, height: height, canvas.format) * 2
         let shown = options.bytes(of: layout) * CheckedNumber(begun)
         return storedBytes + shown + (isFinal(layout) ? 0 : composed)
     }

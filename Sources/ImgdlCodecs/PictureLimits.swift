@@ -75,8 +75,18 @@ extension DecodeOptions {
     }
 
     func bytes(of canvas: CanvasLayout) -> CheckedNumber? {
-        CheckedNumber(canvas.width) * CheckedNumber(canvas.height) * CheckedNumber(pixelFormat.bytesPerPixel)
+        bytes(width: canvas.width, height: canvas.height, pixelFormat)
     }
+
+    /// Of a canvas: what is larger than a huge page is rounded up to some.
+    func bytes(width: Int, height: Int, _ format: PixelFormat) -> CheckedNumber? {
+        let pixels = CheckedNumber(width) * CheckedNumber(height) * CheckedNumber(format.bytesPerPixel)
+        guard allocator == nil, let exact = pixels?.length, exact > Self.hugePage else { return pixels }
+        let beyond = exact % Self.hugePage
+        return CheckedNumber(exact) + (beyond > 0 ? CheckedNumber(Self.hugePage - beyond) : 0)
+    }
+
+    private static var hugePage: Int64 { 2 << 20 }
 
     func metadataFailure(_ bytes: Int) -> Failure {
         Failure(

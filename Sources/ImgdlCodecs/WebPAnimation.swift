@@ -110,7 +110,7 @@ final class WebPAnimation {
         let count = options.decodesAllFrames ? frameCount : 1
         let composing = options.decodesAllFrames && format.isPremultiplied ? 2 : 0
         let area = CheckedNumber(frame.rectangle.width) * CheckedNumber(frame.rectangle.height)
-        let canvases = CheckedNumber(width) * CheckedNumber(height) * 4 * CheckedNumber(count + composing)
+        let canvases = options.bytes(width: width, height: height, format) * CheckedNumber(count + composing)
         let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases
         let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
         try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held)
