@@ -397,8 +397,8 @@ typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 #define IMGDL_DEFAULT_MAX_FRAMES 1000u
 #define IMGDL_DEFAULT_MAX_SCANS 500u
 #define IMGDL_DEFAULT_MAX_METADATA_BYTES 16777216u
-/* Ten bytes for each of IMGDL_DEFAULT_MAX_PIXELS, and a little: four on a canvas, and six of a progressive JPEG's
- * coefficients (eight of four inks), or four and the bytes of the picture as it is stored. */
+/* Ten bytes for each of IMGDL_DEFAULT_MAX_PIXELS, and a little: four on a canvas, and six of the coefficients of a JPEG in
+ * several scans (eight of four inks), or four and the bytes of the picture as it is stored. docs/security.md has the others. */
 #define IMGDL_DEFAULT_MAX_MEMORY_BYTES 1073741824u
 #define IMGDL_DEFAULT_MAX_DECODE_MS 10000u
 /* For a limit that is to be none: max_memory_bytes and max_stale_ms take the first, max_decode_ms the second, and no other
@@ -438,7 +438,7 @@ typedef struct imgdl_decode_options {
                                      /* IMGDL_DEFAULT_MAX_METADATA_BYTES is passed over, and no error                */
     uint64_t max_memory_bytes;       /* canvases and the codec's own memory for this picture, estimated before       */
                                      /* anything is allocated; 0 is IMGDL_DEFAULT_MAX_MEMORY_BYTES, IMGDL_NO_LIMIT: */
-                                     /* none                                                                         */
+                                     /* none. Partial images that need a canvas of their own come while it has room  */
     uint32_t max_decode_ms;          /* CPU time of this picture; decoding ends within 50 ms more, or behind the call */
                                      /* of libwebp that runs. 0 is IMGDL_DEFAULT_MAX_DECODE_MS,                      */
                                      /* IMGDL_NO_LIMIT_32: none                                                      */

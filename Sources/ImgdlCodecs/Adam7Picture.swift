@@ -20,7 +20,7 @@ final class Adam7Picture {
         _ conversion: ColourConversion?, _ clock: DecodeClock
     ) throws(Failure) {
         let isAlike = canvas.format == stored.format && layout.orientation == .upright && conversion == nil
-        let strip = isAlike ? nil : try makeStrip()
+        let strip = isAlike ? nil : try makeStrip(clock)
         var gathered = 0
         for y in 0..<stored.height {
             try clock.check(after: stored.width)
@@ -41,7 +41,7 @@ final class Adam7Picture {
 
     /// All rows that can be shown, to a scaler that has begun.
     func push(_ position: Adam7Position, to scaler: RowScaler, _ clock: DecodeClock) throws(Failure) {
-        let strip = try makeStrip()
+        let strip = try makeStrip(clock)
         var filled: Adam7Position.Source?
         for y in 0..<stored.height {
             try clock.check(after: stored.width)
@@ -59,10 +59,10 @@ final class Adam7Picture {
             source.step, row.assumingMemoryBound(to: UInt8.self), stored.width, isLarge ? 1 : 0)
     }
 
-    private func makeStrip() throws(Failure) -> PixelBuffer {
+    private func makeStrip(_ clock: DecodeClock) throws(Failure) -> PixelBuffer {
         if let strip { return strip }
         let strip = try PixelBuffer(
-            width: stored.width, height: Self.stripRows, format: stored.format, isCleared: false)
+            width: stored.width, height: Self.stripRows, format: stored.format, isCleared: false, clock)
         self.strip = strip
         return strip
     }

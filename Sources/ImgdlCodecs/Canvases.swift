@@ -4,16 +4,22 @@ import ImgdlCore
 extension DecodeOptions {
     /// What is given out: in the host's memory where it brings some. Not cleared: of what is handed out before all is
     /// written, `DecodedImage` makes the rest transparent.
-    func makeCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        // What is large and written by columns would take too long to be cleared when somebody looks.
-        let isLarge = layout.width * layout.height > Self.largeCanvas
-        return try PixelBuffer(
-            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator,
-            isCleared: allocator == nil && isLarge && layout.orientation.swapsAxes)
+    func makeCanvas(_ layout: CanvasLayout, _ clock: DecodeClock?) throws(Failure) -> PixelBuffer {
+        let canvas = try PixelBuffer(
+            width: layout.width, height: layout.height, format: pixelFormat, allocator: allocator, isCleared: false,
+            clock)
+        guard layout.orientation.swapsAxes else { return canvas }
+        // What is written by columns would take too long to be cleared when somebody looks, and its first row lies on all
+        // of its pages.
+        if canvas.byteCount > Self.largeCanvas { try canvas.clear(clock) }
+        if canvas.byteCount > Self.manyPages, !canvas.isHosts { try canvas.bringPages(clock) }
+        return canvas
     }
 
-    /// In pixels: clearing those takes 20 ms at most.
-    private static var largeCanvas: Int { 32 << 20 }
+    /// In bytes: clearing those row by row takes 20 ms at most.
+    private static var largeCanvas: Int { 128 << 20 }
+    /// In bytes: the system brings those in 5 ms.
+    private static var manyPages: Int { 16 << 20 }
 
     /// Whether pixels of this format, upright and at full size, can be given out as they are.
     func isFinal(_ format: PixelFormat, _ conversion: ColourConversion?) -> Bool {
@@ -33,6 +39,32 @@ extension PixelFormat {
         case .rgba16: CODEC_PIXEL_FOUR_WORDS
         default: CODEC_PIXEL_FOUR_BYTES
         }
+    }
+}
+
+/// Whatever decoders do to canvases as such counts as work over so many pixels, and can be stopped.
+extension PixelBuffer {
+    /// How decoders come by canvases. Large ones in the host's memory are cleared at once, which is nothing to do in
+    /// one go when somebody looks.
+    convenience init(
+        width: Int, height: Int, format: PixelFormat, allocator: CanvasAllocator? = nil, isCleared: Bool = true,
+        _ clock: DecodeClock?
+    ) throws(Failure) {
+        try self.init(width: width, height: height, format: format, allocator: allocator, isCleared: false)
+        // Whether or not they are old: of a new one the system clears the pages.
+        try clock?.check(after: width * height)
+        if isCleared || isHosts && byteCount > Self.largeHosts { try clear(clock) }
+    }
+
+    /// In bytes, whose pages the system may have to bring, too.
+    private static var largeHosts: Int { 16 << 20 }
+
+    func clear(_ clock: DecodeClock?) throws(Failure) {
+        try clear { (pixels) throws(Failure) in try clock?.check(after: pixels) }
+    }
+
+    func bringPages(_ clock: DecodeClock?) throws(Failure) {
+        try bringPages { (pixels) throws(Failure) in try clock?.check(after: pixels) }
     }
 }
 
@@ -60,7 +92,7 @@ extension PixelBuffer {
     /// Itself where it has four bytes a pixel, or a copy that has.
     func inFourBytes(_ clock: DecodeClock?) throws(Failure) -> PixelBuffer {
         guard format.bytesPerPixel != 4 else { return self }
-        let copy = try PixelBuffer(width: width, height: height, format: .rgba8, isCleared: false)
+        let copy = try PixelBuffer(width: width, height: height, format: .rgba8, isCleared: false, clock)
         for row in 0..<height {
             try clock?.check(after: width)
             codec_four_bytes(
@@ -68,6 +100,13 @@ extension PixelBuffer {
                 (copy.bytes + row * copy.stride).assumingMemoryBound(to: UInt8.self), width)
         }
         return copy
+    }
+
+    /// Whether that is how a caller wants them already.
+    func isShown(as layout: CanvasLayout, _ options: DecodeOptions, _ conversion: ColourConversion?) -> Bool {
+        let isAtHome = options.allocator == nil || isHosts
+        return !layout.isScaled(width: width, height: height) && layout.orientation == .upright && isAtHome
+            && options.isFinal(format, conversion)
     }
 
     /// The same pixels as a caller wants them: turned, scaled, converted, in the host's memory. Itself where that is what
@@ -80,13 +119,10 @@ extension PixelBuffer {
     ) throws(Failure) -> (pixels: PixelBuffer, rows: Int) {
         let isScaled = layout.isScaled(width: width, height: height)
         let rows = min(rows, height)
-        let isAtHome = options.allocator == nil || isHosts
-        if !isScaled, layout.orientation == .upright, isAtHome, options.isFinal(format, conversion) {
-            return (self, rows)
-        }
+        if isShown(as: layout, options, conversion) { return (self, rows) }
         let staysDeep = format == .rgba16 && options.pixelFormat == .rgba16 && (isDeep || !isScaled)
         let source = staysDeep ? self : try inFourBytes(clock)
-        let canvas = try options.makeCanvas(layout)
+        let canvas = try options.makeCanvas(layout, clock)
         guard isScaled else {
             source.place(rows: rows, layout, on: canvas, conversion, clock)
             try clock?.check()

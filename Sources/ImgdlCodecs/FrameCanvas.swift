@@ -28,7 +28,8 @@ struct FrameCanvas {
 
     /// A canvas for the next frame to be drawn on; in the host's memory where it is given out as it is.
     func next(_ allocator: CanvasAllocator?, _ clock: DecodeClock) throws(Failure) -> PixelBuffer {
-        let canvas = try PixelBuffer(width: width, height: height, format: format, allocator: allocator)
+        let canvas = try PixelBuffer(
+            width: width, height: height, format: format, allocator: allocator, isCleared: under == nil, clock)
         guard let under else { return canvas }
         for y in 0..<height {
             try clock.check(after: width)

@@ -30,6 +30,8 @@ final class GIFDecoder: FormatDecoder {
     private var firstRows = GIFRows()
     private var firstMilliseconds = 0
     private var isFirstWhole: Bool { !frames.isEmpty }
+    /// For a partial image that has a canvas of its own.
+    private var hasRoomForPart = false
     /// Rows of the first frame and frames that the last partial image showed.
     private var shown = (rows: 0, frames: 0)
 
@@ -75,6 +77,8 @@ final class GIFDecoder: FormatDecoder {
     func partialImage() -> DecodedImage? {
         let now = (rows: firstRows.count, frames: frames.count)
         guard now.rows > shown.rows || now.frames > max(1, shown.frames) else { return nil }
+        let isShared = isFinal && (isFirstWhole || header?.isProgressive == false)
+        guard isShared || hasRoomForPart else { return nil }
         shown = now
         return try? image(isComplete: false)
     }
@@ -95,11 +99,7 @@ final class GIFDecoder: FormatDecoder {
         if !isEmpty { try options.checkSize(width: rectangle.width, height: rectangle.height) }
         try options.checkFrame(number: frameCount, width: canvas.width, height: canvas.height)
         let layout = CanvasLayout(width: canvas.width, height: canvas.height, orientation: .upright, options)
-        let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
-        let working = isFinal ? 0 : CheckedNumber(canvas.width) * CheckedNumber(canvas.height) * 4
-        try options.checkMemory(
-            canvas: layout, count: options.decodesAllFrames ? frameCount : 1,
-            codec: indices + working)
+        try checkMemory(layout, rectangle)
         hasAlpha =
             hasAlpha || frame.control.transparentIndex != nil || frame.control.disposal == .background
             || frameCount == 1 && !rectangle.covers(width: canvas.width, height: canvas.height)
@@ -118,6 +118,18 @@ final class GIFDecoder: FormatDecoder {
         }
         try codes.begin(minimumWidth: frame.codeSize, count: rectangle.width * rectangle.height, copies: drawn != nil)
         if isEmpty { endFrame(frame) }
+    }
+
+    /// Frames that are not given out as they are drawn are made what is wanted at the end, all together.
+    private func checkMemory(_ layout: CanvasLayout, _ rectangle: PixelRectangle) throws(Failure) {
+        guard let canvas else { return }
+        let count = options.decodesAllFrames ? frameCount : 1
+        let indices = CheckedNumber(rectangle.width) * CheckedNumber(rectangle.height)
+        let drawn = options.bytes(width: canvas.width, height: canvas.height, canvas.format)
+        let held = indices + (isFinal ? 0 : drawn * CheckedNumber(count))
+        try options.checkMemory(canvas: layout, count: count, codec: held)
+        let filled = isFinal || frameCount > 1 ? 0 : drawn
+        hasRoomForPart = options.canvasRoom(layout, codec: held + filled) > count
     }
 
     private func read(_ data: UnsafeRawBufferPointer) throws(Failure) {

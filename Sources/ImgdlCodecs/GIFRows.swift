@@ -75,7 +75,7 @@ struct GIFRows {
         _ clock: DecodeClock
     ) throws(Failure) -> PixelBuffer {
         let copy = try PixelBuffer(
-            width: canvas.width, height: canvas.height, format: canvas.format, allocator: allocator)
+            width: canvas.width, height: canvas.height, format: canvas.format, allocator: allocator, clock)
         guard let passes else { return copy }
         for y in 0..<rectangle.height {
             try clock.check(after: rectangle.width)

@@ -11,6 +11,8 @@ struct HeaderProbe: ImageProbe {
         case jpegMarker
         case jpegLength(marker: UInt8)
         case jpegFrame(marker: UInt8)
+        case jpegComponents(marker: UInt8)
+        case jpegScan
         case decided(PictureSize)
     }
 
@@ -20,6 +22,16 @@ struct HeaderProbe: ImageProbe {
     private var have = 0
     private var wanted = 3
     private var skips = 0
+    /// Of a JPEG whose first scan will tell whether there are others.
+    private var frame: JPEGFrame?
+
+    private struct JPEGFrame {
+        var width: Int
+        var height: Int
+        var components: Int
+        /// Bytes a pixel that coefficients take, if they are kept.
+        var coefficients: Int
+    }
 
     mutating func feed(_ piece: UnsafeRawBufferPointer) -> PictureSize {
         var position = 0
@@ -41,8 +53,8 @@ struct HeaderProbe: ImageProbe {
 
     private mutating func decide(_ size: PictureSize) { state = .decided(size) }
 
-    private mutating func decide(width: Int, height: Int, isProgressive: Bool = false) {
-        decide(width > 0 && height > 0 ? .known(width: width, height: height, isProgressive: isProgressive) : .unknown)
+    private mutating func decide(width: Int, height: Int, held: Int = 0) {
+        decide(width > 0 && height > 0 ? .known(width: width, height: height, held: held) : .unknown)
     }
 
     /// The next piece, of so many bytes; `keeping`: together with those that are there.
@@ -61,7 +73,9 @@ struct HeaderProbe: ImageProbe {
         case .webp: readWebP()
         case .jpegMarker: readMarker()
         case .jpegLength(let marker): readLength(marker)
-        case .jpegFrame(let marker): decide(width: big(5, 2), height: big(3, 2), isProgressive: marker & 3 == 2)
+        case .jpegFrame(let marker): readFrame(marker)
+        case .jpegComponents(let marker): readComponents(marker)
+        case .jpegScan: readScan()
         case .decided: break
         }
     }
@@ -95,7 +109,7 @@ struct HeaderProbe: ImageProbe {
 
     private mutating func readPNG() {
         guard big(0, 4) == 0x8950_4E47, big(4, 4) == 0x0D0A_1A0A, holds("IHDR", at: 12) else { return decide(.unknown) }
-        decide(width: big(16, 4), height: big(20, 4), isProgressive: bytes[28] != 0)
+        decide(width: big(16, 4), height: big(20, 4), held: bytes[28] == 0 ? 0 : bytes[24] == 16 ? 8 : 4)
     }
 
     private mutating func readWebP() {
@@ -129,8 +143,9 @@ struct HeaderProbe: ImageProbe {
             expect(1, .jpegMarker, keeping: true)
         // Markers that stand alone, and junk.
         case 0x00, 0x01, 0xD0...0xD8: expect(2, .jpegMarker)
-        // The scan or the end before any frame.
-        case 0xD9, 0xDA: decide(.unknown)
+        // The end, or a scan before any frame.
+        case 0xD9: decide(.unknown)
+        case 0xDA where frame == nil: decide(.unknown)
         default: expect(2, .jpegLength(marker: marker))
         }
     }
@@ -140,9 +155,50 @@ struct HeaderProbe: ImageProbe {
         guard length >= 2 else { return decide(.unknown) }
         // Frames: all from 0xC0 on but the tables (0xC4, 0xCC) and what is reserved (0xC8).
         if (0xC0...0xCF).contains(marker), ![0xC4, 0xC8, 0xCC].contains(marker) {
-            expect(5, .jpegFrame(marker: marker), keeping: true)
+            guard frame == nil else { return decide(.unknown) }
+            expect(6, .jpegFrame(marker: marker), keeping: true)
+        } else if marker == 0xDA {
+            expect(1, .jpegScan, keeping: true)
         } else {
             expect(2, .jpegMarker, skipping: length - 2)
         }
+    }
+
+    private mutating func readFrame(_ marker: UInt8) {
+        let components = Int(bytes[7])
+        guard (1...Self.mostComponents).contains(components) else { return decide(width: big(5, 2), height: big(3, 2)) }
+        expect(3 * components, .jpegComponents(marker: marker), keeping: true)
+    }
+
+    /// libjpeg knows no more.
+    private static var mostComponents: Int { 4 }
+
+    /// Two bytes for each sample; of colours there may be fewer than pixels.
+    private mutating func readComponents(_ marker: UInt8) {
+        let count = Int(bytes[7])
+        var (across, down, samples) = (0, 0, 0)
+        for component in 0..<count {
+            let sampling = Int(bytes[9 + 3 * component])
+            across = max(across, sampling >> 4)
+            down = max(down, sampling & 15)
+            samples += (sampling >> 4) * (sampling & 15)
+        }
+        let whole = max(1, across * down)
+        let frame = JPEGFrame(
+            width: big(5, 2), height: big(3, 2), components: count, coefficients: (2 * samples + whole - 1) / whole)
+        // Progressive ones have several scans, and one component has one.
+        if marker & 3 == 2 { return decide(width: frame.width, height: frame.height, held: frame.coefficients) }
+        if count == 1 { return decide(width: frame.width, height: frame.height) }
+        self.frame = frame
+        let length = big(0, 2)
+        guard length >= 8 + 3 * count else { return decide(.unknown) }
+        expect(2, .jpegMarker, skipping: length - 8 - 3 * count)
+    }
+
+    /// Of fewer components than there are: others follow.
+    private mutating func readScan() {
+        guard let frame else { return decide(.unknown) }
+        let isAlone = Int(bytes[2]) >= frame.components
+        decide(width: frame.width, height: frame.height, held: isAlone ? 0 : frame.coefficients)
     }
 }

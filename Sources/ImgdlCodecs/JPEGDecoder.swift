@@ -34,6 +34,8 @@ final class JPEGDecoder: FormatDecoder {
 
     private(set) var header: ImageHeader?
     private var layout: CanvasLayout?
+    /// Bytes of libjpeg's own.
+    private var held: CheckedNumber? = 0
     private var stored = OutputSize(width: 0, height: 0)
     /// libjpeg's own scale: rows come at so many eighths of the stored size.
     private var eighths = 8
@@ -165,7 +167,9 @@ final class JPEGDecoder: FormatDecoder {
         let orientation = options.appliesOrientation ? Orientation(rawValue: stored) ?? .upright : .upright
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, options)
         try readProfile(exif: size)
-        try options.checkMemory(canvas: layout, codec: CheckedNumber(UInt64(found.held)))
+        held = CheckedNumber(UInt64(found.held))
+        try options.checkMemory(canvas: layout, codec: held)
+        snapshots.room = options.canvasRoom(layout, codec: held)
         self.layout = layout
         try chooseScale(OutputSize(width: width, height: height), layout)
         hasMultipleScans = found.has_multiple_scans != 0
@@ -176,7 +180,7 @@ final class JPEGDecoder: FormatDecoder {
             session, options.pixelFormat.isBGRA ? 1 : 0, UInt32(eighths), scaler?.session)
         guard try isDone(status) else { throw Failure(.badImageData, "the JPEG has no scan that can be decoded") }
         if !hasMultipleScans {
-            let pixels = try options.makeCanvas(layout)
+            let pixels = try options.makeCanvas(layout, clock)
             scaler?.begin(on: pixels, conversion, clock)
             canvas = pixels
         }
@@ -280,11 +284,12 @@ final class JPEGDecoder: FormatDecoder {
     private func putOutLastScan() throws(Failure) {
         guard let layout else { return }
         guard try isDone(codec_jpeg_begin_pass(session, codec_jpeg_scan(session), 1)) else { throw truncated() }
-        let pixels = try passCanvas(layout)
+        let pixels = try passCanvas(layout, isLast: true)
         guard try isDone(codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), .max)) else {
             throw truncated()
         }
         canvas = pixels
+        snapshot = nil
         _ = codec_jpeg_finish(session)  // gives the coefficients' memory back
     }
 
@@ -292,14 +297,14 @@ final class JPEGDecoder: FormatDecoder {
     /// what has come of the next, unless that is needed for true colours.
     private func partialScan() -> DecodedImage? {
         let scan = max(1, codec_jpeg_scan(session) - 1)
-        guard !hasBrokenSession, let layout else { return nil }
+        guard !hasBrokenSession, snapshots.room > 1, let layout else { return nil }
         if scan > shownScan {
             let last = JPEGScan(codec_jpeg_scan_header_of(session, 1))
             if last?.isHalfOfColours(before: JPEGScan(codec_jpeg_scan_header_of(session, 0))) == true { return nil }
             // Only the first is smoothed: the others have detail of their own.
             guard codec_jpeg_begin_pass(session, scan, scan == 1 ? 1 : 0) == CODEC_DONE else { return nil }
-            snapshot = nil
-            snapshot = try? passCanvas(layout)
+            guard let canvas = try? passCanvas(layout, isLast: false) else { return nil }
+            snapshot = canvas
             (shownScan, shownRows) = (scan, 0)
         }
         guard let snapshot, shownRows < layout.storedHeight else { return nil }
@@ -311,13 +316,20 @@ final class JPEGDecoder: FormatDecoder {
         return image(on: snapshot, rows: shownRows, pass: scan, isComplete: false)
     }
 
-    /// For the pass that has begun.
-    private func passCanvas(_ layout: CanvasLayout) throws(Failure) -> PixelBuffer {
-        let (pixels, _) = try snapshots.next(Int(codec_jpeg_scan(session))) { () throws(Failure) in
-            try options.makeCanvas(layout)
-        }
+    /// For the pass that has begun. What was shown last is written over, unless somebody holds it.
+    private func passCanvas(_ layout: CanvasLayout, isLast: Bool) throws(Failure) -> PixelBuffer {
+        weak let shown = snapshot
+        snapshot = nil
+        defer { snapshot = shown }
+        let pixels = try makeSnapshot(layout, isLast: isLast)
         scaler?.begin(on: pixels, conversion, clock)
         return pixels
+    }
+
+    private func makeSnapshot(_ layout: CanvasLayout, isLast: Bool) throws(Failure) -> PixelBuffer {
+        try snapshots.next(Int(codec_jpeg_scan(session)), isLast: isLast) { () throws(Failure) in
+            try options.makeCanvas(layout, clock)
+        }.pixels
     }
 
     /// What the coefficients so far show. In the first scan that is the rows which were read; later, the whole picture.
@@ -334,9 +346,8 @@ final class JPEGDecoder: FormatDecoder {
         codec_jpeg_give_up(session)
         _ = codec_jpeg_consume(session)
         guard codec_jpeg_consume(session) == CODEC_DONE, scan > 0, rows > 0,
-            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? options.makeCanvas(layout)
+            codec_jpeg_begin_pass(session, scan, 1) == CODEC_DONE, let pixels = try? passCanvas(layout, isLast: true)
         else { return nil }
-        scaler?.begin(on: pixels, conversion, clock)
         let status = codec_jpeg_rows(session, layout.placement(on: pixels, conversion, clock), rows)
         return status == CODEC_DONE ? image(on: pixels, rows: finishedRows, pass: scan, isComplete: false) : nil
     }
@@ -347,12 +358,17 @@ final class JPEGDecoder: FormatDecoder {
             return nil
         }
         hasShownThumbnail = true
-        guard stage != .trailer, stage != .complete, shownRows == 0 else { return nil }
+        guard stage != .trailer, stage != .complete, shownRows == 0, snapshots.room > 1 else { return nil }
         var size = 0
         let exif = codec_jpeg_exif(session, &size)
         let block = UnsafeRawBufferPointer(start: exif, count: size)
-        guard let small = JPEGThumbnail(exif: block, stored: stored, layout, options, conversion, clock)
-        else { return nil }
+        let memory = options.memoryLeft(beside: layout, count: 2, codec: held)
+        let small = JPEGThumbnail(
+            exif: block, stored: stored, layout, memory: memory, options, conversion, clock
+        ) { () throws(Failure) in
+            try hasMultipleScans ? makeSnapshot(layout, isLast: false) : options.makeCanvas(layout, clock)
+        }
+        guard let small else { return nil }
         return DecodedImage(
             header: header, pixels: small.pixels, ready: layout.rectangle(ofRows: layout.storedHeight),
             isComplete: false,

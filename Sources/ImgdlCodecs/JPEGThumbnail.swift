@@ -10,11 +10,12 @@ struct JPEGThumbnail {
 
     let pixels: PixelBuffer
 
-    /// `stored` is the picture's size in the file. nil: there is no thumbnail that can be decoded, or it has other
-    /// proportions than the picture, as one with black bars has.
+    /// `stored` is the picture's size in the file; `memory`: what decoding may take. nil: there is no thumbnail that can be
+    /// decoded, or it has other proportions than the picture, as one with black bars has.
     init?(
-        exif: UnsafeRawBufferPointer, stored: OutputSize, _ layout: CanvasLayout, _ options: DecodeOptions,
-        _ conversion: ColourConversion?, _ clock: DecodeClock
+        exif: UnsafeRawBufferPointer, stored: OutputSize, _ layout: CanvasLayout, memory: UInt64?,
+        _ options: DecodeOptions, _ conversion: ColourConversion?, _ clock: DecodeClock,
+        makeCanvas: () throws(Failure) -> PixelBuffer
     ) {
         guard let bytes = EXIFReader.thumbnail(in: exif) else { return nil }
         var own = DecodeOptions()
@@ -22,12 +23,13 @@ struct JPEGThumbnail {
         own.appliesOrientation = false
         own.maximumPixels = min(Self.maximumPixels, options.maximumPixels)
         own.maximumScans = Self.maximumScans
+        own.maximumMemoryBytes = memory
         do throws(Failure) {
             let decoder = try JPEGDecoder(own, clock)
             try decoder.feed(bytes)
             let small = try decoder.finish().pixels
             guard Self.isAlike(small, stored) else { return nil }
-            let canvas = try options.makeCanvas(layout)
+            let canvas = try makeCanvas()
             let placement = layout.placement(on: canvas, conversion, clock)
             let source = small.bytes.assumingMemoryBound(to: UInt8.self)
             let isDone = codec_stretch(

@@ -3,10 +3,10 @@ import ImgdlCore
 extension DecodedImage {
     /// The same upright picture as the caller wants it: turned, scaled into the box if it stands out of that, converted. For
     /// an orientation that was found only behind the pixels, and for pixels that came as they are stored. `isDeep`: as words
-    /// that are not bytes times 257.
+    /// that are not bytes times 257; `beside`: bytes of other canvases that the decoder holds.
     func turned(
         _ stored: Int, _ options: DecodeOptions, _ conversion: ColourConversion? = nil, isDeep: Bool = false,
-        _ clock: DecodeClock?
+        beside: Int = 0, _ clock: DecodeClock?
     ) throws(Failure) -> DecodedImage {
         var header = header
         header.orientation = stored
@@ -16,6 +16,10 @@ extension DecodedImage {
             width: pixels.width, height: pixels.height, orientation: orientation, frames: count, options)
         header.width = layout.width
         header.height = layout.height
+        if !pixels.isShown(as: layout, options, conversion) {
+            let held = CheckedNumber(pixels.byteCount) * CheckedNumber(max(1, frames.count)) + CheckedNumber(beside)
+            try options.checkMemory(canvas: layout, count: isComplete ? max(1, frames.count) : 1, codec: held)
+        }
         let shown = try pixels.shown(
             as: layout, options, conversion, isOpaque: !header.hasAlpha, isDeep: isDeep, rows: ready.height, clock)
         guard shown.pixels !== pixels else {

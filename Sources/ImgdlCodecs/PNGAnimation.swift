@@ -58,6 +58,7 @@ final class PNGAnimation {
     /// How frames are turned and scaled, as far as the image data's beginning tells.
     private var layout: CanvasLayout?
     private var conversion: ColourConversion?
+    private var beside: CheckedNumber? = 0
 
     /// Those that are whole.
     private(set) var frames: [AnimationFrame] = []
@@ -76,9 +77,9 @@ final class PNGAnimation {
 
     // MARK: Chunks
 
-    /// Known when the image data begins.
-    func shown(as layout: CanvasLayout, _ conversion: ColourConversion?) {
-        (self.layout, self.conversion) = (layout, conversion)
+    /// Known when the image data begins. `beside`: bytes that the decoder of the picture itself holds, without its canvas.
+    func shown(as layout: CanvasLayout, _ conversion: ColourConversion?, beside: CheckedNumber?) {
+        (self.layout, self.conversion, self.beside) = (layout, conversion, beside)
     }
 
     /// The signature, IHDR, PLTE or tRNS, whole. One of each counts, for libpng too: every frame is given what is kept here.
@@ -177,8 +178,32 @@ final class PNGAnimation {
 
     private func checkFrame() throws(Failure) {
         try options.checkFrame(number: begun, width: width, height: height)
-        // Before the image data, no layout is known: what is stored may be scaled.
-        if let layout { try options.checkMemory(canvas: layout, count: begun + 1) }
+        // Before the image data no layout is known, and what is stored may be scaled.
+        guard let layout else {
+            return try options.checkMemory(width: width, height: height, bytes: storedBytes)
+        }
+        try options.checkMemory(canvas: layout, codec: beside + memory(layout))
+    }
+
+    /// Of the frame that is read, as it is stored.
+    private var storedBytes: CheckedNumber? {
+        guard let area = control?.rectangle, let canvas else { return 0 }
+        return options.bytes(width: area.width, height: area.height, canvas.format)
+    }
+
+    /// What the frames that have begun take besides the picture itself: each its canvas, and those that are not given out as
+    /// they are composed, two for composing.
+    func memory(_ layout: CanvasLayout) -> CheckedNumber? {
+        guard decodes, begun > 0, let canvas else { return 0 }
+        let composed = options.bytes(width: width, height: height, canvas.format) * 2
+        let shown = options.bytes(of: layout) * CheckedNumber(begun)
+        return storedBytes + shown + (isFinal(layout) ? 0 : composed)
+    }
+
+    private func isFinal(_ layout: CanvasLayout) -> Bool {
+        guard let canvas else { return false }
+        return !layout.isScaled(width: width, height: height) && layout.orientation == .upright
+            && options.isFinal(canvas.format, conversion)
     }
 
     private func open() throws(Failure) {
@@ -207,10 +232,7 @@ final class PNGAnimation {
         try attempt { (frame) throws(Failure) in try frame.finish() }
         guard let frame, let layout, var canvas else { return }
         self.frame = nil
-        let isFinal =
-            !layout.isScaled(width: width, height: height) && layout.orientation == .upright
-            && options.isFinal(canvas.format, conversion)
-        let pixels = try canvas.next(isFinal ? options.allocator : nil, clock)
+        let pixels = try canvas.next(isFinal(layout) ? options.allocator : nil, clock)
         try frame.pixels.draw(on: pixels, ended, clock)
         canvas.dispose(pixels, ended.rectangle, ended.disposal)
         self.canvas = canvas

@@ -68,7 +68,7 @@ final class PNGDecoder: FormatDecoder {
             let part = isInterlaced ? "\(rows) rows of pass \(pass) of 7" : "\(rows) of \(found.height) rows"
             throw Failure(.truncated, "the PNG ends after \(part)")
         }
-        guard let image = try picture(isComplete: true) else {
+        guard let image = try picture(isComplete: true, isLast: true) else {
             throw Failure(.badImageData, "the PNG has no pixels")
         }
         return try turnedByLateEXIF(image)
@@ -83,12 +83,12 @@ final class PNGDecoder: FormatDecoder {
         let now = (pass: Int(codec_png_pass(session)), rows: rows, frames: animation.frames.count)
         guard now.rows > 0, (now.pass, now.rows) > (shown.pass, shown.rows) || now.frames > max(1, shown.frames)
         else { return nil }
-        let image = try? picture(isComplete: false)
+        let image = try? picture(isComplete: false, isLast: false)
         if image != nil { shown = now }
         return image
     }
 
-    func salvagedImage() -> DecodedImage? { try? picture(isComplete: false) }
+    func salvagedImage() -> DecodedImage? { try? picture(isComplete: false, isLast: true) }
 
     // MARK: Bytes in
 
@@ -125,12 +125,17 @@ final class PNGDecoder: FormatDecoder {
         let frames = options.decodesAllFrames ? animation.frameCount : 1
         let layout = CanvasLayout(width: width, height: height, orientation: orientation, frames: frames, options)
         try readProfile()
-        animation.shown(as: layout, colours.conversion)
         let asStored = CanvasLayout(storedWidth: width, storedHeight: height, orientation: .upright)
         let target = isInterlaced ? asStored : layout
         let row = CheckedNumber(isDeep ? 8 : 4) * CheckedNumber(width)
-        try options.checkMemory(canvas: layout, codec: isInterlaced ? row * CheckedNumber(height) : row)
-        if layout.isScaled(width: width, height: height) {
+        let isScaled = layout.isScaled(width: width, height: height)
+        let rows = isInterlaced ? row * CheckedNumber(height) : row
+        animation.shown(as: layout, colours.conversion, beside: rows)
+        let held = rows + animation.memory(layout)
+        try options.checkMemory(canvas: layout, codec: held)
+        let isGivenAsStored = isInterlaced && layout.orientation == .upright && !isScaled && isAsStored
+        snapshots.room = snapshotRoom(layout, held, isGivenAsStored: isGivenAsStored)
+        if isScaled {
             let alpha = found.has_alpha != 0 ? CODEC_ALPHA_STRAIGHT : CODEC_ALPHA_OPAQUE
             scaler = try RowScaler(
                 width: width, height: height, to: layout, from: alpha, options.pixelFormat, hasWords: isDeep)
@@ -138,12 +143,12 @@ final class PNGDecoder: FormatDecoder {
         let premultipliesRows = !isInterlaced && premultiplies
         let ownScaler = isInterlaced ? nil : scaler
         let written: PixelBuffer
-        if !isInterlaced || layout.orientation == .upright && scaler == nil && isAsStored {
-            written = try options.makeCanvas(target)
+        if !isInterlaced || isGivenAsStored {
+            written = try options.makeCanvas(target, clock)
         } else {
             let wanted = options.pixelFormat
             let format = isDeep ? .rgba16 : premultiplies ? wanted.straight : wanted.working
-            written = try PixelBuffer(width: width, height: height, format: format, isCleared: false)
+            written = try PixelBuffer(width: width, height: height, format: format, isCleared: false, clock)
         }
         let conversion = isInterlaced ? nil : colours.conversion
         ownScaler?.begin(on: written, conversion, clock)
@@ -157,6 +162,14 @@ final class PNGDecoder: FormatDecoder {
         header = ImageHeader(
             format: .png, width: layout.width, height: layout.height, orientation: stored,
             frameCount: animation.frameCount, hasAlpha: found.has_alpha != 0, isProgressive: isInterlaced)
+    }
+
+    /// What is written can be the picture itself, besides all others; and one that EXIF behind the pixels turns takes
+    /// another canvas.
+    private func snapshotRoom(_ layout: CanvasLayout, _ held: CheckedNumber?, isGivenAsStored: Bool) -> Int {
+        let mayTurn = options.appliesOrientation && filter.orientation == nil
+        let room = options.canvasRoom(layout, codec: held)
+        return room == .max ? room : room + (isGivenAsStored ? 1 : 0) - (mayTurn ? 1 : 0)
     }
 
     /// What libpng writes of an Adam7 picture can be given out.
@@ -191,7 +204,8 @@ final class PNGDecoder: FormatDecoder {
 
     // MARK: Pictures out
 
-    private func picture(isComplete: Bool) throws(Failure) -> DecodedImage? {
+    /// `isLast`: no other follows.
+    private func picture(isComplete: Bool, isLast: Bool) throws(Failure) -> DecodedImage? {
         let pass = Int(codec_png_pass(session))
         guard let header, let layout, let written, codec_png_rows(session) > 0 else { return nil }
         var rows = codec_png_rows(session)
@@ -200,7 +214,7 @@ final class PNGDecoder: FormatDecoder {
             let position = Adam7Position(pass: pass, rows: rows)
             rows = position.shownRows(height: Int(found.height))
             let isFinal = layout.orientation == .upright && scaler == nil && isAsStored
-            if !(isComplete && isFinal) { pixels = try copy(passes, position, layout) }
+            if !(isComplete && isFinal) { pixels = try copy(passes, position, layout, isLast: isLast) }
         }
         let ready = scaler?.rows ?? rows
         guard ready > 0 else { return nil }
@@ -211,9 +225,11 @@ final class PNGDecoder: FormatDecoder {
     }
 
     private func copy(
-        _ passes: Adam7Picture, _ position: Adam7Position, _ layout: CanvasLayout
+        _ passes: Adam7Picture, _ position: Adam7Position, _ layout: CanvasLayout, isLast: Bool
     ) throws(Failure) -> PixelBuffer {
-        let canvas = try snapshots.next(position) { () throws(Failure) in try options.makeCanvas(layout) }
+        let canvas = try snapshots.next(position, isLast: isLast) { () throws(Failure) in
+            try options.makeCanvas(layout, clock)
+        }
         if let scaler {
             scaler.begin(on: canvas.pixels, colours.conversion, clock)
             try passes.push(position, to: scaler, clock)
@@ -235,6 +251,7 @@ final class PNGDecoder: FormatDecoder {
     private func turnedByLateEXIF(_ image: DecodedImage) throws(Failure) -> DecodedImage {
         let stored = filter.orientation ?? 1
         guard stored != image.header.orientation else { return image }
-        return try image.turned(stored, options, isDeep: isDeep, clock)
+        let beside = written.map { $0 === image.pixels ? 0 : $0.byteCount } ?? 0
+        return try image.turned(stored, options, isDeep: isDeep, beside: beside, clock)
     }
 }

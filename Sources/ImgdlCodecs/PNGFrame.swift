@@ -14,7 +14,7 @@ final class PNGFrame {
 
     init(_ setup: ByteBuffer, width: Int, height: Int, format: PixelFormat, _ clock: DecodeClock) throws(Failure) {
         self.clock = clock
-        pixels = try PixelBuffer(width: width, height: height, format: format)
+        pixels = try PixelBuffer(width: width, height: height, format: format, clock)
         guard let session = codec_png_create(format.isBGRA ? 1 : 0, clock.session) else {
             throw Failure(.outOfMemory, "no memory for a PNG decoder")
         }

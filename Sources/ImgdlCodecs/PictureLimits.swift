@@ -47,16 +47,46 @@ extension DecodeOptions {
     /// Judges what decoding will take, before it is allocated: canvases of so many pixels as the caller wants them, and
     /// bytes of the codec's own. More than 64 bits can count is over any limit.
     func checkMemory(canvas: CanvasLayout, count: Int = 1, codec: CheckedNumber? = 0) throws(Failure) {
-        guard let most = maximumMemoryBytes else { return }
-        let row = CheckedNumber(canvas.width) * CheckedNumber(pixelFormat.bytesPerPixel)
-        let bytes = row * CheckedNumber(canvas.height) * CheckedNumber(count) + codec
-        guard bytes?.within(0...Int64(clamping: most)) == nil else { return }
+        try checkMemory(
+            width: canvas.width, height: canvas.height, bytes: bytes(of: canvas) * CheckedNumber(count) + codec)
+    }
+
+    func checkMemory(width: Int, height: Int, bytes: CheckedNumber?) throws(Failure) {
+        guard let most = maximumMemoryBytes, bytes?.within(0...Int64(clamping: most)) == nil else { return }
         let about = bytes.map { "about \($0)" } ?? "more than \(Int64.max)"
         throw Failure(
             .memoryLimit,
-            "decoding \(canvas.width) × \(canvas.height) pixels takes \(about) bytes of memory, "
-                + "more than the limit of \(most)")
+            "decoding \(width) × \(height) pixels takes \(about) bytes of memory, more than the limit of \(most)")
     }
+
+    /// How many such canvases there may be at a time besides bytes of the codec's own. The picture takes one; for a partial
+    /// image that does not share it there has to be room for another.
+    func canvasRoom(_ canvas: CanvasLayout, codec: CheckedNumber?) -> Int {
+        guard let left = memoryLeft(beside: canvas, count: 0, codec: codec) else { return .max }
+        guard let each = bytes(of: canvas)?.within(1...Int64.max) else { return 0 }
+        return Int(clamping: left / UInt64(each))
+    }
+
+    /// Of what is allowed; nil: there is no limit.
+    func memoryLeft(beside canvas: CanvasLayout, count: Int, codec: CheckedNumber?) -> UInt64? {
+        guard let most = maximumMemoryBytes else { return nil }
+        let taken = bytes(of: canvas) * CheckedNumber(count) + codec
+        return (CheckedNumber(Int64(clamping: most)) - taken)?.length.map { UInt64($0) } ?? 0
+    }
+
+    func bytes(of canvas: CanvasLayout) -> CheckedNumber? {
+        bytes(width: canvas.width, height: canvas.height, pixelFormat)
+    }
+
+    /// Of a canvas: what is larger than a huge page is rounded up to some.
+    func bytes(width: Int, height: Int, _ format: PixelFormat) -> CheckedNumber? {
+        let pixels = CheckedNumber(width) * CheckedNumber(height) * CheckedNumber(format.bytesPerPixel)
+        guard allocator == nil, let exact = pixels?.length, exact > Self.hugePage else { return pixels }
+        let beyond = exact % Self.hugePage
+        return CheckedNumber(exact) + (beyond > 0 ? CheckedNumber(Self.hugePage - beyond) : 0)
+    }
+
+    private static var hugePage: Int64 { 2 << 20 }
 
     func metadataFailure(_ bytes: Int) -> Failure {
         Failure(

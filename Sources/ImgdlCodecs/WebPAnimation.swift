@@ -20,6 +20,9 @@ final class WebPAnimation {
         return !layout.isScaled(width: width, height: height) && options.isFinal(format, colours.conversion)
     }
 
+    /// For partial images, which have canvases of their own where frames are not given out as they are.
+    private(set) var hasRoomForPart = false
+
     /// What is known of the file so far.
     private(set) var frameCount = 0
     private(set) var loopCount = 1
@@ -92,16 +95,26 @@ final class WebPAnimation {
             throw broken("lies outside the canvas")
         }
         try options.checkFrame(number: frameCount, width: width, height: height)
-        try options.checkMemory(
-            canvas: CanvasLayout(width: width, height: height, orientation: .upright, options),
-            count: options.decodesAllFrames ? frameCount : 1,
-            codec: CheckedNumber(length) + CheckedNumber(area.width) * CheckedNumber(area.height) * 4)
         (self.frame, self.length, received, features, still, enough) = (frame, length, 0, nil, nil, 0)
+        try checkMemory(frame, libwebp: 0)
         body.removeAll()
         if frameCount == 1 {
             first = try PixelBuffer(
-                width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil)
+                width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil, clock)
         }
+    }
+
+    /// Each frame has a canvas of the file's size, and another one where that is not what is given out; those that are
+    /// multiplied by alpha at their end are composed on two others. `libwebp`: bytes a pixel of its own.
+    private func checkMemory(_ frame: WebPFrameReader.Frame, libwebp: Int) throws(Failure) {
+        let count = options.decodesAllFrames ? frameCount : 1
+        let composing = options.decodesAllFrames && format.isPremultiplied ? 2 : 0
+        let area = CheckedNumber(frame.rectangle.width) * CheckedNumber(frame.rectangle.height)
+        let canvases = options.bytes(width: width, height: height, format) * CheckedNumber(count + composing)
+        let held = CheckedNumber(length) + area * CheckedNumber(4 + libwebp) + canvases
+        let layout = CanvasLayout(width: width, height: height, orientation: .upright, options)
+        try options.checkMemory(canvas: layout, count: isFinal ? 0 : count, codec: held)
+        hasRoomForPart = isFinal || options.canvasRoom(layout, codec: held) > count
     }
 
     private var isDecoded: Bool { frameCount == 1 || options.decodesAllFrames }
@@ -138,6 +151,8 @@ final class WebPAnimation {
         features = found
         let isLossless = body.bytes.starts(with: "VP8L".utf8)
         if isDecoded {
+            try checkMemory(
+                frame, libwebp: WebPStill.bytesPerPixel(isLossless: isLossless, hasAlpha: found.has_alpha != 0))
             still = try WebPStill(
                 found, isLossless: isLossless, width: Int(found.width), height: Int(found.height),
                 options.pixelFormat.straight, nil, clock)
@@ -205,7 +220,8 @@ final class WebPAnimation {
     private func uprightFrame(_ work: PixelBuffer) throws(Failure) -> PixelBuffer {
         guard format != work.format else { return work }
         let frame = try PixelBuffer(
-            width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil)
+            width: width, height: height, format: format, allocator: isFinal ? options.allocator : nil,
+            isCleared: false, clock)
         work.place(rows: height, shownLayout, on: frame, nil, clock)
         try clock.check()
         return frame

@@ -91,7 +91,8 @@ final class WebPDecoder: FormatDecoder {
 
     func partialImage() -> DecodedImage? {
         if let animation, layout != nil {
-            guard animation.readyRows > shownRows || animation.frames.count > shownFrames else { return nil }
+            guard animation.readyRows > shownRows || animation.frames.count > shownFrames, animation.hasRoomForPart
+            else { return nil }
             (shownRows, shownFrames) = (animation.readyRows, max(1, animation.frames.count))
             return try? animated(animation, isComplete: false)
         }
@@ -156,24 +157,38 @@ final class WebPDecoder: FormatDecoder {
     private func prepare() throws(Failure) {
         guard let features, let layout, !isPrepared, container.bitstreamStart != nil else { return }
         try readProfile()
-        let (width, height) = (Int(features.width), Int(features.height))
-        let length = container.length ?? 0
-        let isHeld = container.isLossless || !(layout.orientation == .upright && isFinal)
-        let pixels = isHeld ? CheckedNumber(width) * CheckedNumber(height) * 4 : 0
-        try options.checkMemory(canvas: layout, codec: CheckedNumber(length) + pixels)
+        try checkMemory(features, layout)
         // Not before: what is over a limit is not decoded to be salvaged either.
         isPrepared = true
-        if layout.isScaled(width: width, height: height), !libwebpScales(features) {
+        if isScaledHere(features, layout) {
             // The rows that come are premultiplied already where that was asked for.
             let alpha = stillFormat.isPremultiplied ? CODEC_ALPHA_PREMULTIPLIED : CODEC_ALPHA_STRAIGHT
-            let scaler = try RowScaler(width: width, height: height, to: layout, from: alpha, options.pixelFormat)
-            let pixels = try options.makeCanvas(layout)
+            let scaler = try RowScaler(
+                width: Int(features.width), height: Int(features.height), to: layout, from: alpha, options.pixelFormat)
+            let pixels = try options.makeCanvas(layout, clock)
             scaler.begin(on: pixels, ownColours.conversion, clock)
             canvas = pixels
             self.scaler = scaler
         } else if layout.orientation != .upright || !isFinal || still != nil && options.allocator != nil {
-            canvas = try options.makeCanvas(layout)
+            canvas = try options.makeCanvas(layout, clock)
         }
+    }
+
+    /// Before it is known how the picture lies, `canvas` is nil: then that counts which is needed in any case.
+    private func checkMemory(_ features: WebPBitstreamFeatures, _ canvas: CanvasLayout?) throws(Failure) {
+        let libwebp = WebPStill.bytesPerPixel(isLossless: container.isLossless, hasAlpha: features.has_alpha != 0)
+        let pixels = CheckedNumber(Int(features.width)) * CheckedNumber(Int(features.height))
+        let target = canvas ?? layout(features, .upright)
+        let decoded = libwebpScales(features) ? CheckedNumber(target.width) * CheckedNumber(target.height) : pixels
+        let isGivenOut = target.orientation == .upright && isFinal && !isScaledHere(features, target)
+        let length = CheckedNumber(container.length ?? 0)
+        let held = length + pixels * CheckedNumber(libwebp) + (isGivenOut && canvas != nil ? 0 : decoded * 4)
+        try options.checkMemory(canvas: target, count: canvas == nil ? 0 : 1, codec: held)
+    }
+
+    /// And not by libwebp.
+    private func isScaledHere(_ features: WebPBitstreamFeatures, _ layout: CanvasLayout) -> Bool {
+        layout.isScaled(width: Int(features.width), height: Int(features.height)) && !libwebpScales(features)
     }
 
     private func readProfile() throws(Failure) {
@@ -205,6 +220,7 @@ final class WebPDecoder: FormatDecoder {
     private func openedStill(_ features: WebPBitstreamFeatures) throws(Failure) -> WebPStill {
         if let still { return still }
         try readProfile()
+        if layout == nil { try checkMemory(features, nil) }
         // Before the orientation is known it is not known either whether these pixels are given out.
         let allocator = layout != nil && canvas == nil && isFinal ? options.allocator : nil
         let layout = layout ?? layout(features, .upright)

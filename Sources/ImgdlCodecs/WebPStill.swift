@@ -24,7 +24,7 @@ final class WebPStill {
         _ allocator: CanvasAllocator?, _ clock: DecodeClock
     ) throws(Failure) {
         let pixels = try PixelBuffer(
-            width: width, height: height, format: format, allocator: allocator, isCleared: false)
+            width: width, height: height, format: format, allocator: allocator, isCleared: false, clock)
         let configuration = UnsafeMutablePointer<WebPDecoderConfig>.allocate(capacity: 1)
         guard WebPInitDecoderConfig(configuration) != 0, let stride = Int32(exactly: pixels.stride),
             let scaledWidth = Int32(exactly: width), let scaledHeight = Int32(exactly: height)
@@ -52,6 +52,10 @@ final class WebPStill {
         self.isLossless = isLossless
         storedHeight = Int(features.height)
     }
+
+    /// What libwebp holds of a picture besides its canvas: of a lossless one all of its pixels; of a lossy one its alpha,
+    /// which may be such a picture of its own.
+    static func bytesPerPixel(isLossless: Bool, hasAlpha: Bool) -> Int { isLossless ? 4 : hasAlpha ? 5 : 0 }
 
     deinit {
         WebPIDelete(decoder)

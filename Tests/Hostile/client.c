@@ -98,6 +98,7 @@ static imgdl_decode_options decoding(void)
     imgdl_decode_options_init(&options, sizeof options);
     options.flags = (imgdl_decode_flags)number("decode_flags");
     options.colour = (imgdl_colour)number("colour");
+    options.pixel_format = (imgdl_pixel_format)number("pixel_format");
     options.target_width = (uint32_t)number("target_width");
     options.target_height = (uint32_t)number("target_height");
     options.max_decode_ms = (uint32_t)number("max_decode_ms");

@@ -1,4 +1,5 @@
 import ImgdlCore
+import TestPictures
 import XCTest
 
 @testable import ImgdlCodecs
@@ -20,12 +21,12 @@ final class HeaderProbeTests: XCTestCase {
     func testTellsTheSizeOfEveryPictureOfTheCorpus() {
         for file in Corpus.files where file.expectation == "ok" && file.format != "unknown" {
             guard let width = Int(file["width"]), let height = Int(file["height"]) else { continue }
-            guard case .known(let foundWidth, let foundHeight, let isProgressive) = probe(file.bytes) else {
+            guard case .known(let foundWidth, let foundHeight, let held) = probe(file.bytes) else {
                 XCTFail("\(file.path): \(probe(file.bytes))")
                 continue
             }
             XCTAssertEqual("\(foundWidth) × \(foundHeight)", "\(width) × \(height)", file.path)
-            if file.format != "gif" { XCTAssertEqual(isProgressive, file["progressive"] == "1", file.path) }
+            if file.format != "gif" { XCTAssertEqual(held > 0, file["progressive"] == "1", file.path) }
         }
     }
 
@@ -55,12 +56,29 @@ final class HeaderProbeTests: XCTestCase {
         XCTAssertEqual(probe([]), .undecided)
     }
 
+    /// What a decoder holds of it does not depend on how the coefficients are coded, but on how often the file goes over them.
+    func testSeveralScansAreSeenInTheFirst() {
+        let size = (width: 201, height: 150)
+        for (kind, held) in [
+            (PICTURE_JPEG_BASELINE, 0), (PICTURE_JPEG_SEPARATE_SCANS, 3), (PICTURE_JPEG_PROGRESSIVE, 3),
+            (PICTURE_JPEG_GRAY, 0), (PICTURE_JPEG_ARITHMETIC, 0), (PICTURE_JPEG_ARITHMETIC_PROGRESSIVE, 3),
+            (PICTURE_JPEG_CMYK, 0), (PICTURE_PNG_RGB, 0), (PICTURE_PNG_GRAY16, 0), (PICTURE_PNG_ADAM7, 4),
+        ] {
+            let file = Picture("a", kind).encoded()
+            let isHeld = decode(file).header?.isProgressive
+            XCTAssertEqual(isHeld, held > 0, "\(kind)")
+            let expected = PictureSize.known(width: size.width, height: size.height, held: held)
+            for pieces in [1, 1000] { XCTAssertEqual(probe(file, pieces: pieces), expected, "\(kind)") }
+        }
+    }
+
     func testFillBytesAndSegmentsBeforeTheFrameAreSkipped() {
         let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xFF, 0xFF, 0xE1, 0x01, 0x02] + [UInt8](repeating: 0xFF, count: 256)
-        let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0x0F, 0xA0, 0x17, 0x70, 3]
+        let components: [UInt8] = [1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0]
+        let frame: [UInt8] = [0xFF, 0xC2, 0, 17, 8, 0x0F, 0xA0, 0x17, 0x70, 3] + components
         for pieces in [1, 3, 1_000] {
             XCTAssertEqual(
-                probe(start + frame, pieces: pieces), .known(width: 6_000, height: 4_000, isProgressive: true))
+                probe(start + frame, pieces: pieces), .known(width: 6_000, height: 4_000, held: 3))
         }
     }
 }

@@ -6,7 +6,7 @@ import XCTest
 
 extension StopTests {
     /// Of one colour, so that a few hundred kilobytes inflate to all that is allowed. `depth` is that of a sample.
-    private func png(
+    func png(
         width: Int, height: Int, colorType: UInt8 = 6, depth: UInt8 = 8, isInterlaced: Bool = false, filter: UInt8 = 4
     ) -> [UInt8] {
         var file = PNGFile(
@@ -15,7 +15,7 @@ extension StopTests {
         let passes = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
         var raw: [UInt8] = []
         for (firstX, firstY, stepX, stepY) in isInterlaced ? passes : [(0, 0, 1, 1)] {
-            let bytes = (width - firstX + stepX - 1) / stepX * channels * Int(depth) / 8
+            let bytes = ((width - firstX + stepX - 1) / stepX * channels * Int(depth) + 7) / 8
             let row = [filter] + [UInt8](repeating: 3, count: bytes)
             for _ in stride(from: firstY, to: height, by: stepY) { raw += row }
         }

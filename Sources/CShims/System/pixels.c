@@ -156,6 +156,13 @@ void system_pixels_clear(void *part, size_t size, size_t capacity)
     memset(part, 0, size);
 }
 
+void system_pixels_touch(void *part, size_t size)
+{
+    enum { SMALLEST_PAGE = 4096 };
+    for (size_t at = 0; at < size; at += SMALLEST_PAGE)
+        ((volatile char *)part)[at] = 0;
+}
+
 void system_pixels_free(void *memory, size_t capacity)
 {
     if (capacity == FROM_MALLOC)

@@ -25,7 +25,7 @@ extension DecodedImage {
 extension PixelBuffer {
     /// Four bytes a pixel, and four bytes.
     fileprivate func converted(to format: PixelFormat) throws(Failure) -> PixelBuffer {
-        let canvas = try PixelBuffer(width: width, height: height, format: format, isCleared: false)
+        let canvas = try PixelBuffer(width: width, height: height, format: format, isCleared: false, nil)
         for row in 0..<height {
             codec_convert_pixels(
                 (bytes + row * stride).assumingMemoryBound(to: UInt8.self), self.format.layoutValue,

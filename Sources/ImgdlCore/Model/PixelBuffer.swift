@@ -69,6 +69,33 @@ package final class PixelBuffer: @unchecked Sendable {
         clear(rows: ready.y + ready.height..<height, from: 0, to: width)
     }
 
+    /// Is told how many pixels will be written next, and throws to have that left.
+    package typealias Step = (_ pixels: Int) throws(Failure) -> Void
+
+    /// Makes all of it transparent that is not yet; in the host's memory, which may be of any size, a part at a time.
+    package func clear(_ step: Step) throws(Failure) {
+        guard holdsOldBytes else { return }
+        let rows = isHosts ? max(1, Self.part / stride) : height
+        for first in Swift.stride(from: 0, to: height, by: rows) {
+            let part = first..<min(height, first + rows)
+            try step(part.count * width)
+            clear(rows: part, from: 0, to: width)
+        }
+        holdsOldBytes = false
+    }
+
+    /// Has the system bring its pages, of which it clears each, a part at a time: for a decoder whose first pixels lie on
+    /// all of them. Of what is not written yet.
+    package func bringPages(_ step: Step) throws(Failure) {
+        for first in Swift.stride(from: 0, to: byteCount, by: Self.part) {
+            try step(.max)
+            system_pixels_touch(bytes + first, min(Self.part, byteCount - first))
+        }
+    }
+
+    /// A huge page, which takes a few tenths of a millisecond.
+    private static var part: Int { 2 << 20 }
+
     private func clear(rows: Range<Int>, from first: Int, to end: Int) {
         guard first < end, !rows.isEmpty else { return }
         let pixel = format.bytesPerPixel

@@ -62,7 +62,8 @@ extension Downloads {
 
     /// Whether a decoder that is to begin before the last byte may be opened; then its canvas is reserved.
     mutating func reserveEarly(_ id: TransferID, _ variant: Int) -> Bool {
-        let bytes = MemoryRules.canvas(transfers[id].picture, transfers[id].variants[variant].options)
+        let state = transfers[id].variants[variant]
+        let bytes = MemoryRules.canvas(transfers[id].picture, state.options, showsParts: state.partialCount > 0)
         guard transfers[id].picture != .undecided, bytes == 0 || !memory.isFull && memory.fits(bytes) else {
             transfers[id].variants[variant].isHeldBack = true
             releaseProgress(of: variant, id)

@@ -2,8 +2,9 @@
 package enum PictureSize: Equatable, Sendable {
     /// More bytes are needed.
     case undecided
-    /// As stored. `isProgressive`: its decoder holds all of it besides the canvas.
-    case known(width: Int, height: Int, isProgressive: Bool)
+    /// As stored. `held`: bytes for each pixel that its decoder holds until the end besides the canvas, because the file goes
+    /// over the picture again and again; 0: none.
+    case known(width: Int, height: Int, held: Int)
     /// No format whose head is understood; nothing is reserved for it.
     case unknown
 }
@@ -45,10 +46,11 @@ package struct MemoryRules {
         isFull = inUse >= (isFull ? budget - budget / 8 : budget)
     }
 
-    /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again,
-    /// as much once more of the picture as stored, for coefficients or rows that are not final.
-    package static func canvas(_ size: PictureSize, _ options: DecodeOptions) -> Int64 {
-        guard case .known(let width, let height, let isProgressive) = size, width > 0, height > 0,
+    /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again, what
+    /// is held of coefficients or rows that are not final. `showsParts`: partial images of such a picture, which is not on its
+    /// canvas yet, have one of their own.
+    package static func canvas(_ size: PictureSize, _ options: DecodeOptions, showsParts: Bool = false) -> Int64 {
+        guard case .known(let width, let height, let held) = size, width > 0, height > 0,
             let pixels = product(width, height), pixels <= options.maximumPixels
         else { return 0 }
         // Each factor is small next to what 64 bits hold: `product` says so.
@@ -56,12 +58,15 @@ package struct MemoryRules {
         var bytes = pixels * each
         if let scaled = scaledPixels(width, height, options) { bytes = min(bytes, scaled * each) }
         if let most = options.maximumOutputBytes { bytes = min(bytes, most) }
-        return min(greatestCanvas, Int64(clamping: bytes + (isProgressive ? pixels * 4 : 0)))
+        if showsParts, held > 0 { bytes *= 2 }
+        return min(greatestCanvas, Int64(clamping: bytes + pixels * UInt64(min(max(0, held), greatestHeld))))
     }
 
     /// What a header names may be more than any machine has: counted as an address space, however many name it at once
     /// their sum is a number.
     private static let greatestCanvas: Int64 = 1 << 47
+    /// Four words of a pixel.
+    private static let greatestHeld = 8
 
     /// Pixels in the target box; whichever of both ways it lies, since it may still be turned. nil: not scaled.
     private static func scaledPixels(_ width: Int, _ height: Int, _ options: DecodeOptions) -> UInt64? {

@@ -105,6 +105,10 @@ row("bomb-timeout", "DECODE_TIMEOUT", png(ihdr(10000, 9900, 16, 6), png_chunk(b"
 row("bomb-adam7-timeout", "DECODE_TIMEOUT", png(ihdr(5000, 4000, 8, 0, 1),
     png_chunk(b"IDAT", zlib.compress(bytes(5000 * 4000 + 8000), 9))),
     options={"max_decode_ms": 30, "target_width": 8, "target_height": 8}, memory=150, within=4, cpu=0.4)
+LYING = png_chunk(b"eXIf", b"II*\0\x08\0\0\0" + struct.pack("<HHHII", 1, 0x112, 3, 1, 6) + bytes(4))
+row("bomb-turned-timeout", "DECODE_TIMEOUT", png(ihdr(10000, 9900, 1, 0), LYING,
+    png_chunk(b"IDAT", rows_of(10000, 9900, 1, 1))),
+    options={"max_decode_ms": 10, "pixel_format": 6}, memory=200, within=4, cpu=0.2)
 
 
 # ---- APNG
@@ -152,3 +156,18 @@ row("frames-large", ("OK", "ANIMATION_LIMIT", "MEMORY_LIMIT", "BAD_IMAGE_DATA", 
     1))] + [part for at in range(899) for part in (
         frame_control(2 * at + 1, 2000, 2000), frame_data(2 * at + 2, rows_of(20, 20, 1)))])), options=ALL_FRAMES,
         memory=500, cpu=1)
+
+
+def small_frames(side, count, disposal):
+    """Frames of a pixel on a large canvas."""
+    first = frame_control(0, side, side, disposal=disposal), png_chunk(b"IDAT", rows_of(side, side, 4))
+    others = [part for at in range(count - 1) for part in (
+        frame_control(2 * at + 1, 1, 1, disposal=disposal), frame_data(2 * at + 2, rows_of(1, 1, 4)))]
+    return png(ihdr(side, side, 8, 6), png_chunk(b"acTL", struct.pack(">II", count, 0)), *first, *others)
+
+
+for disposal in (1, 2):
+    row(f"frames-gone-{disposal}", "DECODE_TIMEOUT", small_frames(316, 1000, disposal),
+        options={**ALL_FRAMES, "max_decode_ms": 10}, memory=150, cpu=0.2, within=4)
+row("frames-memory", "MEMORY_LIMIT", small_frames(3000, 3, 2),
+    options={**ALL_FRAMES, "pixel_format": 6, "max_memory_bytes": 128 << 20}, memory=150, cpu=0.6, within=4)

@@ -4,7 +4,7 @@ import XCTest
 
 /// Features B20: a budget of bytes for bodies and canvases.
 final class MemoryTests: XCTestCase {
-    private let picture = PictureSize.known(width: 6_000, height: 4_000, isProgressive: false)
+    private let picture = PictureSize.known(width: 6_000, height: 4_000, held: 0)
     private let canvas: Int64 = 96_000_000
 
     private func options(_ change: (inout DecodeOptions) -> Void) -> DecodeOptions {
@@ -22,7 +22,7 @@ final class MemoryTests: XCTestCase {
         var memory = MemoryRules(budget: .max)
         for (width, height) in [(1 << 28, 1 << 28), (1 << 31, 1 << 25), (1 << 32, 1 << 32), (.max, .max), (1, 1 << 56)]
         {
-            let canvas = MemoryRules.canvas(.known(width: width, height: height, isProgressive: true), all)
+            let canvas = MemoryRules.canvas(.known(width: width, height: height, held: 8), all)
             XCTAssertTrue((0...1 << 47).contains(canvas), "\(width) × \(height)")
             for _ in 0..<10_000 { memory.changeCanvases(canvas) }
             XCTAssertTrue(memory.fits(canvas))
@@ -33,7 +33,7 @@ final class MemoryTests: XCTestCase {
     func testACanvasIsThatOfThePictureAsDecoded() {
         XCTAssertEqual(MemoryRules.canvas(picture, DecodeOptions()), canvas)
         XCTAssertEqual(
-            MemoryRules.canvas(.known(width: 6_000, height: 4_000, isProgressive: true), DecodeOptions()), 2 * canvas)
+            MemoryRules.canvas(.known(width: 6_000, height: 4_000, held: 4), DecodeOptions()), 2 * canvas)
         let box = options {
             $0.targetWidth = 600
             $0.targetHeight = 600
@@ -51,6 +51,19 @@ final class MemoryTests: XCTestCase {
         XCTAssertEqual(MemoryRules.canvas(picture, options { $0.maximumOutputBytes = 1_000 }), 1_000)
     }
 
+    /// Three samples of two bytes, and two canvases while somebody watches: what a baseline JPEG of three scans took at once,
+    /// which counted as one canvas.
+    func testPicturesOfSeveralScansCountWithWhatTheirDecodersHold() {
+        let scans = PictureSize.known(width: 6_000, height: 4_000, held: 6)
+        XCTAssertEqual(MemoryRules.canvas(scans, DecodeOptions()), canvas + canvas * 6 / 4)
+        XCTAssertEqual(MemoryRules.canvas(scans, DecodeOptions(), showsParts: true), 2 * canvas + canvas * 6 / 4)
+        XCTAssertEqual(MemoryRules.canvas(picture, DecodeOptions(), showsParts: true), canvas, "they share it")
+        let small = options { $0.targetWidth = 600 }
+        XCTAssertEqual(MemoryRules.canvas(scans, small), 900 * 600 * 4 + canvas * 6 / 4, "all coefficients")
+        let impossible = PictureSize.known(width: 6_000, height: 4_000, held: .max)
+        XCTAssertEqual(MemoryRules.canvas(impossible, DecodeOptions()), 3 * canvas)
+    }
+
     func testWhatIsRefusedOrUnknownReservesNothing() {
         XCTAssertEqual(MemoryRules.canvas(.unknown, DecodeOptions()), 0)
         XCTAssertEqual(MemoryRules.canvas(.undecided, DecodeOptions()), 0)
@@ -58,7 +71,7 @@ final class MemoryTests: XCTestCase {
         for (width, height) in [(Int.max, Int.max), (0, 5), (-1, 5), (Int.max, 1)] {
             var everything = DecodeOptions()
             everything.maximumPixels = .max
-            let size = PictureSize.known(width: width, height: height, isProgressive: true)
+            let size = PictureSize.known(width: width, height: height, held: 8)
             XCTAssertEqual(MemoryRules.canvas(size, everything), 0)
         }
     }

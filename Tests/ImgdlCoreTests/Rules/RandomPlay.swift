@@ -322,7 +322,7 @@ struct RandomPlay: ~Copyable {
     private mutating func pictureSize() -> PictureSize {
         let (width, height) = (Int.random(in: 1...20, using: &random), Int.random(in: 1...20, using: &random))
         let sizes: [PictureSize] = [
-            .undecided, .unknown, .known(width: width, height: height, isProgressive: random.oneIn(3)),
+            .undecided, .unknown, .known(width: width, height: height, held: random.oneIn(3) ? 6 : 0),
         ]
         return sizes.randomElement(using: &random)!
     }

@@ -23,6 +23,8 @@ void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
 /* Zeros for a part of it; much of them in no time: pages are given back, and cleared when they are written to again. */
 void system_pixels_clear(void *part, size_t size, size_t capacity);
+/* Writes a byte of zeros to each page of a part, which the system clears before. */
+void system_pixels_touch(void *part, size_t size);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);
