@@ -1506,11 +1506,11 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
 /* What removes waits some seconds for other programs that write, and on a full disk makes room by what it removes. When it
  * returns IMGDL_OK no program serves what was removed, from memory neither. When it could not, it returns one of
  *
- *     CACHE_BUSY     another program has been writing to the index for some seconds
- *     DISK_FULL      no room, also after what was to be removed had gone from the disk
- *     READ_ONLY      the directory may be read and not written
- *     DISK_FAILED    anything else that the disk says: see imgdl_last_error
- *     UNSAFE_DIRECTORY   somebody has put another directory in its place
+ * CACHE_BUSY        another program has been writing to the index for some seconds
+ * DISK_FULL         no room, also after what was to be removed had gone from the disk
+ * READ_ONLY         the directory may be read and not written
+ * DISK_FAILED       anything else that the disk says: see imgdl_last_error
+ * UNSAFE_DIRECTORY  somebody has put another directory in its place
  *
  * This program then serves it no more, other programs may, and it is removed when the disk allows that while the cache is
  * open. */

@@ -33,7 +33,7 @@ raw("chunk-extension", HEAD + chunk(PICTURE, b";a=b") + b"0\r\n\r\n", "OK", widt
 raw("chunk-extension-quoted", HEAD + chunk(PICTURE, b';a="\r;\x01"') + b"0\r\n\r\n", ("OK", "PROTOCOL"))
 raw("chunk-extension-long", HEAD + chunk(PICTURE, b";" + b"x" * 100000) + b"0\r\n\r\n", ("OK", "PROTOCOL"))
 raw("chunk-extension-endless", lambda request: (HEAD + b"5;" if not at else b"x" * 65536 for at in range(ENDLESS)),
-    ("IDLE_TIMEOUT", "PROTOCOL", "HEADER_LIMIT", "TOTAL_TIMEOUT"), options={"total_timeout_ms": 2000}, is_flood=True,
+    ("FLOOD", "IDLE_TIMEOUT", "PROTOCOL", "HEADER_LIMIT", "TOTAL_TIMEOUT"), options={"total_timeout_ms": 2000}, is_flood=True,
     cpu=2.5)
 raw("chunk-extension-on-each", HEAD + b"".join(chunk(PICTURE[at:at + 1],
     b";" + b"x" * 500) for at in range(len(PICTURE))) +

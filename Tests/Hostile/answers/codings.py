@@ -24,7 +24,8 @@ USES_BROTLI = uses_brotli()
 
 
 def coded(name, code, coding, body, **bounds):
-    if not USES_BROTLI and "br" in [each.strip().lower() for each in coding.split(",")]:
+    # A coding that cannot be undone fails with the first byte of what is to be undone.
+    if not USES_BROTLI and body and "br" in [each.strip().lower() for each in coding.split(",")]:
         code = "CONTENT_ENCODING"
         bounds.pop("width", None)
     reply(f"coding-{name}", code, fields=[("Content-Encoding", coding)], body=body, **bounds)
