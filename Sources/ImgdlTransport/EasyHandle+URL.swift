@@ -24,10 +24,15 @@ extension EasyHandle {
     func setURL(_ url: ParsedURL, keepsEscapes: Bool) {
         let text = url.canonical
         set(CURLOPT_URL, text)
-        guard keepsEscapes, text.utf8.contains(UInt8(ascii: "%")), let path = url.withUTF8({ Self.path($0) }) else {
+        guard keepsEscapes, let path = url.withUTF8({ Self.hasEscapes($0) ? Self.path($0) : nil }) else {
             return setTarget(nil)
         }
         setTarget(String(decoding: text.utf8.dropFirst(path), as: UTF8.self))
+    }
+
+    private static func hasEscapes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let start = text.baseAddress else { return false }
+        return memchr(start, Int32(UInt8(ascii: "%")), text.count) != nil
     }
 
     private func setTarget(_ target: String?) {
@@ -45,9 +50,8 @@ extension EasyHandle {
 
     /// False for what would not be sent as it is: curl makes "%2f" of "%2F" in a part, and an empty query is no part.
     private func setParts(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let start = text.baseAddress, text.last != UInt8(ascii: "?"),
-            memchr(start, Int32(UInt8(ascii: "%")), text.count) == nil, let path = Self.path(text),
-            let parts = parts ?? makeParts(text)
+        guard let start = text.baseAddress, text.last != UInt8(ascii: "?"), !Self.hasEscapes(text),
+            let path = Self.path(text), let parts = parts ?? makeParts(text)
         else { return false }
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: text.count - path + 1) { buffer in
             let target = buffer.baseAddress!

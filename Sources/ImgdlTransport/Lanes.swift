@@ -26,8 +26,9 @@ final class Lanes {
 
     /// Not while curl is running: it may close lanes.
     func lane(for request: TransportRequest) throws(Failure) -> Lane {
+        let isCommon = request.url.isSecure ? request.manner.trusts(common.trust) : request.partition.isEmpty
+        if isCommon { return common }
         let trust = request.manner.identity.trust
-        guard request.url.isSecure ? trust != common.trust : !trust.partition.isEmpty else { return common }
         if let index = special.firstIndex(where: { $0.trust == trust }) {
             let lane = special.remove(at: index)
             special.append(lane)

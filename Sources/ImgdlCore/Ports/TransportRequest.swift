@@ -51,7 +51,7 @@ package struct TransportRequest: Sendable {
     package var allowsBasicOverHTTP: Bool { manner.identity.allowsBasicOverHTTP }
     package var usesCookies: Bool { manner.identity.usesCookies }
     package var tls: TLSOptions { manner.identity.trust.tls }
-    package var partition: String { manner.identity.trust.partition }
+    package var partition: String { manner.partition }
 
     /// As whom it appears is for one origin alone.
     package mutating func forgetClient() {
@@ -83,6 +83,9 @@ package final class RequestManner: Equatable, Sendable {
     package var hasBody: Bool { values.body != nil }
     package var identity: RequestIdentity { values.identity }
     package var credential: Credential? { values.identity.credential }
+    package var partition: String { values.identity.trust.partition }
+    /// Compared where it is: a copy counts each of its texts.
+    package func trusts(_ trust: RequestTrust) -> Bool { values.identity.trust == trust }
 
     package func with(_ change: (inout Values) -> Void) -> RequestManner {
         var changed = values
