@@ -236,9 +236,7 @@ final class Index {
         guard try selectByID.step() else { return }
         let key = selectByID.bytes(1) { String(decoding: $0, as: UTF8.self) }
         guard let row = row(selectByID, key: key) else { return }
-        var response = response
-        response.bodyLength = row.entry.response.bodyLength
-        response.extent = row.entry.response.extent
+        let response = row.entry.with(response).response
         let identity = RowIdentity(id: id, key: key, length: response.bodyLength, checksum: row.checksum)
         updating.bind(1, id.rawValue)
         updating.bind(2, ResponseCoding.encode(response, identity))
