@@ -52,10 +52,12 @@ extension DiskWriter {
     func writeLastRemovals() {
         let end = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
         while !batch.isEmpty, !hasFailed, MonotonicClock().now() < end { commit() }
-        if batch.isEmpty { return }
+        // Another directory, or another's index, is left alone.
+        guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
         removeBodies(index)
+        for case .update(let id, _) in batch.changes { unlink(folder.body(id)) }
         // On a full disk there is room now.
-        guard hasFailed, !isReadOnly, let index, !index.database.hasMoved else { return }
+        guard hasFailed else { return }
         do throws(DatabaseError) { try writeWaiting([:], to: index) } catch {}
     }
 
@@ -107,8 +109,8 @@ extension DiskWriter {
     private func removeBodies(_ index: Index?) {
         for change in batch.changes {
             switch change {
-            case .insert: break
-            case .update(let id, _), .remove(let id), .removeDamaged(let id): unlink(folder.body(id))
+            case .insert, .update: break
+            case .remove(let id), .removeDamaged(let id): unlink(folder.body(id))
             case .removeKey(let key):
                 for row in (try? index?.rows(key, damaged: { _ in })) ?? [] { unlink(folder.body(row.entry.id)) }
             case .clear:
