@@ -1412,7 +1412,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            limit of one head, 256 KiB.
  * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
- *            (NOT_STORED), once a second at most.
+ *            (NOT_STORED), once a second at most. Removals do not wait behind bodies; should 8 MiB of removals wait, all that
+ *            is stored is removed.
  * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, what
  *            is there is served, and it is tried again from time to time. A corrupt, foreign or newer index is moved aside,
  *            and begun anew.
@@ -1473,7 +1474,9 @@ IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
 
 /** Gives a reference back; NULL and stale handles are ignored. Downloaders hold their caches, too. The last one writes what
  *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. What the disk has not taken
- *  after 0.5 seconds is not stored (NOT_STORED). Since 1.1. */
+ *  after 0.5 seconds is not stored (NOT_STORED). What was removed (a call, or a PUT, POST or DELETE that succeeded) and
+ *  another program's writing has kept in the index has two seconds more; then its bodies are removed without the index, and
+ *  answers with one are served by nobody. Those without a body, such as redirects, may remain. Since 1.1. */
 IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
 
 /* What is stored for a URL. Times are seconds since 1970. */
@@ -1528,8 +1531,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
- *  as above, also when something that came since the last flush could not be stored; imgdl_cache_stats.unflushed tells how far
- *  it came. Since 1.1. */
+ *  as above, also when something that came since the last flush could not be stored, as where somebody has taken its file
+ *  away or the index turned out to be damaged: that once. imgdl_cache_stats.unflushed tells how far it came. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {
@@ -1548,8 +1551,9 @@ typedef struct imgdl_cache_stats {
     uint64_t stored, evicted;
     uint64_t damaged;                                /* checksum or length wrong, or file gone: removed             */
     uint64_t not_stored;                             /* to be stored, and not: see NOT_STORED and UNWRITABLE        */
-    uint64_t unflushed;                              /* stored by this process and not safe from a power cut, see   */
-                                                     /* imgdl_cache_flush: 0 after one that has written all         */
+    uint64_t unflushed;                              /* stored by this process, still there, and not safe from a    */
+                                                     /* power cut, see imgdl_cache_flush: 0 after one that has      */
+                                                     /* written all                                                 */
 } imgdl_cache_stats;                                 /* end of 1.1 */
 
 /** Fills *stats with zeros and its size. Since 1.1. */

@@ -24,7 +24,9 @@ extension Cache {
         try disk?.checkMayWait()
         let (time, overflow) = wallTime.subtractingReportingOverflow(max(0, seconds))
         let gone = memory.remove(usedBefore: overflow ? .min : time)
-        if let disk { try disk.removeOlder(than: overflow ? .min : time) } else { imageTier?.remove(gone) }
+        // Also what the disk does not have, and where it cannot.
+        imageTier?.remove(gone)
+        try disk?.removeOlder(than: overflow ? .min : time)
     }
 
     package func clear() throws(Failure) {

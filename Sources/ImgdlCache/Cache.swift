@@ -14,7 +14,7 @@ package final class Cache: Store, @unchecked Sendable {
     let disk: DiskStore?
     /// Lives as long as the cache does, whether or not there is anything to tell.
     private let events: @Sendable (CacheEvent) -> Void
-    private let key: DigestKey
+    private let key: FolderKey
     private let generation = ProcessGeneration.current
     private let lock = Lock()
     private var numbers = EntryNumbers()
@@ -55,13 +55,14 @@ package final class Cache: Store, @unchecked Sendable {
                 throw danger
             }
             try? folder.make()
-            key = DigestKey.read(folder.key) ?? DigestKey().share(folder.key) ?? DigestKey()
+            key = FolderKey()
+            _ = key.join(folder.key)
             disk = try DiskStore(
                 folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, changes: changes,
                 memory: memory,
                 images: imageTier, events: events)
         } else {
-            key = DigestKey()
+            key = FolderKey()
             disk = nil
         }
     }
@@ -108,8 +109,9 @@ package final class Cache: Store, @unchecked Sendable {
     package func update(_ id: EntryID, _ response: StoredResponse) {
         if isForked { return }
         disk?.update(id, response)
-        memory.update(id, response, wallTime: wallTime)
+        let removed = memory.update(id, response, wallTime: wallTime)
         imageTier?.update(id, response)
+        forget(removed)
     }
 
     package func use(_ id: EntryID) {
@@ -168,9 +170,13 @@ package final class Cache: Store, @unchecked Sendable {
         if let disk, let body { disk.finish(body, entry.response, slices: slices) }
         let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime)
         imageTier?.remove(replacedBy: entry, key: key)
-        if disk == nil {
-            imageTier?.remove(removed.evicted)
-            lock.withLock { counts.evicted += Int64(removed.evicted.count) }
-        }
+        forget(removed)
+    }
+
+    /// Memory has evicted them. The disk, where there is one, still has them.
+    private func forget(_ removed: MemoryTier.Removed) {
+        guard disk == nil, !removed.evicted.isEmpty else { return }
+        imageTier?.remove(removed.evicted)
+        lock.withLock { counts.evicted += Int64(removed.evicted.count) }
     }
 }

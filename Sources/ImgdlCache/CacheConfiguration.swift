@@ -5,13 +5,13 @@ package struct CacheConfiguration: Sendable {
 
     /// nil: in memory alone.
     package var directory: String?
-    /// Of bodies on disk.
+    /// On disk, of all that is stored takes: bodies, headers, rows of the index, and what is reserved for more.
     package var maximumBytes = defaultBytes
-    /// Of bodies in memory; 0: none.
+    /// Of bodies in memory with their headers; 0: none.
     package var maximumMemoryBytes: Int64 = 0
-    /// Of decoded images; 0: none.
+    /// Of decoded images with their headers; 0: none.
     package var maximumImageBytes: Int64 = 0
-    /// Of bodies that broke off, within `maximumBytes`.
+    /// Of bodies that broke off, with their headers, within `maximumBytes`.
     package var maximumPartialBytes = defaultBytes / 8
     /// Seconds since an entry was used or validated; nil: for ever.
     package var maximumAge: Int64?

@@ -6,10 +6,14 @@ struct CacheTuning: Sendable {
     /// Memory of what is on its way to the disk. What comes when so much waits is not stored: the disk is slower than the
     /// network.
     var queueBytes = 32 << 20
+    /// Memory of removals on their way. Where so much waits, everything is removed.
+    var removalBytes = 8 << 20
     /// What has waited for so long, while many wait, is not stored.
     var waitingMilliseconds: Int64 = 300
     /// What has not been written so long after the cache is closed is not stored.
     var closingMilliseconds: Int64 = 500
+    /// What has been removed and not been written has so much longer: then its bodies go without the index.
+    var closingRemovalMilliseconds: Int64 = 2_000
     /// A quarter of a second each, while another program writes to the index.
     var attempts = 20
     /// After the disk has failed, until it is tried again; doubled each time.

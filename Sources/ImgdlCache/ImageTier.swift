@@ -47,7 +47,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     /// Images in the host's memory are not kept: the host may want it back.
     func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String) {
-        let bytes = Self.byteCount(of: image) + StorageCost.memory(entry.response, key: key)
+        let bytes = Self.cost(of: image, entry.response, key)
         guard !isForked, bytes <= maximumBytes, !image.pixels.isHosts, image.isComplete else { return }
         lock.withLock {
             for id in keys[key] ?? [] {
@@ -61,19 +61,19 @@ final class ImageTier: ImageStore, @unchecked Sendable {
             sources[entry.id]?.entry = entry
             sources[entry.id]?.options.insert(options)
             images.insert(Key(id: entry.id, options: options), image, cost: bytes)
-            while images.totalCost > maximumBytes, let oldest = images.removeOldest() {
-                sources[oldest.key.id]?.options.remove(oldest.key.options)
-                if sources[oldest.key.id]?.options.isEmpty ?? false { drop(oldest.key.id) }
-            }
+            shrink()
         }
     }
 
     func update(_ id: EntryID, _ response: StoredResponse) {
         lock.withLock {
             guard let source = sources[id] else { return }
-            var response = response
-            response.bodyLength = source.entry.response.bodyLength
-            sources[id]?.entry = StoredEntry(id: id, response: response, mark: source.entry.mark)
+            sources[id]?.entry = source.entry.with(response)
+            for key in source.options.map({ Key(id: id, options: $0) }) {
+                guard let image = images.value(key) else { continue }
+                images.setCost(key, Self.cost(of: image, response, source.key))
+            }
+            shrink()
         }
     }
 
@@ -108,6 +108,17 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         for options in source.options { images.remove(Key(id: id, options: options)) }
         keys[source.key]?.removeAll { $0 == id }
         if keys[source.key]?.isEmpty ?? false { keys[source.key] = nil }
+    }
+
+    private func shrink() {
+        while images.totalCost > maximumBytes, let oldest = images.removeOldest() {
+            sources[oldest.key.id]?.options.remove(oldest.key.options)
+            if sources[oldest.key.id]?.options.isEmpty ?? false { drop(oldest.key.id) }
+        }
+    }
+
+    private static func cost(of image: DecodedImage, _ response: StoredResponse, _ key: String) -> Int64 {
+        byteCount(of: image) + StorageCost.memory(response, key: key)
     }
 
     private static func byteCount(of image: DecodedImage) -> Int64 {

@@ -143,19 +143,19 @@ final class MemoryTier: @unchecked Sendable {
         var evicted: [EntryID] = []
     }
 
-    func update(_ id: EntryID, _ response: StoredResponse, wallTime: Int64) {
+    /// Gives what went for it.
+    func update(_ id: EntryID, _ response: StoredResponse, wallTime: Int64) -> Removed {
         lock.withLock {
-            guard let item = items.value(id) else { return }
-            var response = response
-            response.bodyLength = item.entry.response.bodyLength
-            item.entry = StoredEntry(id: id, response: response, mark: item.entry.mark)
+            var removed = Removed()
+            guard let item = items.value(id) else { return removed }
+            item.entry = item.entry.with(response)
             item.usedTime = wallTime
             item.cost = Self.cost(of: response, item.key, item.body)
             items.setCost(id, item.cost)
             beginnings.setCost(id, item.cost)
             if let shelf = shelves[item.key] { shelves[item.key] = Shelf(shelf.items) }
-            var removed = Removed()
             shrink(&removed)
+            return removed
         }
     }
 
@@ -184,10 +184,7 @@ final class MemoryTier: @unchecked Sendable {
     func remove(usedBefore time: Int64) -> [EntryID] {
         lock.withLock {
             var ids: [EntryID] = []
-            items.oldestFirst { id, item in
-                if item.usedTime < time { ids.append(id) }
-                return true
-            }
+            items.oldestFirst { id, item in if item.usedTime < time { ids.append(id) } }
             for id in ids { drop(id) }
             return ids
         }

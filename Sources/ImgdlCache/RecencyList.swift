@@ -1,4 +1,5 @@
-/// Values in the order of their last use, with what each costs. Every operation takes constant time.
+/// Values in the order of their last use, with what each costs. Every operation takes constant time, but those on
+/// all of them.
 struct RecencyList<Key: Hashable, Value> {
     /// Looked at in place: a copy would retain what it holds.
     private struct Node {
@@ -74,10 +75,10 @@ struct RecencyList<Key: Hashable, Value> {
     mutating func removeAll() { self = RecencyList() }
 
     /// From the one that was used longest ago.
-    func oldestFirst(_ body: (Key, Value) -> Bool) {
+    func oldestFirst(_ body: (Key, Value) -> Void) {
         var slot = oldest
         while slot != Self.none, let value = nodes[slot].value {
-            guard body(nodes[slot].key, value) else { return }
+            body(nodes[slot].key, value)
             slot = nodes[slot].newer
         }
     }

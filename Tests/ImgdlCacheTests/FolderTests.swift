@@ -182,7 +182,7 @@ final class FolderTests: StoreTestCase {
         cache.put("k", bytes(100))
         _ = try cache.statistics()
         removeFolder(path + "/writers-1")
-        try cache.flush()
+        XCTAssertThrowsError(try cache.flush()) { XCTAssertEqual(($0 as? Failure)?.code, .diskFailed) }
         XCTAssertNil(cache.wait("k"))
         cache.put("k", bytes(100))
         try cache.flush()

@@ -316,6 +316,7 @@ final class LimitTests: StoreTestCase {
     /// Headers and removals wait as bodies do, and take memory meanwhile.
     func testWhatWaitsForTheWriterHasALimit() throws {
         tuning.queueBytes = 1 << 20
+        tuning.removalBytes = 1 << 20
         let cache = try open()
         cache.put("before", bytes(10))
         try cache.flush()
@@ -334,10 +335,11 @@ final class LimitTests: StoreTestCase {
         wait(for: [begun], timeout: 20)
         let long = [HeaderField("X", String(repeating: "x", count: 50_000))]
         for i in 0..<100 { cache.put("k\(i)", [], response(long)) }
-        XCTAssertLessThanOrEqual(standing.withState { $0.queuedBytes }, 1 << 20)
+        XCTAssertLessThanOrEqual(standing.withState { $0.queued.stores }, 1 << 20)
         for i in 0..<100_000 { cache.remove(key: "r\(i)") }
         cache.update(id, response(long, at: 300))
-        XCTAssertLessThanOrEqual(standing.withState { $0.queuedBytes }, 1 << 20)
+        XCTAssertLessThanOrEqual(standing.withState { $0.queued.stores }, 1 << 20)
+        XCTAssertLessThanOrEqual(standing.withState { $0.queued.removals }, 1 << 20)
         XCTAssertLessThan(standing.withState { $0.commands.count }, 20_000)
         lock.withLock {
             mayGoOn = true
@@ -346,7 +348,7 @@ final class LimitTests: StoreTestCase {
         thread.join()
         try cache.flush()
         XCTAssertNil(cache.wait("before"), "removals that had no room remove everything")
-        XCTAssertEqual(standing.withState { $0.queuedBytes }, 0, "what was counted is given back")
+        XCTAssertEqual(standing.withState { $0.queued }, QueuedMemory(), "what was counted is given back")
         XCTAssertGreaterThan(try cache.statistics().notStored, 50)
         cache.put("after", bytes(10))
         try cache.flush()

@@ -102,7 +102,8 @@ final class MemoryTierTests: XCTestCase {
                 header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 1, height: 1), isComplete: true
             )
             let varying = [VaryingField(name: "a", value: "\(i)")]
-            let entry = StoredEntry(id: EntryID(rawValue: Int64(i)), response: response(varying: varying))
+            let entry = StoredEntry(
+                id: EntryID(rawValue: Int64(i)), response: response(varying: varying), mark: ChangeMark())
             tier.keep(image, DecodeOptions(), of: entry, key: "k")
         }
         XCTAssertEqual(tier.entries("k").count, StoredResponse.maximumVariants)
@@ -136,10 +137,7 @@ final class MemoryTierTests: XCTestCase {
             if i % 50 == 0 { _ = list.removeOldest() }
         }
         var order: [Int] = []
-        list.oldestFirst { key, _ in
-            order.append(key)
-            return true
-        }
+        list.oldestFirst { key, _ in order.append(key) }
         XCTAssertEqual(order.count, list.count)
         XCTAssertEqual(Set(order).count, order.count)
         for key in order { XCTAssertEqual(list.removeOldest()?.key, key) }

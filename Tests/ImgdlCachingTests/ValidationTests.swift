@@ -34,6 +34,19 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(network.count, 2)
     }
 
+    /// By the mark memory knows what other programs have changed: without it the picture would be lost, or served for too long.
+    func testThePictureOfAValidatedResponseIsKeptWithTheMarkOfItsEntry() throws {
+        serve("\"1\"", [("Cache-Control", "max-age=60")])
+        _ = try get("/a")
+        clock.pass(seconds: 61)
+        let result = try get("/a") { $0.decode = DecodeOptions() }
+        XCTAssertEqual(result.outcome, .validated)
+        let kept = try XCTUnwrap(store.images?.entries("https://a.example/a").first)
+        let found = store.findInMemory("https://a.example/a") { _ in .entry(0, withBody: false) }
+        XCTAssertEqual(kept.mark, try XCTUnwrap(found).entry.mark)
+        XCTAssertNotEqual(kept.mark, ChangeMark())
+    }
+
     func testAStaleResponseThatHasChangedIsReplaced() throws {
         serve("\"1\"", [("Cache-Control", "max-age=60")])
         _ = try get("/a")

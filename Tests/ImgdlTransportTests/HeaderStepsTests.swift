@@ -52,7 +52,7 @@ final class HeaderStepsTests: XCTestCase {
         let request = CacheRequest(method: "GET", fields: [], mode: .use, context: StoredContext.blank)
         let stored = CacheRules.stored(request, head, requestTime: 1_000, responseTime: 1_000)
         guard let stored else { return .ok }
-        let entry = StoredEntry(id: EntryID(rawValue: 1), response: stored)
+        let entry = StoredEntry(id: EntryID(rawValue: 1), response: stored, mark: ChangeMark())
         _ = CacheRules.decide(CacheQuestion(request), [entry], wallTime: 2_000)
         _ = CacheRules.updated(stored, with: head.fields, requestTime: 3_000, responseTime: 3_000)
         _ = ResumeRules.beginning(request, head, received: 4, requestTime: 1_000, responseTime: 1_000)

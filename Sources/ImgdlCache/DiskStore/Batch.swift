@@ -6,7 +6,7 @@ struct Batch {
     /// Of the last change.
     private(set) var number: Int64 = 0
     /// What they hold while they wait.
-    private(set) var memory = 0
+    private(set) var memory = QueuedMemory()
     /// What rows will take that are changed in place.
     private(set) var updateCost: Int64 = 0
     /// What the rows take of the log, the bodies' and those that are changed.
@@ -33,7 +33,7 @@ struct Batch {
     mutating func add(_ change: IndexChange, _ number: Int64, memory: Int, cost: Int64 = 0) {
         changes.append(change)
         self.number = max(self.number, number)
-        self.memory += memory
+        if change.isRemoval { self.memory.removals += memory } else { self.memory.stores += memory }
         rowCost += cost
         if case .update = change { updateCost += cost }
     }
@@ -47,7 +47,7 @@ struct Batch {
             // What it was before may not be used as if nothing had come since.
             case .update(let id, let response):
                 let memory = DiskCommand.memory(of: response, "")
-                if kept.memory + memory <= Self.maximumRetainedBytes {
+                if kept.memory.stores + memory <= Self.maximumRetainedBytes {
                     kept.add(change, number, memory: memory, cost: StorageCost.row(response, key: ""))
                 } else {
                     kept.add(.remove(id), number, memory: DiskCommand.memory(ofRemoving: ""))

@@ -4,7 +4,7 @@ import ImgdlCore
 final class DiskBody: @unchecked Sendable {
     enum State {
         case writing
-        /// In a file, which is in the writer's folder until the index knows it.
+        /// In a file, which is in the writer's folder until it gets its last name, just before the index knows it.
         case written(checksum: Int64, path: String)
         case failed
     }
@@ -39,6 +39,12 @@ final class DiskBody: @unchecked Sendable {
     var file: OpenBody?
     /// What it takes of the room that was granted, its row too.
     var held: Int64 = 0
+
+    /// For the writing thread, which alone changes it.
+    var isWritten: Bool {
+        if case .written = state { return true }
+        return false
+    }
 
     init(id: EntryID, key: String, mark: ChangeMark) {
         self.id = id

@@ -43,4 +43,11 @@ enum IndexChange {
     case removeDamaged(EntryID)
     case removeKey(String)
     case clear
+
+    var isRemoval: Bool {
+        switch self {
+        case .insert, .update: false
+        case .remove, .removeDamaged, .removeKey, .clear: true
+        }
+    }
 }

@@ -1,13 +1,12 @@
 import ImgdlCore
 
 /// The cache's part on disk: an index and files, a thread that writes both, and one that reads. What has been stored is
-/// seen by this process at once, and by others when a batch of it is on the disk for good.
+/// seen by this process at once, and by others when the index has been told of a batch of it.
 ///
 /// Threads: any; nothing waits but what says so.
 final class DiskStore: @unchecked Sendable {
     let folder: Folder
-    /// Put into the folder again where it has gone with it.
-    let key: DigestKey
+    let key: FolderKey
     let configuration: CacheConfiguration
     let clock: any Clock
     let tuning: CacheTuning
@@ -23,34 +22,9 @@ final class DiskStore: @unchecked Sendable {
     private var writingThread: Thread?
     private var readingThread: Thread?
 
-    /// What the threads share.
-    struct State: ~Copyable {
-        var changes = PendingChanges()
-        var commands: [DiskCommand] = []
-        /// Memory of what waits, in the commands and in the batch.
-        var queuedBytes = 0
-        /// Bodies that are whole and that the writing thread has not come to.
-        var waitingBodies = 0
-        var losses = StorageLosses()
-        var lookups = Queue<Lookup>()
-        var uses: [EntryID: Int64] = [:]
-        var isClosing = false
-        /// Afterwards what is left is not stored any more.
-        var closingDeadline: Instant?
-        var isWriterDone = false
-        /// 0: there is none; another number: another file of that name, or the same one opened again.
-        var indexNumber = 0
-        var isIndexReadOnly = false
-        var isOpening = true
-        var isWritable = false
-        /// When the disk is to be tried again.
-        var retryTime: Instant?
-        var statistics = CacheStatistics()
-    }
-
     /// Throws `outOfMemory` when there are no threads.
     init(
-        folder: Folder, key: DigestKey, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
+        folder: Folder, key: FolderKey, configuration: CacheConfiguration, clock: any Clock, tuning: CacheTuning,
         changes: SharedChanges, memory: MemoryTier,
         images: ImageTier?, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) {
@@ -150,7 +124,7 @@ final class DiskStore: @unchecked Sendable {
             guard StorageCost.file(body.length) <= configuration.maximumBytes else { return lose(body, .noRoom) }
             let memory = DiskCommand.memory(ofAppending: slices, &body.lastSegment)
             guard hasRoom(for: memory) else { return lose(body, .behind) }
-            state.queuedBytes += memory
+            state.queued.stores += memory
             body.isPosted = true
             post(.append(body, slices, memory: memory))
         }
@@ -167,7 +141,7 @@ final class DiskStore: @unchecked Sendable {
             body.finishedAt = now
             if let loss = body.loss { return countLoss(loss) }
             guard !body.isGivenUp else { return }
-            state.queuedBytes += memory
+            state.queued.stores += memory
             state.waitingBodies += 1
             body.slices = slices
             body.time = time
@@ -185,7 +159,7 @@ final class DiskStore: @unchecked Sendable {
 
     // MARK: Bodies that are not stored. Inside the lock
 
-    private func hasRoom(for memory: Int) -> Bool { state.queuedBytes + memory <= tuning.queueBytes }
+    private func hasRoom(for memory: Int) -> Bool { state.queued.stores + memory <= tuning.queueBytes }
 
     /// It will not be stored. Counted once its last byte has come: until then it may be abandoned as well.
     private func lose(_ body: DiskBody, _ cause: StorageLosses.Cause) {
@@ -234,7 +208,7 @@ final class DiskStore: @unchecked Sendable {
             guard hasRoom(for: memory) else { return false }
             // It is not to go for the room that its update needs.
             if state.uses.count < Self.mostUses { state.uses[id] = time }
-            state.queuedBytes += memory
+            state.queued.stores += memory
             post(.change(.update(id, response), number: state.changes.update(id, response), memory: memory))
             return true
         }
@@ -253,12 +227,13 @@ final class DiskStore: @unchecked Sendable {
 
     func removeDamaged(_ id: EntryID) { remove(.removeDamaged(id), "") { $0.remove(id) } }
 
-    /// Removals are never forgotten: where too much waits, all that is stored goes.
+    /// Removals are never forgotten, and bodies that wait are not in their way: where too many removals wait, all that is
+    /// stored goes.
     private func remove(_ change: IndexChange, _ key: String, _ note: (inout PendingChanges) -> Int64) {
         let memory = DiskCommand.memory(ofRemoving: key)
         lock.withLock {
-            guard hasRoom(for: memory) else { return postClear() }
-            state.queuedBytes += memory
+            guard state.queued.removals + memory <= tuning.removalBytes else { return postClear() }
+            state.queued.removals += memory
             post(.change(change, number: note(&state.changes), memory: memory))
         }
     }

@@ -9,7 +9,7 @@ extension DiskWriter {
         var removal = Index.Removal()
     }
 
-    /// Writes the batch for good. False: others are in the way, and it is still to be written.
+    /// Tells the index the batch; nothing is synced. False: others are in the way, and it is still to be written.
     @discardableResult
     func commit() -> Bool {
         deadline = nil
@@ -73,7 +73,12 @@ extension DiskWriter {
             if publishing == nil { return false }
         }
         for body in bodies {
-            guard var file = body.file, !file.isPublished else { continue }
+            guard var file = body.file else { continue }
+            if file.isPublished {
+                // While others wrote, somebody may have taken it away.
+                if access(folder.body(body.id), F_OK) != 0 { giveUp(body, .failure, Self.taken(file)) }
+                continue
+            }
             let shard = folder.shard(of: body.id)
             do throws(DiskError) {
                 try tuning.disk.rename(file.path, folder.body(body.id))
@@ -81,7 +86,7 @@ extension DiskWriter {
                 guard error.isMissing else { throw error }
                 // Its folder is not there; or the file itself is not, since all of them were taken away.
                 guard access(file.path, F_OK) == 0 else {
-                    drop(body)
+                    giveUp(body, .failure, Self.taken(file))
                     continue
                 }
                 try folder.makeShard(shard)
@@ -91,6 +96,10 @@ extension DiskWriter {
             body.file = file
         }
         return true
+    }
+
+    private static func taken(_ file: OpenBody) -> Failure {
+        Failure(.diskFailed, "\(file.path): somebody has taken it away before it was stored")
     }
 
     /// How many uses are one transaction: each changes several pages, all over the index.
@@ -118,7 +127,7 @@ extension DiskWriter {
             switch change {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
-                let entry = StoredEntry(id: body.id, response: body.response)
+                let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)
                 outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
                 held -= body.held
@@ -141,10 +150,10 @@ extension DiskWriter {
         publishing = nil
         busyCount = 0
         retryMilliseconds = nil
-        for body in batch.bodies {
+        for body in batch.bodies where body.isWritten {
             unsynced.add(body.id, hasFile: body.file != nil)
             body.file = nil
-            ledger.handOver(body.held)
+            ledger.giveBack(body.held)
             body.held = 0
         }
         store.withState { state in
@@ -179,31 +188,31 @@ extension DiskWriter {
     func discard(_ ids: [EntryID]) {
         for id in ids {
             store.changes.tell(id)
+            unsynced.remove(id)
             unlink(folder.body(id))
             store.memory.remove(id)
         }
         store.images?.remove(ids)
     }
 
-    /// Bodies cannot be stored.
-    func retain(_ cause: StorageLosses.Cause) {
-        for body in batch.bodies {
-            store.giveUp(body, cause)
-            drop(body)
-        }
+    /// Bodies cannot be stored. `failure`: as of `giveUp`.
+    func retain(_ cause: StorageLosses.Cause, _ failure: Failure? = nil) {
+        for body in batch.bodies { giveUp(body, cause, failure) }
         let (memory, cost) = (batch.memory, batch.updateCost)
         batch.keepRemovals()
         ledger.giveBack(cost - batch.updateCost)
-        let freed = memory - batch.memory
-        store.withState { $0.queuedBytes -= freed }
+        let kept = batch.memory
+        store.withState {
+            $0.queued -= memory
+            $0.queued += kept
+        }
     }
 
     // MARK: When the disk does not work
 
     /// Nothing is stored until it works again.
     func fail(_ failure: Failure) {
-        if !batch.bodies.isEmpty { unreported = failure }
-        retain(.failure)
+        retain(.failure, failure)
         publishing = nil
         busyCount = 0
         self.failure = failure

@@ -11,20 +11,18 @@ extension DiskWriter {
 
     /// Opens folder and index, or opens them again. Without success there is no index, and the disk does not work.
     func reopen() {
-        index = nil
-        claim = nil
+        // What another index does not know needs no sync.
+        if index?.database.hasMoved ?? false { unsynced = UnsyncedBodies() }
+        letGoOfIndex()
         isReadOnly = false
-        let isFirst = store.withState { state -> Bool in
-            state.indexNumber = 0
-            return state.isOpening
-        }
+        let isFirst = store.withState { $0.isOpening }
         if let danger = folder.danger { return fail(danger) }
         if OpenIndexes.shared.isInherited(folder.index) {
             return fail(DiskError("open \(folder.index), which was open when the process forked", EDEADLK).failure)
         }
         do throws(DiskError) {
             try folder.make()
-            if DigestKey.read(folder.key) == nil { _ = store.key.share(folder.key) }
+            if store.key.join(folder.key) { forgetOwnMemory() }
             if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
                 writerFolder = try WriterFolder.make(in: folder)
             }
@@ -73,14 +71,21 @@ extension DiskWriter {
         fail(failure)
         guard failure.code != .cacheBusy else { return }
         isReadOnly = true
+        if store.key.take(folder.key) { forgetOwnMemory() }
         attachChanges()
         if let found = try? Index.openUnwritable(folder.index, version: tuning.steps.count) { use(found) }
     }
 
     private func attachChanges() {
-        guard !store.changes.attach(folder.changes, isReadOnly: isReadOnly) else { return }
-        store.memory.removeAll()
-        store.images?.removeAll()
+        if !store.changes.attach(folder.changes, isReadOnly: isReadOnly) { forgetOwnMemory() }
+    }
+
+    /// The index of before is none any more, nor what it allowed.
+    func letGoOfIndex() {
+        index = nil
+        claim = nil
+        publishing = nil
+        store.withState { $0.indexNumber = 0 }
     }
 
     /// Renames the index, which is of no use, and begins another. Unless somebody else has just done so.
@@ -92,9 +97,7 @@ extension DiskWriter {
             }
             defer { withExtendedLifetime(lock) {} }
             let isReplaced = index?.database.hasMoved ?? true
-            index = nil
-            claim = nil
-            store.withState { $0.indexNumber = 0 }
+            letGoOfIndex()
             if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) { return use(found) }
             try moveAside()
         } catch {
@@ -108,22 +111,23 @@ extension DiskWriter {
             case .unusable(let message, _): return fail(Failure(.diskFailed, message))
             }
         }
-        for body in batch.bodies {
-            store.giveUp(body, .failure)
-            drop(body)
-        }
-        store.withState { $0.changes.settle(batch) }
-        forgetBatch()
-        // Their entries are no more.
-        forgetMemory()
+        forgetAll(Failure(.diskFailed, message))
         tell(.movedAside, message)
     }
 
-    /// The index is another one, for all programs.
-    func forgetMemory() {
+    /// The index is another one, for all programs: what was stored is gone, and so is what waited. `failure`: why.
+    func forgetAll(_ failure: Failure) {
+        for body in batch.bodies { giveUp(body, .failure, failure) }
+        store.withState { $0.changes.settle(batch) }
+        forgetBatch()
+        unsynced = UnsyncedBodies()
+        forgetOwnMemory()
+        store.changes.tellAll()
+    }
+
+    private func forgetOwnMemory() {
         store.memory.removeAll()
         store.images?.removeAll()
-        store.changes.tellAll()
     }
 
     private func moveAside() throws(DiskError) {

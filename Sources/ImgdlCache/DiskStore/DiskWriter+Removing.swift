@@ -47,6 +47,20 @@ extension DiskWriter {
         return result
     }
 
+    /// The cache is being closed, and the next program must not serve what was removed: other programs that write get some
+    /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays.
+    func writeLastRemovals() {
+        let end = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
+        while !batch.isEmpty, !hasFailed, MonotonicClock().now() < end { commit() }
+        // Another directory, or another's index, is left alone.
+        guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
+        removeBodies(index)
+        for case .update(let id, _) in batch.changes { unlink(folder.body(id)) }
+        // On a full disk there is room now.
+        guard hasFailed else { return }
+        do throws(DatabaseError) { try writeWaiting([:], to: index) } catch {}
+    }
+
     /// What was last used before that. Uses are written before, so that what was just used stays.
     func removeAll(usedBefore time: Int64) -> Failure? {
         if let failure = writeRemovals() { return failure }
@@ -111,15 +125,13 @@ extension DiskWriter {
 
     /// Where everything is to go and the index has no room to say so, it goes itself.
     private func startOver(_ failure: Failure?) -> Failure? {
-        guard isClearing else { return failure }
+        guard isClearing, let failure else { return failure }
         do throws(DiskError) {
             guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
                 return Failure(.cacheBusy, "\(folder.index): another program is busy with it")
             }
             defer { withExtendedLifetime(lock) {} }
-            index = nil
-            claim = nil
-            store.withState { $0.indexNumber = 0 }
+            letGoOfIndex()
             // Whoever has them open would keep the room that they take; in the third others have their memory.
             for end in ["", "-wal"] { truncate(folder.index + end, 0) }
             for end in ["", "-wal", "-shm"] { unlink(folder.index + end) }
@@ -128,9 +140,7 @@ extension DiskWriter {
         }
         guard access(folder.index, F_OK) != 0 else { return failure }
         // It is done, also where there is no room for another index yet.
-        store.withState { $0.changes.settle(batch) }
-        forgetBatch()
-        forgetMemory()
+        forgetAll(failure)
         reopen()
         return nil
     }

@@ -2,8 +2,8 @@ import Glibc
 import ImgdlCore
 
 /// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, as far as there
-/// is room for them, then named, then told to the index in one short transaction. Nothing waits for the disk itself but
-/// `flush`: after a power cut a body that is not what the index says is found out by its checksum.
+/// is room for them, then named, then told to the index in one short transaction. No body is synced but by
+/// `flush`: after a power cut one that is not what the index says is found out by its checksum.
 final class DiskWriter {
     static let manyUses = 1_024
     /// How long uses wait for others.
@@ -68,6 +68,8 @@ final class DiskWriter {
         }
         writeBatch()
         if !batch.isEmpty { retain(.closed) }
+        tellLosses()
+        writeLastRemovals()
         close()
         tellLosses()
         store.writerIsDone()
@@ -84,7 +86,7 @@ final class DiskWriter {
         switch command {
         case .append(let body, let slices, let memory):
             append(slices, to: body)
-            store.withState { $0.queuedBytes -= memory }
+            store.withState { $0.queued.stores -= memory }
         case .abandon(let body): drop(body)
         case .change(.insert(let body), let number, let memory):
             complete(body, number, memory)
@@ -120,7 +122,9 @@ final class DiskWriter {
         if !hasFailed, admit(cost) {
             add(.update(id, response), number, memory, cost: cost)
         } else {
-            add(.remove(id), number, memory)
+            let removal = DiskCommand.memory(ofRemoving: "")
+            store.withState { $0.queued += QueuedMemory(stores: -memory, removals: removal) }
+            add(.remove(id), number, removal)
         }
     }
 
@@ -129,7 +133,7 @@ final class DiskWriter {
         ledger.giveBack(batch.updateCost)
         let memory = batch.memory
         batch = Batch()
-        store.withState { $0.queuedBytes -= memory }
+        store.withState { $0.queued -= memory }
     }
 
     // MARK: Bodies
@@ -191,9 +195,9 @@ final class DiskWriter {
         }
     }
 
-    /// Not stored, though nobody has abandoned it.
-    private func giveUp(_ body: DiskBody, _ cause: StorageLosses.Cause) {
-        if let failure { unreported = failure }
+    /// Not stored, though nobody has abandoned it: the next flush says why. `failure`: of this body; nil: the disk's.
+    func giveUp(_ body: DiskBody, _ cause: StorageLosses.Cause, _ failure: Failure? = nil) {
+        if let failure = failure ?? self.failure { unreported = failure }
         store.giveUp(body, cause)
         drop(body)
     }
@@ -203,7 +207,7 @@ final class DiskWriter {
         let cost = StorageCost.row(body.response, key: body.key)
         guard isWritten(body, cost) else {
             drop(body)
-            return store.withState { $0.queuedBytes -= memory }
+            return store.withState { $0.queued.stores -= memory }
         }
         let waiting = store.withState { _ -> [Lookup] in
             body.state = .written(checksum: body.file?.checksum.value ?? 0, path: body.file?.path ?? "")
@@ -280,17 +284,17 @@ final class DiskWriter {
     func totals() -> Index.Totals { (try? index?.totals()) ?? Index.Totals() }
 
     /// Stored by this process, and not on the disk for good.
-    var unflushedCount: Int64 { unsynced.count + Int64(batch.bodies.count) }
+    var unflushedCount: Int64 {
+        let waiting = batch.bodies.filter { $0.isWritten }
+        return min(unsynced.count, totals().entries) + Int64(waiting.count)
+    }
 
     private func close() {
         let hasOrphans = !(orphans?.isAtEnd ?? true)
         if let index, !hasOrphans, let name = writerFolder?.name { try? index.release(name) }
-        index = nil
-        claim = nil
-        publishing = nil
+        letGoOfIndex()
         // Left behind, it makes the next one look for orphans.
         if hasOrphans { writerFolder?.removeFiles() } else { writerFolder?.remove() }
         writerFolder = nil
-        store.withState { $0.indexNumber = 0 }
     }
 }

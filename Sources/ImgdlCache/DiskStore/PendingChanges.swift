@@ -1,6 +1,6 @@
 import ImgdlCore
 
-/// What has been changed and is not in the index yet, or not for good: look-ups of this process see the index through
+/// What has been changed and is not in the index yet: look-ups of this process see the index through
 /// it. Each change has a number; `settle` forgets those that the index has.
 struct PendingChanges {
     private(set) var lastNumber: Int64 = 0
@@ -111,9 +111,6 @@ struct PendingChanges {
 
     /// With what a validation has changed.
     func latest(_ entry: StoredEntry) -> StoredEntry {
-        guard var response = updated[entry.id]?.response else { return entry }
-        response.bodyLength = entry.response.bodyLength
-        response.extent = entry.response.extent
-        return StoredEntry(id: entry.id, response: response, mark: entry.mark)
+        updated[entry.id].map { entry.with($0.response) } ?? entry
     }
 }

@@ -1,32 +1,41 @@
 import ImgdlCore
 
-/// The bodies that were stored since the last flush: a few are synced one by one, many with all of their file system.
+/// What was stored since the last flush and is still there: a few bodies are synced one by one, many with all of their file
+/// system.
 struct UnsyncedBodies {
     private static let maximumSingle = 16
+    /// Of those that come after so many it is not known which they are.
+    private static let maximumKnown = 65_536
 
-    private var ids: [EntryID] = []
-    private var areMany = false
-    /// Of the responses, those without a body too.
-    private(set) var count: Int64 = 0
+    private var files: Set<EntryID> = []
+    private var heads: Set<EntryID> = []
+    private var unknownCount: Int64 = 0
+
+    /// Those without a body too; more than there are once there were too many to know.
+    var count: Int64 { Int64(files.count + heads.count) + unknownCount }
 
     mutating func add(_ id: EntryID, hasFile: Bool) {
-        count += 1
-        guard hasFile else { return }
-        guard !areMany, ids.count < Self.maximumSingle else {
-            areMany = true
-            ids = []
+        guard files.count + heads.count < Self.maximumKnown else {
+            unknownCount += 1
             return
         }
-        ids.append(id)
+        if hasFile { files.insert(id) } else { heads.insert(id) }
+    }
+
+    /// It is gone.
+    mutating func remove(_ id: EntryID) {
+        if files.remove(id) == nil { heads.remove(id) }
     }
 
     /// They and their names are on the disk for good.
     mutating func synchronize(in folder: Folder, on disk: any Disk) throws(DiskError) {
-        if areMany {
+        if unknownCount > 0 || files.count > Self.maximumSingle {
             try disk.synchronizeAll(folder.path)
         } else {
-            for id in ids { try Self.synchronize(folder.body(id), on: disk) }
-            for shard in Set(ids.map { folder.shard(of: $0) }) { try Self.synchronize(folder.shard(shard), on: disk) }
+            for id in files { try Self.synchronize(folder.body(id), on: disk) }
+            for shard in Set(files.map { folder.shard(of: $0) }) {
+                try Self.synchronize(folder.shard(shard), on: disk)
+            }
             try Self.synchronize(folder.path, on: disk)
         }
         self = UnsyncedBodies()

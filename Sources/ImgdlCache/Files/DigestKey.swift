@@ -4,7 +4,7 @@ import ImgdlCore
 
 /// The key of the digests by which contexts are told apart without being shown. All programs that use a folder share the one
 /// in it. Who can read it can try whether a guess at somebody's credentials is right, and no more.
-struct DigestKey: Sendable {
+struct DigestKey: Equatable, Sendable {
     private static let byteCount = 32
 
     private let bytes: [UInt8]

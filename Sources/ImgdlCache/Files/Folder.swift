@@ -27,7 +27,7 @@ package struct Folder: Sendable {
     static let shardCount = 256
 
     func shard(_ number: Int) -> String { "\(bodies)/\(hexadecimal(UInt64(number), digits: 2))" }
-    /// Neighbours share one: a batch syncs one folder or two.
+    /// Neighbours share one: a flush of a few syncs one folder or two.
     func shard(of id: EntryID) -> Int { Int(id.rawValue >> 6 & 0xFF) }
     func body(_ id: EntryID) -> String { "\(shard(shard(of: id)))/\(Self.name(of: id))" }
 

@@ -90,9 +90,6 @@ final class Database {
 
     func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
-    /// Of the last statement.
-    var changes: Int { Int(sqlite3_changes(handle)) }
-
     /// Somebody writes to what was opened as unchanged, or another file has its name.
     var isOutdated: Bool {
         if let version, version != FileVersion(path) || FileVersion.size(path + "-wal") > 0 { return true }

@@ -6,7 +6,7 @@ enum IndexSchema {
 
     static var steps: [String] {
         [
-            // kind: 0 whole, 1 the beginning of a body, 2 a head alone. key_hash is XXH3 of the key. cost: what the entry
+            // kind: 0 whole, or a part; 1 the beginning of a body; 2 a head alone. key_hash is XXH3 of the key. cost: what the entry
             // takes of the disk, of which row_cost is this table's part (`StorageCost`). The totals are those of all
             // processes, by kind, so that nobody counts a million rows. writers: what each writer may fill besides
             // (`StorageLedger`), by the name of its folder.

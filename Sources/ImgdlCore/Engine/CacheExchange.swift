@@ -177,7 +177,7 @@ final class CacheExchange {
         var response = entry.response
         response.isUndecodable = true
         store.update(entry.id, response)
-        self.entry = StoredEntry(id: entry.id, response: response)
+        self.entry = entry.with(response)
     }
 }
 

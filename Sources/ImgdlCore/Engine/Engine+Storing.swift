@@ -76,7 +76,7 @@ extension Engine {
         }
         if CacheRules.mayUpdate(entry.response, by: head, askedIn: exchange.context) { store.update(entry.id, updated) }
         exchange.replacement = CacheExchange.Replacement(
-            entry: StoredEntry(id: entry.id, response: updated), outcome: .validated)
+            entry: entry.with(updated), outcome: .validated)
         downloads.storedTakesOver(id, clock.now())
     }
 

@@ -26,10 +26,18 @@ package final class StoredEntry: Sendable {
     package let mark: ChangeMark
     private let known = OnceReference<Freshness>()
 
-    package init(id: EntryID, response: StoredResponse, mark: ChangeMark = ChangeMark()) {
+    package init(id: EntryID, response: StoredResponse, mark: ChangeMark) {
         self.id = id
         self.response = response
         self.mark = mark
+    }
+
+    /// The same one, as a validation has changed it. Length and extent are the body's, and stay.
+    package func with(_ response: StoredResponse) -> StoredEntry {
+        var response = response
+        response.bodyLength = self.response.bodyLength
+        response.extent = self.response.extent
+        return StoredEntry(id: id, response: response, mark: mark)
     }
 
     /// `wallTime`: seconds since 1970, by which years of two digits are read the first time.

@@ -72,7 +72,7 @@ func fuzzCaching(_ bytes: UnsafeRawBufferPointer) throws {
 }
 
 private func entry(_ response: StoredResponse) -> StoredEntry {
-    StoredEntry(id: EntryID(rawValue: 1), response: response)
+    StoredEntry(id: EntryID(rawValue: 1), response: response, mark: ChangeMark())
 }
 
 private func check(_ request: CacheRequest, _ stored: [StoredResponse], wallTime: Int64) throws {

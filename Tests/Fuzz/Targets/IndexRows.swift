@@ -14,7 +14,7 @@ func fuzzIndexRow(_ bytes: UnsafeRawBufferPointer) throws {
     let again = ResponseCoding.encode(response, row).withUnsafeBytes { ResponseCoding.decode($0, row) }
     try require(again == response, "\(again as Any) was \(response)")
 
-    let entry = StoredEntry(id: row.id, response: response)
+    let entry = StoredEntry(id: row.id, response: response, mark: ChangeMark())
     for range in ["bytes=-5", "bytes=5-9223372036854775807", "bytes=0-0", "bytes=9223372036854775807-"] {
         for mode in [CacheMode.use, .only, .refresh] {
             for fields in [[], [HeaderField("Range", range)], [HeaderField("If-Modified-Since", range)]] {

@@ -26,8 +26,18 @@ final class TestClock: Clock, @unchecked Sendable {
 final class EventLog: @unchecked Sendable {
     private let lock = Lock()
     private var events: [CacheEvent] = []
+    private var listener: ((CacheEvent) -> Void)?
 
-    func add(_ event: CacheEvent) { lock.withLock { events.append(event) } }
+    /// Called with each, on the cache's thread.
+    func listen(_ listener: @escaping (CacheEvent) -> Void) { lock.withLock { self.listener = listener } }
+
+    func add(_ event: CacheEvent) {
+        let listener = lock.withLock { () -> ((CacheEvent) -> Void)? in
+            events.append(event)
+            return self.listener
+        }
+        listener?(event)
+    }
     var all: [CacheEvent] { lock.withLock { events } }
     var kinds: [CacheEvent.Kind] { all.map(\.kind) }
 }

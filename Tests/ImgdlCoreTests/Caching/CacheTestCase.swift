@@ -47,7 +47,7 @@ class CacheTestCase: XCTestCase {
 
     private func entries(_ responses: [StoredResponse?]) -> [StoredEntry] {
         responses.compactMap { $0 }.enumerated().map { number, response in
-            StoredEntry(id: EntryID(rawValue: Int64(number)), response: response)
+            StoredEntry(id: EntryID(rawValue: Int64(number)), response: response, mark: ChangeMark())
         }
     }
 

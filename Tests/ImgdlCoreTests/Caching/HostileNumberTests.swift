@@ -125,7 +125,7 @@ final class HostileNumberTests: CacheTestCase {
                         for wallTime in times {
                             let shown = Freshness(response, wallTime: wallTime)
                             XCTAssertGreaterThanOrEqual(shown.age(wallTime), 0)
-                            let entry = StoredEntry(id: EntryID(rawValue: 1), response: response)
+                            let entry = StoredEntry(id: EntryID(rawValue: 1), response: response, mark: ChangeMark())
                             for fields in [[], [HeaderField("Cache-Control", "max-stale, min-fresh=\(age)")]] {
                                 let question = CacheQuestion(
                                     CacheRequest(

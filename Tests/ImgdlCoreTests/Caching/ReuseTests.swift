@@ -70,7 +70,8 @@ final class ReuseTests: CacheTestCase {
         XCTAssertEqual(fields, ["Cache-Control", "ETag", "X-C", "Date", "Age"])
         let validated = entry.map {
             CacheRules.head(
-                of: StoredEntry(id: EntryID(rawValue: 1), response: $0), outcome: .validated, wallTime: start)
+                of: StoredEntry(id: EntryID(rawValue: 1), response: $0, mark: ChangeMark()), outcome: .validated,
+                wallTime: start)
         }
         XCTAssertEqual(validated?.fields.first(named: "Set-Cookie"), "a=b")
     }

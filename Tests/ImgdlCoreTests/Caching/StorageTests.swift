@@ -40,9 +40,9 @@ final class StorageTests: XCTestCase {
         XCTAssertTrue(ledger.take(40))
         ledger.giveBack(40)
         XCTAssertEqual([ledger.granted, ledger.held, ledger.free], [100, 60, 40])
-        ledger.handOver(60)
-        XCTAssertEqual([ledger.granted, ledger.held, ledger.free], [40, 0, 40])
+        ledger.giveBack(60)
         ledger.grant(0)
+        XCTAssertEqual([ledger.granted, ledger.held], [0, 0], "the index counts it")
         XCTAssertEqual(ledger.free, 0)
         XCTAssertTrue(ledger.takeUngranted(50, beside: 0), "one body")
         XCTAssertTrue(ledger.takeUngranted(50, beside: 50), "more of it")
@@ -95,7 +95,7 @@ final class StorageTests: XCTestCase {
             let writer = Int.random(in: 0..<5, using: &random)
             switch Int.random(in: 0..<20, using: &random) {
             case 0:  // The index takes over what waits.
-                for bytes in waiting[writer] { ledgers[writer].handOver(bytes) }
+                for bytes in waiting[writer] { ledgers[writer].giveBack(bytes) }
                 entries += waiting[writer]
                 waiting[writer] = []
                 ledgers[writer].grant(0)

@@ -26,14 +26,8 @@ package struct StorageLedger: Equatable, Sendable {
         return true
     }
 
-    /// It is gone, or will not be written.
+    /// It is gone, will not be written, or the index counts it from now on.
     package mutating func giveBack(_ bytes: Int64) { held = max(0, held - bytes) }
-
-    /// The index counts it from now on.
-    package mutating func handOver(_ bytes: Int64) {
-        held = max(0, held - bytes)
-        granted = max(held, granted - bytes)
-    }
 
     /// So much besides what is held.
     package mutating func grant(_ bytes: Int64) { granted = held + max(0, bytes) }

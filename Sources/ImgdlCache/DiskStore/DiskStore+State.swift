@@ -1,0 +1,28 @@
+import ImgdlCore
+
+extension DiskStore {
+    /// What the threads share.
+    struct State: ~Copyable {
+        var changes = PendingChanges()
+        var commands: [DiskCommand] = []
+        /// Memory of what waits, in the commands and in the batch.
+        var queued = QueuedMemory()
+        /// Bodies that are whole and that the writing thread has not come to.
+        var waitingBodies = 0
+        var losses = StorageLosses()
+        var lookups = Queue<Lookup>()
+        var uses: [EntryID: Int64] = [:]
+        var isClosing = false
+        /// Afterwards what is left is not stored any more.
+        var closingDeadline: Instant?
+        var isWriterDone = false
+        /// 0: there is none; another number: another file of that name, or the same one opened again.
+        var indexNumber = 0
+        var isIndexReadOnly = false
+        var isOpening = true
+        var isWritable = false
+        /// When the disk is to be tried again.
+        var retryTime: Instant?
+        var statistics = CacheStatistics()
+    }
+}
