@@ -22,6 +22,8 @@ struct CurlOutcome {
     var handshake = CCURL_HANDSHAKE_UNKNOWN
     /// Its connection speaks HTTP/2, and who has ended it.
     var isHTTP2 = false
+    /// Other streams were on it.
+    var isShared = false
     var secureEnd = CCURL_SECURE_UNKNOWN
     /// CURLE_HTTP2 is not for a GOAWAY.
     var tellsGoawayApart = CurlVersion.tellsGoawayApart
@@ -149,8 +151,9 @@ enum CurlErrors {
         // What nghttp2 does not read. A stream that was refused ends so, too, but curl has closed its connection by then.
         case CURLE_RECV_ERROR:
             return outcome.secureEnd == CCURL_SECURE_OPEN && !isUnseenRequest(outcome.code, outcome.message)
-        // On a connection that stays, these are the end of one stream.
-        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT
+        // On a connection that stays, these are the end of one stream. Where it was reset, the system says so to the stream
+        // that curl was reading for, and to no other.
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: return outcome.secureEnd == CCURL_SECURE_LEFT && !outcome.isShared
         default: return false
         }
     }

@@ -225,7 +225,8 @@ final class CurlTransfer: LingeringStream {
             maximumHeaderBytes: request.maximumHeaderBytes, headerPart: parser.part,
             lastFieldName: parser.lastFieldName, systemError: systemError,
             handshake: handle?.handshakeEnd ?? CCURL_HANDSHAKE_UNKNOWN,
-            isHTTP2: connection?.isHTTP2 ?? false, secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
+            isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
+            secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
             isTunnelled: isTunnelled,
             secrets: options.proxies.secrets + [String(query)])
@@ -329,6 +330,9 @@ final class CurlTransfer: LingeringStream {
             }
         }
         if let connection = handle?.takeConnection() { lane?.multi.secureConnections.note(connection, connectionName) }
+        lane?.multi.secureConnections[connectionName]?.serve(id) { other in
+            transport._withUnsafeGuaranteedRef { $0.transfers[other]?.isEnded == false }
+        }
         if server != nil, !holdsConnection {
             holdsConnection = true
             transport._withUnsafeGuaranteedRef { $0.connected(self) }

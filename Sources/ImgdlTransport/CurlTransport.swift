@@ -19,7 +19,7 @@ package final class CurlTransport: Transport {
     let lanes: Lanes
     let watch = TurnWatch()
     /// Those that have neither ended nor been cancelled.
-    private var transfers = RunningTransfers()
+    private(set) var transfers = RunningTransfers()
     private var isReporting = false
     private var deferred: [Deferred] = []
     /// Empty, for the memory that it has.

@@ -1,14 +1,24 @@
 import CCurl
+import ImgdlCore
 
 /// The TLS connections of one multi handle by their names, and who has ended each.
 struct SecureConnections {
     /// A reference to what is known of one.
     final class Connection {
         private var handshake: OpaquePointer?
+        private var lastUser: TransferID?
+        /// Whether several streams were on it at once, at any time.
+        private(set) var isShared = false
 
         init(_ handshake: OpaquePointer) { self.handshake = ccurl_keep_handshake(handshake) }
 
         deinit { ccurl_forget_handshake(&handshake) }
+
+        /// `isRunning`: of another transfer that has used it.
+        func serve(_ id: TransferID, isRunning: (TransferID) -> Bool) {
+            if let lastUser, lastUser != id, isRunning(lastUser) { isShared = true }
+            lastUser = id
+        }
 
         var end: ccurl_secure_end { ccurl_secure_end(handshake) }
         var isHTTP2: Bool { ccurl_secure_is_http2(handshake) }

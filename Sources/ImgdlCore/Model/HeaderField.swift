@@ -2,8 +2,8 @@ import Glibc
 
 /// One header field as sent or received; the name keeps its case, comparisons ignore it (RFC 9110 section 5.1).
 package struct HeaderField: Hashable, Sendable {
-    package var name: String
-    package var value: String
+    @ExactText package var name: String
+    @ExactText package var value: String
 
     package init(_ name: String, _ value: String) {
         self.name = name

@@ -26,7 +26,7 @@ package struct RequestIdentity: Hashable, Sendable {
 package struct RequestTrust: Hashable, Sendable {
     package var tls: TLSOptions
     /// Of a program with several accounts, the one that asks: the caller's own word.
-    package var partition: String
+    @ExactText package var partition: String
 
     package init(tls: TLSOptions = TLSOptions(), partition: String = "") {
         self.tls = tls

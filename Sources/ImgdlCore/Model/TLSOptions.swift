@@ -2,13 +2,13 @@
 /// another (features B17).
 package struct TLSOptions: Hashable, Sendable {
     /// A file of certificate authorities in PEM; nil: the transport's.
-    package var certificateAuthorities: String?
+    @ExactOptionalText package var certificateAuthorities: String?
     /// Files in PEM; without a key file the key is in the certificate's.
-    package var clientCertificate: String?
-    package var clientKey: String?
-    package var clientKeyPassword: String?
+    @ExactOptionalText package var clientCertificate: String?
+    @ExactOptionalText package var clientKey: String?
+    @ExactOptionalText package var clientKeyPassword: String?
     /// "sha256//BASE64" of the server's public key, several with semicolons between them.
-    package var pinnedPublicKey: String?
+    @ExactOptionalText package var pinnedPublicKey: String?
     /// Digests of what is in the files: another certificate under the same name is another one's.
     package var authoritiesDigest: [UInt8] = []
     package var clientDigest: [UInt8] = []

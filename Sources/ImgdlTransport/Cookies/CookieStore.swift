@@ -17,7 +17,7 @@ struct CookieStore {
 
     /// Whose cookies are looked at for one answer: of one registered domain, or of one host where there is none.
     private struct Key: Hashable {
-        let partition: String
+        @ExactText var partition: String
         let domain: String
     }
 
@@ -52,8 +52,9 @@ struct CookieStore {
 
     /// As they were made, the earliest first.
     func cookies(of partition: String = "") -> [Cookie] {
-        entries.compactMap(\.self).filter { $0.key.partition == partition }.sorted { $0.created < $1.created }
-            .map(\.cookie)
+        let partition = ExactText(wrappedValue: partition)
+        return entries.compactMap(\.self).filter { ExactText(wrappedValue: $0.key.partition) == partition }
+            .sorted { $0.created < $1.created }.map(\.cookie)
     }
 
     // MARK: Answers
