@@ -1375,7 +1375,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            A response that ends in INVALID_STATUS or INVALID_CONTENT_TYPE at the server is not stored.
  *            A body that turns out to be no picture, or a damaged one (BAD_IMAGE_DATA, TRUNCATED, without a
  *            transform_body hook and a coder of the request's own), is not used again before the server was asked, by
- *            whatever request; what fails after that is fetched anew. A limit of the request's says nothing of the body.
+ *            whatever request but one with IMGDL_CACHE_ONLY, which gets it as stale; what fails after that is fetched
+ *            anew. A limit of the request's says nothing of the body.
  * Stale      What has outlived its freshness answers, with IMGDL_CACHE_OUTCOME_STALE, in these cases alone: the request has
  *            Cache-Control: max-stale; the response has stale-while-revalidate; the server cannot be reached (no address,
  *            no connection, a lost one, a timeout, the proxy) and neither side has stale-if-error, for any time; either has
@@ -1414,9 +1415,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
  *            (NOT_STORED), once a second at most. Removals do not wait behind bodies; should 8 MiB of removals wait, all that
  *            is stored is removed.
- * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, what
- *            is there is served, and it is tried again from time to time. A corrupt, foreign or newer index is moved aside,
- *            and begun anew.
+ * Failures   A disk that is full, read-only or broken, or an index that another program keeps for seconds, makes no
+ *            download fail: there is an event, nothing is stored, what is there is served, and it is tried again from time to
+ *            time. A corrupt, foreign or newer index is moved aside, and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_DEFAULT_CACHE_BYTES 268435456u
@@ -1425,7 +1426,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
 /* Something the host may want to know of its cache. The library goes on. */
 enum {
     IMGDL_CACHE_MOVED_ASIDE = 1, /* the index was corrupt, foreign or newer: it was renamed, and begun anew          */
-    IMGDL_CACHE_UNWRITABLE = 2,  /* the disk is full, read-only or broken: nothing is stored until it works again    */
+    IMGDL_CACHE_UNWRITABLE = 2,  /* the disk is full, read-only or broken, or another program has been writing to    */
+                                 /* the index for some seconds: nothing is stored until it works again               */
     IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
     IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
                                  /* has no room for them, or the cache was closed before; the message says how many  */

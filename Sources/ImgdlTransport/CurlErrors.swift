@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import ImgdlCore
 
 /// What is known of a transfer that curl gave up.
@@ -32,6 +33,8 @@ struct CurlOutcome {
     var proxyStatus = 0
     /// The server is reached through a tunnel of a proxy's.
     var isTunnelled = false
+    /// Connections lead to it, not to the server.
+    var proxy: Proxy?
     /// What must not show in a message: the URL's query, the proxy's password.
     var secrets: [String] = []
 
@@ -53,8 +56,11 @@ enum CurlErrors {
         }
         switch outcome.code {
         case CURLE_COULDNT_RESOLVE_HOST: return make(.resolveFailed, outcome)
-        case CURLE_COULDNT_CONNECT: return make(.connectFailed, outcome)
-        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: return make(.proxyFailed, outcome)
+        case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_PROXY:
+            // What curl says of it tells the proxy from the server in some versions alone.
+            if let proxy = outcome.proxy { return proxy.unreachable(systemWords(outcome) ?? words(outcome)) }
+            return make(outcome.code == CURLE_COULDNT_CONNECT ? .connectFailed : .proxyFailed, outcome)
+        case CURLE_PROXY: return make(.proxyFailed, outcome)
         case CURLE_RECV_ERROR
         where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
             return headerLimit(outcome)
@@ -176,6 +182,11 @@ enum CurlErrors {
     }
 
     private static func make(_ code: ErrorCode, _ outcome: CurlOutcome) -> Failure { Failure(code, words(outcome)) }
+
+    /// nil: it was no call of the system's that failed.
+    private static func systemWords(_ outcome: CurlOutcome) -> String? {
+        outcome.systemError == 0 ? nil : String(cString: strerror(outcome.systemError))
+    }
 
     private static func words(_ outcome: CurlOutcome) -> String {
         var text = outcome.message

@@ -228,7 +228,7 @@ final class CurlTransfer: LingeringStream {
             isHTTP2: connection?.isHTTP2 ?? false, isShared: connection?.isShared ?? false,
             secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
-            isTunnelled: isTunnelled,
+            isTunnelled: isTunnelled, proxy: proxy,
             secrets: options.proxies.secrets + [String(query)])
     }
 
@@ -296,7 +296,7 @@ final class CurlTransfer: LingeringStream {
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
 
-    var usesProxy: Bool { options.proxies.proxy(for: request.url) != nil }
+    var proxy: Proxy? { options.proxies.proxy(for: request.url) }
 
     private var options: RequestOptions { transport._withUnsafeGuaranteedRef(\.options) }
 
@@ -408,13 +408,13 @@ final class CurlTransfer: LingeringStream {
     private func mayBeAnswered(_ status: Int32) -> Bool {
         switch status {
         case 401: request.credential != nil && request.fields.first(named: "Authorization") == nil
-        case 407: usesProxy
+        case 407: proxy != nil
         default: false
         }
     }
 
     private func report(_ head: ResponseHead) -> Bool {
-        if head.status == 407, usesProxy {
+        if head.status == 407, proxy != nil {
             ownFailure = Failure(.proxyFailed, "the proxy answered 407: it wants other credentials", status: 407)
             return false
         }

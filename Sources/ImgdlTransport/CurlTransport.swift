@@ -142,8 +142,7 @@ package final class CurlTransport: Transport {
         transfer.lookUpTime = loop.now.nanoseconds - began.nanoseconds
         switch result {
         case .success(let addresses): found(addresses, for: transfer)
-        case .failure(let failure) where transfer.usesProxy: fail(transfer, Failure(.proxyFailed, failure.message))
-        case .failure(let failure): fail(transfer, failure)
+        case .failure(let failure): fail(transfer, transfer.proxy?.unreachable(failure.message) ?? failure)
         }
     }
 

@@ -16,7 +16,7 @@ struct ProxyRules {
     init(configured: String?, environment: (String) -> String? = ProxyRules.variable) throws(Failure) {
         if let configured {
             try Self.check(configured)
-            http = Proxy(configured)
+            http = Proxy(configured, namedBy: "the option proxy")
             https = http
             exceptions = ProxyExceptions("")
             variables = []
@@ -33,8 +33,8 @@ struct ProxyRules {
         // HTTP_PROXY in capitals is what a CGI program gets from a request's "Proxy:" field.
         let forHTTP = first(["http_proxy", "all_proxy", "ALL_PROXY"])
         let forHTTPS = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
-        http = Proxy(forHTTP?.value ?? "")
-        https = Proxy(forHTTPS?.value ?? "")
+        http = forHTTP.flatMap { Proxy($0.value, namedBy: "\($0.name) of the environment") }
+        https = forHTTPS.flatMap { Proxy($0.value, namedBy: "\($0.name) of the environment") }
         let names = [forHTTP, forHTTPS].compactMap { $0?.name }
         variables = Set(names).count == 1 ? [names[0]] : names
     }
@@ -64,8 +64,30 @@ struct ProxyRules {
     private static func check(_ proxy: String) throws(Failure) {
         guard !proxy.isEmpty else { return }
         guard !URLText.hasControlCharacter(proxy), CurlURL.isProxy(proxy) else {
-            throw Failure(.invalidURL, "the proxy is not a URL that can be used")
+            throw Failure(
+                .invalidURL,
+                "the proxy\(shown(proxy)) is not a URL that can be used: http, https, socks4, socks4a, socks5 or socks5h, "
+                    + "and a host")
         }
+    }
+
+    /// As it was given, without what may be a name and a password: where they end is not certain in what is no URL.
+    private static func shown(_ proxy: String) -> String {
+        guard !URLText.hasControlCharacter(proxy) else { return "" }
+        var prefix = proxy[...]
+        var rest = proxy[...]
+        if let slashes = proxy.firstRange(of: "://") {
+            prefix = proxy[..<slashes.upperBound]
+            rest = proxy[slashes.upperBound...]
+        } else {
+            prefix = ""
+        }
+        if let at = rest.lastIndex(of: "@") { rest = "…" + rest[at...] }
+        // In place of a port.
+        if let colon = rest.lastIndex(of: ":"), !rest[colon...].dropFirst().allSatisfy(\.isNumber) {
+            rest = rest[...colon] + "…"
+        }
+        return " “\((prefix + rest).prefix(100))”"
     }
 
     /// A variable that is set but empty counts as not set, as it does for curl.
@@ -81,12 +103,21 @@ struct Proxy: Equatable {
     /// The server whose name leads to it; nil: a SOCKS proxy that wants addresses from curl (socks4, socks5), or
     /// what is no proxy, which curl refuses.
     let server: NamedServer?
+    /// For messages: the option or the variable.
+    let source: String
 
     /// nil for an empty text.
-    init?(_ text: String) {
+    init?(_ text: String, namedBy source: String) {
         guard !text.isEmpty else { return nil }
         self.text = text
+        self.source = source
         server = CurlURL.serverOfProxy(text)
+    }
+
+    /// Why nothing comes from the server: there is no way to the proxy. Never with its password.
+    func unreachable(_ reason: String) -> Failure {
+        let place = CurlURL.addressOfProxy(text).map { " \($0.host) port \($0.port)" } ?? ""
+        return Failure(.proxyFailed, "the proxy\(place), named by \(source), cannot be reached: \(reason)")
     }
 }
 

@@ -50,7 +50,9 @@ final class FolderTests: StoreTestCase {
             let before = log.all.count
             XCTAssertThrowsError(try open()) { XCTAssertEqual(($0 as? Failure)?.code, .unsafeDirectory) }
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
-            XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains("other users may write"))
+            let message = try XCTUnwrap(log.all.last).message
+            XCTAssertTrue(message.contains("other users may write"), message)
+            XCTAssertTrue(message.contains("another directory") && message.contains("chmod go-w"), message)
             XCTAssertEqual(Folder.names(in: path), [])
             XCTAssertEqual(mode(path), rights)
             rmdir(path)
@@ -62,6 +64,27 @@ final class FolderTests: StoreTestCase {
         try cache.flush()
         XCTAssertEqual(mode(path), 0o755, "an existing folder keeps its rights")
         cache.close()
+    }
+
+    func testAFileIsNoFolder() throws {
+        close(creat(path, 0o600))
+        let file = path + "/cache"
+        XCTAssertThrowsError(try Folder(path: file).make()) { error in
+            XCTAssertEqual(
+                (error as? DiskError)?.failure, Failure(.diskFailed, "\(path) is a file, not a directory"))
+        }
+        unlink(path)
+    }
+
+    /// What SQLite has one word for, the kernel tells apart.
+    func testMessagesOfTheIndexSayWhatTheKernelSays() {
+        func failure(_ code: Int32, _ number: Int32) -> Failure {
+            DatabaseError(code: code, path: "/i", message: "words", number: number).failure
+        }
+        XCTAssertEqual(failure(SQLITE_IOERR | 3 << 8, ENOSPC), Failure(.diskFull, "/i: No space left on device"))
+        XCTAssertEqual(failure(SQLITE_CANTOPEN, EACCES), Failure(.readOnly, "/i: Permission denied"))
+        XCTAssertEqual(failure(SQLITE_IOERR, 0), Failure(.diskFailed, "/i: words"))
+        XCTAssertEqual(failure(SQLITE_CORRUPT, ENOENT), Failure(.diskFailed, "/i: words"))
     }
 
     func testAFolderOfSomebodyElseIsNotUsed() throws {

@@ -68,7 +68,7 @@ final class ConfigurationTests: XCTestCase {
             ("socks5://proxy.test", nil), ("socks4://proxy.test", nil), ("ftp://proxy.test", nil), ("http://", nil),
         ]
         for (text, server) in table {
-            XCTAssertEqual(Proxy(text)?.server, server, text)
+            XCTAssertEqual(Proxy(text, namedBy: "x")?.server, server, text)
         }
         let needing = ["a": true, "localhost": false, "a.localhost": false, "127.0.0.1": false, "::1": false]
         for (host, needs) in needing {

@@ -1,3 +1,4 @@
+import CCurl
 import ImgdlCore
 import Origin
 import XCTest
@@ -71,6 +72,42 @@ final class ProxyTests: TransportTestCase {
         XCTAssertEqual(tunnels.map { $0.headers["Proxy-Authorization"]?.hasPrefix("Digest") }, [nil, true])
     }
 
+    /// Nobody listens: it is the proxy that is missing, whatever the server is, and the message says which and whose words.
+    func testAProxyThatIsNotThere() throws {
+        for scheme in ["http", "https", "socks4", "socks5", "socks5h"] {
+            let address = "\(scheme)://me:secret@127.0.0.1:1"
+            try makeTransport(TransportConfiguration(proxy: address))
+            for url in ["http://pictures.example/a", "https://pictures.example/a", "http://127.0.0.1:\(origin.port)/a"]
+            {
+                // The names of servers are curl's to look up for these two.
+                if ["socks4", "socks5"].contains(scheme), url.contains("example") { continue }
+                let failure = try failure(of: url)
+                XCTAssertEqual(failure?.code, .proxyFailed, "\(address), \(url)")
+                XCTAssertEqual(
+                    failure?.message,
+                    "the proxy 127.0.0.1 port 1, named by the option proxy, cannot be reached: Connection refused")
+            }
+        }
+        XCTAssertEqual(origin.log.connections.count, 0)
+    }
+
+    func testMessagesSayWhichVariableNamesTheProxy() throws {
+        for (variable, url) in [
+            ("http_proxy", "http://h/"), ("HTTPS_PROXY", "https://h/"), ("all_proxy", "https://h/"),
+        ] {
+            let rules = try ProxyRules(configured: nil) { $0 == variable ? "http://me:secret@p.example:8080" : nil }
+            let outcome = CurlOutcome(
+                code: CURLE_COULDNT_CONNECT, message: "words", systemError: ECONNREFUSED,
+                proxy: try rules.proxy(for: URLParser.parse(url)))
+            XCTAssertEqual(
+                CurlErrors.failure(outcome),
+                Failure(
+                    .proxyFailed,
+                    "the proxy p.example port 8080, named by \(variable) of the environment, cannot be reached: "
+                        + "Connection refused"))
+        }
+    }
+
     func testProxiesThatAreNone() throws {
         for text in [
             "http://me:x\r\nY: z@h", "http://me%0d%0aY:z@h", "http://me:x%00@h", "ftp://h", "http://", "http://h:x",
@@ -79,6 +116,15 @@ final class ProxyTests: TransportTestCase {
             XCTAssertThrowsError(try makeTransport(TransportConfiguration(proxy: text)), text) { error in
                 XCTAssertEqual((error as? Failure)?.code, .invalidURL)
                 XCTAssertFalse((error as? Failure)?.message.contains("me") ?? true)
+            }
+        }
+        for (text, shown) in [
+            ("nonsense://", "nonsense://"), ("nonsense://me:p@ss@host:1", "nonsense://…@host:1"),
+            ("nonsense://me:secret", "nonsense://me:…"), ("me:secret@h:x", "…@h:…"),
+        ] {
+            XCTAssertThrowsError(try makeTransport(TransportConfiguration(proxy: text)), text) { error in
+                XCTAssertTrue(
+                    (error as? Failure)?.message.hasPrefix("the proxy “\(shown)” is not") ?? false, "\(error)")
             }
         }
     }

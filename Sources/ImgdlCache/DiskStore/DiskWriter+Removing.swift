@@ -10,7 +10,7 @@ extension DiskWriter {
             if commit() { return failure }
             if isOutOfTime { break }
         }
-        return Failure(.cacheBusy, "\(folder.index): another program has been writing to it for some seconds")
+        return Failure(.cacheBusy, "\(folder.index): \(DatabaseError.busyWords)")
     }
 
     /// All that was stored before is on the disk for good.

@@ -6,10 +6,21 @@ struct DiskError: Error, Equatable {
     let number: Int32
     /// What was tried, with the file's name.
     let action: String
+    /// In place of the system's words, which say of some numbers not enough.
+    private var sentence: String?
 
     init(_ action: String, _ number: Int32 = errno) {
         self.action = action
         self.number = number
+    }
+
+    /// Something else is where a folder should be.
+    static func noFolder(_ path: String) -> DiskError {
+        var status = stat()
+        let isFile = stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+        var error = DiskError("make \(path)", ENOTDIR)
+        error.sentence = isFile ? "\(path) is a file, not a directory" : "\(path) is no directory"
+        return error
     }
 
     var isMissing: Bool { number == ENOENT }
@@ -17,7 +28,9 @@ struct DiskError: Error, Equatable {
     var isNoFile: Bool { [ELOOP, ENXIO, ENODEV, EISDIR].contains(number) }
 
     /// As the host is told.
-    var failure: Failure { Failure(Self.code(number), "\(action): \(String(cString: strerror(number)))") }
+    var failure: Failure {
+        Failure(Self.code(number), sentence ?? "\(action): \(String(cString: strerror(number)))")
+    }
 
     static func code(_ number: Int32) -> ErrorCode {
         switch number {

@@ -10,7 +10,11 @@ extension Folder {
             end = path[path.index(after: end)...].firstIndex(of: "/") ?? path.endIndex
             try Self.makeFolder(String(path[..<end]))
         }
-        if isRootsForReading { throw DiskError("write to \(path), which is root's", EACCES) }
+        if isRootsForReading {
+            let reading =
+                DigestKey.read(key) == nil ? ", or read its key, without which nothing that is stored can be used" : ""
+            throw DiskError("write to \(path), which is root's\(reading)", EACCES)
+        }
         try makeBodies()
         try Self.makeInnerFolder(writers)
     }
@@ -37,14 +41,14 @@ extension Folder {
         // Such as EROFS of a folder that is there.
         var status = stat()
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
-        throw DiskError("make \(path)", number == EEXIST ? ENOTDIR : number)
+        throw number == EEXIST ? .noFolder(path) : DiskError("make \(path)", number)
     }
 
     /// In the cache's own folder: a link is not followed, and what is no folder has no business there.
     private static func makeInnerFolder(_ path: String) throws(DiskError) {
         if !isFolder(path) { unlink(path) }
         try makeFolder(path)
-        guard isFolder(path) else { throw DiskError("make \(path)", ENOTDIR) }
+        guard isFolder(path) else { throw .noFolder(path) }
     }
 
     private static func isFolder(_ path: String) -> Bool {
@@ -63,7 +67,10 @@ extension Folder {
         }
         if status.st_mode & 0o022 != 0 {
             let mode = String(status.st_mode & 0o7777, radix: 8)
-            return Failure(.unsafeDirectory, "\(path): other users may write to it (its rights are \(mode))")
+            return Failure(
+                .unsafeDirectory,
+                "\(path): other users may write to it (its rights are \(mode)): "
+                    + "name another directory, or take the right from them (chmod go-w)")
         }
         return nil
     }

@@ -8,9 +8,25 @@ struct DatabaseError: Error {
     let code: Int32
     let message: String
     /// Of the kernel's call that failed; 0: of none.
-    var number: Int32 = 0
+    let number: Int32
 
     private var primary: Int32 { code & 0xFF }
+
+    /// What the host is told while others write.
+    static let busyWords = "another program has been writing to it for some seconds"
+
+    init(code: Int32, path: String, message: String, number: Int32) {
+        self.code = code
+        self.number = number
+        let words =
+            switch code & 0xFF {
+            case SQLITE_BUSY, SQLITE_LOCKED: Self.busyWords
+            // The kernel knows more of it.
+            case SQLITE_IOERR where number != 0, SQLITE_CANTOPEN where number != 0: String(cString: strerror(number))
+            default: message
+            }
+        self.message = "\(path): \(words)"
+    }
 
     /// Another connection writes.
     var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
@@ -67,7 +83,7 @@ final class Database {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             let number = handle.map { sqlite3_system_errno($0) } ?? ENOMEM
             sqlite3_close_v2(handle)
-            throw DatabaseError(code: status, message: "\(path): \(message)", number: number)
+            throw DatabaseError(code: status, path: path, message: message, number: number)
         }
         self.handle = handle
         self.path = path
@@ -143,7 +159,7 @@ final class Database {
 
     fileprivate func error(_ status: Int32) -> DatabaseError {
         DatabaseError(
-            code: status, message: "\(path): \(String(cString: sqlite3_errmsg(handle)))",
+            code: status, path: path, message: String(cString: sqlite3_errmsg(handle)),
             number: sqlite3_system_errno(handle))
     }
 }

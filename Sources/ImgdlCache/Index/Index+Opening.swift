@@ -127,7 +127,7 @@ extension Index {
                 continue
             }
             throw DatabaseError(
-                code: 14, message: "\(database.path): the file system has no shared memory for an index")
+                code: 14, path: database.path, message: "the file system has no shared memory for an index", number: 0)
         }
     }
 

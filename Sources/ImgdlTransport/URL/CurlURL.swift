@@ -40,9 +40,16 @@ final class CurlURL {
 
     /// Where a proxy is that looks up the names of servers itself; nil for others.
     static func serverOfProxy(_ text: String) -> NamedServer? {
+        guard let url = try? CurlURL(), url.setProxy(text), let scheme = try? url.part(CURLUPART_SCHEME),
+            !["socks4", "socks5"].contains(scheme)
+        else { return nil }
+        return addressOfProxy(text)
+    }
+
+    /// nil: it is none.
+    static func addressOfProxy(_ text: String) -> NamedServer? {
         guard isProxy(text), let url = try? CurlURL(), url.setProxy(text),
-            let scheme = try? url.part(CURLUPART_SCHEME), !["socks4", "socks5"].contains(scheme),
-            let host = try? url.host().bare
+            let scheme = try? url.part(CURLUPART_SCHEME), let host = try? url.host().bare
         else { return nil }
         // As CURLOPT_PROXYPORT says of a proxy without a port.
         let usual: UInt16 = scheme == "https" ? 443 : 1080

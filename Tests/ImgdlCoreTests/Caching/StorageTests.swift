@@ -144,7 +144,7 @@ final class StorageTests: XCTestCase {
         losses.count(.behind)
         XCTAssertEqual(losses.due, Instant(nanoseconds: 0), "the first at once")
         let now = Instant(nanoseconds: 5_000_000_000)
-        XCTAssertEqual(losses.tell(now), "1 answer was not stored: the disk takes them slower than they come")
+        XCTAssertEqual(losses.tell(now), "1 answer was not stored: the disk takes answers slower than they come")
         XCTAssertNil(losses.due)
         losses.count(.noRoom)
         losses.count(.behind)
@@ -156,5 +156,12 @@ final class StorageTests: XCTestCase {
         )
         XCTAssertNil(losses.tell(now))
         XCTAssertEqual(losses.total, 4)
+        for (cause, reason) in [
+            (StorageLosses.Cause.noRoom, "there is no room for it within max_bytes"),
+            (.closed, "the cache was closed before it was written"),
+        ] {
+            losses.count(cause)
+            XCTAssertEqual(losses.tell(now), "1 answer was not stored: \(reason)")
+        }
     }
 }

@@ -70,23 +70,37 @@ def optional_path(value: Optional[Path], what: str) -> Optional[bytes]:
     return optional_text(value, what)
 
 
-def unsigned(value: Optional[int], what: str, bits: int = 32) -> int:
+def integer(value: int, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
+
+
+def unsigned(value: Optional[int], what: str, bits: int = 32, least: int = 1) -> int:
     """A count or a limit; 0, which is the default in C, for None."""
     if value is None:
         return 0
-    number = operator.index(value)
+    number = integer(value, what)
     if number == NO_LIMIT:
         return (1 << bits) - 1
-    if not 1 <= number < 1 << bits:
-        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between 1 and 2**{bits} - 1")
+    if not least <= number < 1 << bits:
+        raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between {least} and 2**{bits} - 1")
     return number
+
+
+def _is_at_least(seconds: float, least: float, what: str) -> bool:
+    try:
+        return seconds >= least
+    except TypeError:
+        raise TypeError(f"{what} must be a number of seconds, not {type(seconds).__name__}") from None
 
 
 def milliseconds(seconds: Optional[float], what: str) -> int:
     """A time in seconds, rounded up; 0, which is the default in C, for None."""
     if seconds is None:
         return 0
-    if not seconds > 0 or not seconds < 4_000_000:
+    if not _is_at_least(seconds, 0, what) or seconds == 0 or not seconds < 4_000_000:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {seconds} s: not between 0 and 4 000 000")
     return math.ceil(seconds * 1000)
 
@@ -97,7 +111,7 @@ def _max_stale(seconds: Optional[float]) -> int:
         return 0
     if seconds == NO_LIMIT:
         return _native.IMGDL_NO_LIMIT
-    if not 0 <= seconds < 1 << 32:
+    if not _is_at_least(seconds, 0, "max_stale") or not seconds < 1 << 32:
         raise error(Code.INVALID_ARGUMENT, f"max_stale is {seconds} s: neither from 0 to 2**32 nor NO_LIMIT")
     return math.floor(seconds * 1000) or _native.IMGDL_STALE_NEVER
 
@@ -107,7 +121,7 @@ def choice(value: Union[str, int], names: Mapping[str, int], what: str) -> int:
         if value in names:
             return names[value]
         raise error(Code.INVALID_ARGUMENT, f"{what} is {value!r}: none of {', '.join(names)}")
-    number = operator.index(value)
+    number = integer(value, what)
     if number not in names.values():
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}")
     return number
@@ -122,14 +136,14 @@ def order(value: Union[str, int]) -> int:
 
 
 def status(value: int, what: str) -> int:
-    number = operator.index(value)
+    number = integer(value, what)
     if not 100 <= number <= 999:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not an HTTP status, 100 to 999")
     return number
 
 
 def signed(value: int, what: str) -> int:
-    number = operator.index(value)
+    number = integer(value, what)
     if not -(1 << 31) <= number < 1 << 31:
         raise error(Code.INVALID_ARGUMENT, f"{what} is {number}: not between -2**31 and 2**31 - 1")
     return number
@@ -189,7 +203,7 @@ def _retry(target: Any, retries: Union[None, int, Retry], none: int) -> None:
     if retries is None:
         return
     if not isinstance(retries, Retry):
-        retries = Retry(operator.index(retries))
+        retries = Retry(integer(retries, "retries"))
     target.retry_count = unsigned(retries.count, "retries") if retries.count != 0 else none
     target.retry_base_ms = milliseconds(retries.base, "retries.base")
     target.retry_max_ms = milliseconds(retries.maximum, "retries.maximum")

@@ -6,7 +6,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Iterator
-from typing import Any, Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, NoReturn, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library
@@ -26,8 +26,8 @@ class CacheEvent(NamedTuple):
 
     kind: str
     """"moved_aside": the index was corrupt, foreign or newer, so it was renamed and begun anew; "unwritable": the disk is
-    full, read-only or broken, and nothing is stored until it works again; "writable": it works again; "not_stored": answers
-    were not stored, since the disk takes them slower than they come, or `max_bytes` has no room for them."""
+    full, read-only or broken, or another program has been writing to the index for some seconds, and nothing is stored until
+    it works again; "writable": it works again; "not_stored": answers were not stored, since the disk takes them slower than they come, or `max_bytes` has no room for them."""
     message: str
     """Names the file or folder, and the cause."""
 
@@ -110,7 +110,9 @@ class Cache:
         max_partial_bytes: Optional[int] = None,
         max_age: Optional[int] = None,
         on_event: Optional[Callable[[CacheEvent], object]] = None,
+        **unknown: NoReturn,
     ) -> None:
+        _options.check_keywords(unknown, Cache.__init__, "Cache()")
         config = _native.imgdl_cache_config()
         _native.imgdl_cache_config_init(config, ctypes.sizeof(config))
         if directory is not None:
@@ -163,7 +165,7 @@ class Cache:
 
     def remove_older(self, age: int) -> None:
         """What has not been used or validated for `age` seconds."""
-        seconds = age if age == 0 else _options.unsigned(age, "age", 63)
+        seconds = _options.unsigned(_options.integer(age, "age"), "age", 63, least=0)
         check(_native.imgdl_cache_remove_older(self._open(), seconds))
 
     def clear(self) -> None:

@@ -106,6 +106,11 @@ class CacheTests(OriginTests):
                 remove(url)
                 self.assertIsNone(cache.query(url))
             cache.remove_older(0)
+            with self.assertRaisesRegex(imgdl.Error, r"age is -1: not between 0 and 2\*\*63 - 1"):
+                cache.remove_older(-1)
+            for age in ("x", None, 1.5):
+                with self.assertRaisesRegex(TypeError, f"age must be an integer, not {type(age).__name__}"):
+                    cache.remove_older(age)
             cache.flush()
 
     def test_statistics(self):

@@ -667,10 +667,23 @@ class ArgumentTests(OriginTests):
                 (lambda: imgdl.Decoder(sise=(1, 1)), r"Decoder\(\) .*'sise'; did you mean 'size'?"),
                 (lambda: imgdl.Downloader(headers={}), "'headers'; it is an option of download()"),
                 (lambda: imgdl.Downloader(max_per_hosts=1), "did you mean 'max_per_host'?"),
+                (lambda: imgdl.Cache(max_byte=1), "Cache() .*'max_byte'; did you mean 'max_bytes'?"),
+                (lambda: imgdl.Cache(size=1), "Cache() .*'size'; it is an option of download()"),
             )
             for call, expected in cases:
                 with self.subTest(expected), self.assertRaisesRegex(TypeError, expected.replace("()", r"\(\)")):
                     call()
+
+    def test_numbers_of_another_type_are_named(self):
+        cases = (
+            (lambda: imgdl.Downloader(max_stale="x"), "max_stale must be a number of seconds, not str"),
+            (lambda: imgdl.Downloader(idle_timeout="x"), "idle_timeout must be a number of seconds, not str"),
+            (lambda: imgdl.Downloader(max_concurrent="x"), "max_concurrent must be an integer, not str"),
+            (lambda: imgdl.Cache(max_bytes=1.5), "max_bytes must be an integer, not float"),
+        )
+        for call, expected in cases:
+            with self.subTest(expected), self.assertRaisesRegex(TypeError, expected):
+                call()
 
     def test_files_are_named_by_paths_too(self):
         info = self.other_origin("--tls", "valid", "--client-certificate", "required").info

@@ -35,18 +35,18 @@ package struct StorageLosses: Equatable, Sendable {
     package mutating func tell(_ now: Instant) -> String? {
         if untold.isEmpty { return nil }
         let count = untold.values.reduce(0, +)
-        let causes = Cause.allCases.filter { untold[$0] != nil }.map(Self.reason)
+        let causes = Cause.allCases.filter { untold[$0] != nil }.map { Self.reason($0, isOne: count == 1) }
         untold = [:]
         lastTold = now
         let subject = count == 1 ? "1 answer was" : "\(count) answers were"
         return "\(subject) not stored: \(causes.joined(separator: "; "))"
     }
 
-    private static func reason(_ cause: Cause) -> String {
+    private static func reason(_ cause: Cause, isOne: Bool) -> String {
         switch cause {
-        case .behind: "the disk takes them slower than they come"
-        case .noRoom: "there is no room for them within max_bytes"
-        case .closed: "the cache was closed before they were written"
+        case .behind: "the disk takes \(isOne ? "answers" : "them") slower than they come"
+        case .noRoom: "there is no room for \(isOne ? "it" : "them") within max_bytes"
+        case .closed: "the cache was closed before \(isOne ? "it was" : "they were") written"
         case .failure: "the disk does not work"
         }
     }

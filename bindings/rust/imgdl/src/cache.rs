@@ -78,7 +78,8 @@ impl CacheOutcome {
 pub enum CacheEvent<'a> {
     /// The index was corrupt, foreign or newer: it was renamed, and begun anew. The text names the file and the cause.
     MovedAside(&'a str),
-    /// The disk is full, read-only or broken: nothing is stored until it works again.
+    /// The disk is full, read-only or broken, or another program has been writing to the index for some seconds: nothing is
+    /// stored until it works again.
     Unwritable(&'a str),
     /// It works again.
     Writable(&'a str),

@@ -87,7 +87,7 @@ codes! {
     IDLE_TIMEOUT = IMGDL_ERROR_IDLE_TIMEOUT;
     /// The request's own [`total_timeout`](crate::Request::total_timeout).
     TOTAL_TIMEOUT = IMGDL_ERROR_TOTAL_TIMEOUT;
-    /// The proxy refused, or is none.
+    /// The proxy cannot be reached, refused, or is none.
     PROXY_FAILED = IMGDL_ERROR_PROXY_FAILED;
     /// More than [`max_redirects`](crate::Builder::max_redirects), or a loop.
     TOO_MANY_REDIRECTS = IMGDL_ERROR_TOO_MANY_REDIRECTS;
