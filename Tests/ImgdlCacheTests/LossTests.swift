@@ -72,7 +72,7 @@ final class LossTests: StoreTestCase {
         for key in ["a", "b", "c"] { cache.put(key, bytes(100)) }
         try cache.flush()
         let ids = try ["b", "c"].map { try XCTUnwrap(cache.wait($0)).entry.id }
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         cache.remove(key: "a")
         cache.remove(ids[0])
@@ -94,7 +94,7 @@ final class LossTests: StoreTestCase {
         var cache = try open()
         cache.put("head", [])
         try cache.flush()
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         cache.remove(key: "head")
         let lost = expectation(description: "the body is given up")
@@ -207,7 +207,7 @@ final class LossTests: StoreTestCase {
         cache.put("k", bytes(100))
         try cache.flush()
         let entry = try keepPicture(cache, "k")
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         clock.advance(seconds: 10)
         XCTAssertEqual(code { try cache.removeOlder(than: 5) }, .cacheBusy)

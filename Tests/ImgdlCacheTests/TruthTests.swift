@@ -35,7 +35,7 @@ final class TruthTests: StoreTestCase {
         clock.advance(seconds: 10)
         let cache = try open()
         XCTAssertNotNil(cache.wait("a"))
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         XCTAssertEqual(codes(cache), [.cacheBusy, .cacheBusy, .cacheBusy, .cacheBusy])
         XCTAssertNil(cache.wait("a"), "this program serves it no more")
