@@ -1,7 +1,7 @@
 /// What only tests set otherwise.
 struct CacheTuning: Sendable {
     /// How long what is stored waits for more before it is written to the index; nil: until somebody asks or the batch
-    /// is full.
+    /// is full, and a disk that has failed is tried again only when somebody stores.
     var batchMilliseconds: Int64? = 500
     /// Memory of what is on its way to the disk. What comes when so much waits is not stored: the disk is slower than the
     /// network.

@@ -233,9 +233,13 @@ extension DiskWriter {
             return fail(error.failure)
         }
         failure = nil
-        if !batch.isEmpty { commit() }
+        probeIndex()
+        if !hasFailed, !batch.isEmpty { commit() }
         guard !hasFailed else { return }
-        store.withState { $0.isWritable = true }
+        store.withState { state in
+            state.isWritable = true
+            state.retryTime = nil
+        }
         announceWritable()
     }
 
@@ -259,6 +263,17 @@ extension DiskWriter {
         try written.get()
         try tuning.disk.synchronize(path)
         try tuning.disk.rename(path, other)
+    }
+
+    /// Others may hold it.
+    private func probeIndex() {
+        guard let index else { return }
+        do throws(DatabaseError) {
+            try index.database.transaction { () throws(DatabaseError) in try reserve(ledger.held, in: index) }
+            ledger.grant(0)
+        } catch {
+            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
+        }
     }
 
     private func announceWritable() {

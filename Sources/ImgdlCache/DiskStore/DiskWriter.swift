@@ -62,6 +62,7 @@ final class DiskWriter {
                     if batch.isFull || isDue { commit() }
                 }
             case .losses: tellLosses()
+            case .retry: tryAgain()
             case .deadline: commit()
             case .background: _ = backgroundStep()
             }

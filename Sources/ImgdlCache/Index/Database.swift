@@ -90,6 +90,9 @@ final class Database {
 
     func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
+    /// SQLite opens a file so that may not be written to.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
     /// Of the last statement.
     var changes: Int { Int(sqlite3_changes(handle)) }
 

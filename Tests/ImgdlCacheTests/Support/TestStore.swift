@@ -25,9 +25,27 @@ final class TestClock: Clock, @unchecked Sendable {
 /// Events in order.
 final class EventLog: @unchecked Sendable {
     private let lock = Lock()
+    private let came: Condition
     private var events: [CacheEvent] = []
 
-    func add(_ event: CacheEvent) { lock.withLock { events.append(event) } }
+    init() { came = Condition(lock) }
+
+    func add(_ event: CacheEvent) {
+        lock.withLock {
+            events.append(event)
+            came.signal()
+        }
+    }
+
+    /// False: it has not come for so long that it will not.
+    func wait(for kind: CacheEvent.Kind) -> Bool {
+        let end = MonotonicClock().now().advanced(byMilliseconds: 60_000)
+        return lock.withLock {
+            while !events.contains(where: { $0.kind == kind }) { if !came.wait(until: end) { return false } }
+            return true
+        }
+    }
+
     var all: [CacheEvent] { lock.withLock { events } }
     var kinds: [CacheEvent.Kind] { all.map(\.kind) }
 }

@@ -1,0 +1,118 @@
+import CacheTesting
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: who only reads recovers, too; a flush asks the disk, and tells what was lost once.
+final class RecoveryTests: StoreTestCase {
+    private func code(_ body: () throws -> Void) -> ErrorCode {
+        failure(body)?.code ?? .ok
+    }
+
+    private func failure(_ body: () throws -> Void) -> Failure? {
+        do {
+            try body()
+            return nil
+        } catch { return error as? Failure ?? Failure(.internal, "\(error)") }
+    }
+
+    private func makeStored(_ keys: String...) throws {
+        let cache = try open()
+        for key in keys { cache.put(key, bytes(100)) }
+        try cache.flush()
+        cache.close()
+    }
+
+    /// With the real clock: the disk is tried again without anybody asking.
+    private func openWaiting() throws -> Cache {
+        var tuning = tuning
+        tuning.batchMilliseconds = 5
+        tuning.firstRetryMilliseconds = 20
+        return try Cache(configuration, clock: MonotonicClock(), tuning: tuning) { [log] in log.add($0) }
+    }
+
+    // MARK: The disk is tried again by itself
+
+    func testADiskThatWorksAgainIsFoundThoughNobodyStores() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try openWaiting()
+        disk.fail(.write, ENOSPC)
+        cache.put("k", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        XCTAssertEqual(log.kinds, [.unwritable])
+        disk.fail(.write, nil)
+        XCTAssertTrue(log.wait(for: .writable))
+        XCTAssertTrue(try cache.statistics().isWritable)
+        cache.close()
+    }
+
+    func testWhatWasRemovedGoesOnceTheDiskWorksThoughNobodyStores() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        try makeStored("a")
+        let cache = try openWaiting()
+        disk.fail(.write, EROFS)
+        cache.put("k", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .readOnly)
+        cache.remove(key: "a")
+        XCTAssertNil(cache.wait("a"))
+        disk.fail(.write, nil)
+        XCTAssertTrue(log.wait(for: .writable))
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
+        XCTAssertEqual(try other.integer("SELECT count(*) FROM entries"), 0)
+        cache.close()
+    }
+
+    func testADiskThatStaysBrokenIsLeftAloneForLongerEachTime() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try openWaiting()
+        let start = MonotonicClock().now()
+        disk.fail(.create, EIO)
+        cache.put("k", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .diskFailed)
+        // The body, the flush, and then after 20, 40 and 80 ms.
+        XCTAssertTrue(disk.wait(forAttempts: 5))
+        XCTAssertGreaterThanOrEqual(MonotonicClock().now(), start.advanced(byMilliseconds: 140))
+        XCTAssertEqual(log.kinds, [.unwritable], "said once")
+        cache.close()
+    }
+
+    // MARK: Another program writes
+
+    func testWhatIsThereIsServedWhileAnotherProgramIsInATransaction() throws {
+        for transaction in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
+            try makeStored("a")
+            let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+            try other.execute(transaction)
+            let cache = try open()
+            XCTAssertEqual(cache.wait("a")?.bytes, bytes(100), transaction)
+            XCTAssertEqual(try cache.query("a")?.response.bodyLength, 100, transaction)
+            XCTAssertEqual(log.kinds, [], transaction)
+            cache.put("b", bytes(100))
+            XCTAssertEqual(cache.wait("b")?.bytes, bytes(100), transaction)
+            try other.execute("ROLLBACK")
+            try cache.flush()
+            XCTAssertEqual(try other.integer("SELECT count(*) FROM entries"), 2, transaction)
+            cache.close()
+            removeFolder(path)
+        }
+    }
+
+    /// It has the index for itself: not even reading is possible until it lets go.
+    func testAnIndexThatCannotBeReadIsOpenedOnceItCanBe() throws {
+        try makeStored("a")
+        var other: Database? = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other?.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE entries SET used = used; COMMIT")
+        let cache = try openWaiting()
+        XCTAssertNil(cache.wait("a"))
+        XCTAssertEqual(log.kinds, [.unwritable])
+        other = nil
+        XCTAssertTrue(log.wait(for: .writable))
+        XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
+        cache.close()
+    }
+}
