@@ -1414,8 +1414,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
  *            (NOT_STORED), once a second at most.
  * Failures   A disk that is full, read-only or broken makes no download fail: there is an event, nothing is stored, what
- *            is there is served, and it is tried again from time to time. A corrupt, foreign or newer index is moved aside,
- *            and begun anew.
+ *            is there is served, and it is tried again after a second, then after twice as long each time, up to five
+ *            minutes, and by each flush. A corrupt, foreign or newer index is moved aside, and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_DEFAULT_CACHE_BYTES 268435456u
@@ -1528,8 +1528,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
- *  as above, also when something that came since the last flush could not be stored; imgdl_cache_stats.unflushed tells how far
- *  it came. Since 1.1. */
+ *  as above, also, once, when something that came since the last flush could not be stored; imgdl_cache_stats.unflushed tells
+ *  how far it came. A disk that has failed is tried again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {

@@ -115,4 +115,43 @@ final class RecoveryTests: StoreTestCase {
         XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
         cache.close()
     }
+
+    // MARK: Flush
+
+    func testAFlushTriesADiskThatFailedAndTellsWhatWasLostOnce() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        disk.fail(.write, ENOSPC)
+        cache.put("k", bytes(100))
+        _ = try cache.statistics()
+        disk.fail(.write, nil)
+        // The clock stands still: nobody else would try so soon.
+        let lost = try XCTUnwrap(failure { try cache.flush() })
+        XCTAssertEqual(lost.code, .diskFull)
+        XCTAssertTrue(lost.message.contains("was not stored"), lost.message)
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        XCTAssertTrue(cache.put("k", bytes(100)))
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(100))
+        cache.close()
+    }
+
+    /// However often it is asked, it does not come back later for that.
+    func testFlushesDoNotPutOffTheNextAttempt() throws {
+        let disk = FailingDisk()
+        tuning.disk = disk
+        let cache = try open()
+        disk.fail(.write, EIO)
+        cache.put("k", bytes(100))
+        for _ in 0..<10 { XCTAssertEqual(code { try cache.flush() }, .diskFailed) }
+        disk.fail(.write, nil)
+        clock.advance(seconds: 1)
+        cache.put("k", bytes(100))
+        _ = try cache.statistics()
+        XCTAssertEqual(log.kinds, [.unwritable, .writable])
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        cache.close()
+    }
 }

@@ -243,6 +243,16 @@ extension DiskWriter {
         announceWritable()
     }
 
+    /// The host waits to be told. However often it asks: the time when the disk is tried again stays.
+    func tryAgainNow() {
+        guard hasFailed else { return }
+        let (delay, time) = (retryMilliseconds, store.withState { $0.retryTime })
+        tryAgain()
+        guard hasFailed else { return }
+        retryMilliseconds = delay
+        store.withState { $0.retryTime = time }
+    }
+
     var hasWriterFolder: Bool { access(writerFolder?.path ?? "", F_OK) == 0 }
 
     private func probe() throws(DiskError) {

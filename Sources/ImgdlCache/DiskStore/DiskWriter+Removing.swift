@@ -13,9 +13,11 @@ extension DiskWriter {
         return Failure(.cacheBusy, "\(folder.index): another program has been writing to it for some seconds")
     }
 
-    /// All that was stored before is on the disk for good.
+    /// All that was stored before is on the disk for good. A disk that has failed is asked again, and what was lost is told
+    /// once.
     func flush() -> Failure? {
         defer { unreported = nil }
+        tryAgainNow()
         let failure = writeBatch()
         tellLosses()
         if let failure { return failure }
@@ -29,7 +31,10 @@ extension DiskWriter {
         } catch {
             fail(error.failure)
         }
-        return self.failure ?? unreported
+        if let failure = self.failure { return failure }
+        return unreported.map {
+            Failure($0.code, "something was not stored since the last flush: \($0.message); the disk works now")
+        }
     }
 
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.
