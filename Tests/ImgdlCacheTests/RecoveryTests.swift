@@ -154,4 +154,28 @@ final class RecoveryTests: StoreTestCase {
         XCTAssertEqual(code { try cache.flush() }, .ok)
         cache.close()
     }
+
+    // MARK: A burst onto a full disk
+
+    func testWhatWasWrittenBeforeTheDiskWasFullIsStored() throws {
+        for step in [FailingDisk.Step.create, .write, .close] {
+            let disk = FailingDisk()
+            tuning.disk = disk
+            let cache = try open()
+            cache.put("a", bytes(100))
+            cache.put("b", bytes(100))
+            _ = try cache.statistics()
+            disk.fail(step, ENOSPC)
+            cache.put("c", bytes(100))
+            XCTAssertEqual(code { try cache.flush() }, .diskFull, "\(step)")
+            XCTAssertEqual(cache.wait("a")?.bytes, bytes(100), "\(step)")
+            XCTAssertEqual(cache.wait("b")?.bytes, bytes(100), "\(step)")
+            XCTAssertNil(cache.wait("c"), "\(step)")
+            XCTAssertEqual(try cache.statistics().notStored, 1, "\(step)")
+            XCTAssertEqual(files.count, 2, "\(step)")
+            XCTAssertEqual(temporaries, [], "\(step)")
+            cache.close()
+            removeFolder(path)
+        }
+    }
 }

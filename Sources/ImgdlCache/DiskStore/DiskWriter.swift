@@ -153,9 +153,21 @@ final class DiskWriter {
                 file.checksum.add(bytes)
             }
         } catch {
-            if !hasFailed { fail(error.failure) }
+            failWriting(body, error)
             giveUp(body, .failure)
         }
+    }
+
+    /// It does not go to the disk; what was written before it does, if there is room in the index.
+    private func failWriting(_ body: DiskBody, _ error: DiskError) {
+        guard !hasFailed else { return }
+        if let file = body.file {
+            if let descriptor = file.descriptor { Glibc.close(descriptor) }
+            unlink(file.path)
+            body.file = nil
+        }
+        commit()
+        if !hasFailed { fail(error.failure) }
     }
 
     /// Room for so much more of it. Without, it is given up.
@@ -231,7 +243,7 @@ final class DiskWriter {
         do throws(DiskError) {
             try closeFile(of: body)
         } catch {
-            if !hasFailed { fail(error.failure) }
+            failWriting(body, error)
             giveUp(body, .failure)
             return false
         }
