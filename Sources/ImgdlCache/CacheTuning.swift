@@ -12,6 +12,7 @@ struct CacheTuning: Sendable {
     var closingMilliseconds: Int64 = 500
     /// A quarter of a second each, while another program writes to the index.
     var attempts = 20
+    var busyMilliseconds: Int64 { Int64(clamping: attempts) * 250 }
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

@@ -116,6 +116,22 @@ final class RecoveryTests: StoreTestCase {
         cache.close()
     }
 
+    func testAFlushEndsSoonWhileAnotherProgramIsInATransaction() throws {
+        tuning.attempts = 4
+        let cache = try open()
+        cache.put("a", bytes(100))
+        try cache.flush()
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        for number in 0..<10 { cache.put("b\(number)", bytes(100)) }
+        let start = MonotonicClock().now()
+        XCTAssertEqual(code { try cache.flush() }, .cacheBusy)
+        XCTAssertLessThan(MonotonicClock().now(), start.advanced(byMilliseconds: 4_000))
+        try other.execute("ROLLBACK")
+        XCTAssertEqual(code { try cache.flush() }, .ok)
+        cache.close()
+    }
+
     // MARK: Flush
 
     func testAFlushTriesADiskThatFailedAndTellsWhatWasLostOnce() throws {

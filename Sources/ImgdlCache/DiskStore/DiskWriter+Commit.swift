@@ -140,6 +140,7 @@ extension DiskWriter {
     private func settle(_ outcome: Outcome) {
         publishing = nil
         busyCount = 0
+        patienceEnd = nil
         retryMilliseconds = nil
         for body in batch.bodies {
             unsynced.add(body.id, hasFile: body.file != nil)

@@ -24,6 +24,8 @@ final class DiskWriter {
     var unreported: Failure?
     /// The index can be read, and nothing can be written.
     var isReadOnly = false
+    /// While others write: until then what comes waits for them. nil: nobody was in the way.
+    var patienceEnd: Instant?
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
