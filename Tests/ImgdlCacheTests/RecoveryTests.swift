@@ -121,6 +121,7 @@ final class RecoveryTests: StoreTestCase {
         let cache = try open()
         cache.put("a", bytes(100))
         try cache.flush()
+        try cache.finishBackgroundWork()
         let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
         try other.execute("BEGIN IMMEDIATE")
         for number in 0..<10 { cache.put("b\(number)", bytes(100)) }
@@ -193,5 +194,24 @@ final class RecoveryTests: StoreTestCase {
             cache.close()
             removeFolder(path)
         }
+    }
+
+    /// The bodies have filled the disk, and their rows have no room: some of them go for the others.
+    func testABurstOntoASmallDiskStoresWhatFits() throws {
+        mkdir(path, 0o700)
+        guard mount("tmpfs", path, "tmpfs", 0, "size=640k,mode=700") == 0 else {
+            throw XCTSkip("this machine cannot mount a file system")
+        }
+        defer { umount(path) }
+        let cache = try open()
+        let head = response([HeaderField("x", String(repeating: "x", count: 20_000))])
+        for number in 0..<60 { cache.put("k\(number)", bytes(20_000), head) }
+        XCTAssertEqual(code { try cache.flush() }, .diskFull)
+        let entries = try cache.statistics().entries
+        XCTAssertGreaterThan(entries, 2)
+        XCTAssertEqual(Int64(files.count), Int64(entries))
+        XCTAssertEqual(cache.wait("k0")?.bytes, bytes(20_000))
+        XCTAssertEqual(log.kinds.first, .unwritable)
+        cache.close()
     }
 }

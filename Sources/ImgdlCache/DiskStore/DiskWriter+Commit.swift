@@ -32,8 +32,27 @@ extension DiskWriter {
             try writeWaiting(uses, to: index)
         } catch {
             if error.isBusy { return wait(uses, error.message) }
-            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
+            if error.isDamage {
+                replaceIndex(error.message)
+            } else {
+                if error.failure.code == .diskFull, giveUpNewerHalf(error.failure) { commit() }
+                if !hasFailed { fail(error.failure) }
+            }
         }
+        return true
+    }
+
+    /// Their files make room for the rows of the others. False: there are no others.
+    private func giveUpNewerHalf(_ failure: Failure) -> Bool {
+        let bodies = batch.bodies
+        guard bodies.count > 1 else { return false }
+        let newer = bodies.suffix((bodies.count + 1) / 2)
+        for body in newer {
+            store.giveUp(body, .failure)
+            drop(body)
+        }
+        batch.withdraw(newer)
+        unreported = failure
         return true
     }
 
