@@ -1416,8 +1416,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            (NOT_STORED), once a second at most. Removals do not wait behind bodies; should 8 MiB of removals wait, all that
  *            is stored is removed.
  * Failures   A disk that is full, read-only or broken, or an index that another program keeps for seconds, makes no
- *            download fail: there is an event, nothing is stored, what is there is served, and it is tried again from time to
- *            time. A corrupt, foreign or newer index is moved aside, and begun anew.
+ *            download fail: there is an event, nothing is stored, what is there is served, and it is tried again after a
+ *            second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer
+ *            index is moved aside, and begun anew.
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_DEFAULT_CACHE_BYTES 268435456u
@@ -1533,8 +1534,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
- *  as above, also when something that came since the last flush could not be stored, as where somebody has taken its file
- *  away or the index turned out to be damaged: that once. imgdl_cache_stats.unflushed tells how far it came. Since 1.1. */
+ *  as above, also, once, when something that came since the last flush could not be stored, as where somebody has taken its
+ *  file away or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. A disk that has failed
+ *  is tried again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {

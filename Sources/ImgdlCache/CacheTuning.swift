@@ -1,7 +1,7 @@
 /// What only tests set otherwise.
 struct CacheTuning: Sendable {
     /// How long what is stored waits for more before it is written to the index; nil: until somebody asks or the batch
-    /// is full.
+    /// is full, and a disk that has failed is tried again only when somebody stores.
     var batchMilliseconds: Int64? = 500
     /// Memory of what is on its way to the disk. What comes when so much waits is not stored: the disk is slower than the
     /// network.
@@ -16,6 +16,7 @@ struct CacheTuning: Sendable {
     var closingRemovalMilliseconds: Int64 = 2_000
     /// A quarter of a second each, while another program writes to the index.
     var attempts = 20
+    var busyMilliseconds: Int64 { Int64(clamping: attempts) * 250 }
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

@@ -35,6 +35,7 @@ final class TruthTests: StoreTestCase {
         clock.advance(seconds: 10)
         let cache = try open()
         XCTAssertNotNil(cache.wait("a"))
+        try cache.finishBackgroundWork()
         let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 5_000)
         try other.execute("BEGIN IMMEDIATE")
         XCTAssertEqual(codes(cache), [.cacheBusy, .cacheBusy, .cacheBusy, .cacheBusy])

@@ -38,6 +38,12 @@ struct Batch {
         if case .update = change { updateCost += cost }
     }
 
+    /// Their memory stays counted until all of it is written or forgotten.
+    mutating func withdraw(_ bodies: ArraySlice<DiskBody>) {
+        let ids = Set(bodies.map(\.id))
+        changes.removeAll { if case .insert(let body) = $0 { ids.contains(body.id) } else { false } }
+    }
+
     /// What must not be forgotten although the disk does not work: what is removed stays removed.
     mutating func keepRemovals() {
         var kept = Batch()

@@ -21,7 +21,7 @@ extension DiskStore {
         var isIndexReadOnly = false
         var isOpening = true
         var isWritable = false
-        /// When the disk is to be tried again.
+        /// When the disk is to be tried again; nil: it works, or is being tried.
         var retryTime: Instant?
         var statistics = CacheStatistics()
     }

@@ -110,10 +110,20 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
-    private func tryAgainIfDue() {
-        guard let time = state.retryTime, clock.now() >= time else { return }
+    private func tryAgainIfDue() { if takeRetry() { post(.tryAgain) } }
+
+    /// Inside the lock: whether the disk is to be tried again now.
+    private func takeRetry() -> Bool {
+        guard let time = state.retryTime, clock.now() >= time else { return false }
         state.retryTime = nil
-        post(.tryAgain)
+        return true
+    }
+
+    /// Inside the lock: when the writing thread is to wake for that. nil where only who stores wakes it.
+    private var retryDeadline: Instant? {
+        guard let time = state.retryTime, tuning.batchMilliseconds != nil else { return nil }
+        let (rest, overflow) = time.nanoseconds.subtractingReportingOverflow(clock.now().nanoseconds)
+        return MonotonicClock().now().advanced(byMilliseconds: overflow ? .max : max(0, rest) / 1_000_000 + 1)
     }
 
     func append(_ slices: [BodySlice], to body: DiskBody) {
@@ -281,6 +291,8 @@ final class DiskStore: @unchecked Sendable {
         case commands([DiskCommand])
         /// Of what was not stored the host is to be told.
         case losses
+        /// The disk has failed, and has been left alone long enough.
+        case retry
         case deadline
         case background
     }
@@ -297,19 +309,20 @@ final class DiskStore: @unchecked Sendable {
                     return .commands(state.commands)
                 }
                 if state.isClosing { return nil }
+                let retry = retryDeadline
+                if retry != nil, takeRetry() { return .retry }
                 if state.uses.count >= DiskWriter.manyUses { return .deadline }
                 if hasBackgroundWork { return .background }
                 if usesDeadline == nil, !state.uses.isEmpty, tuning.batchMilliseconds != nil {
                     usesDeadline = MonotonicClock().now().advanced(byMilliseconds: DiskWriter.usesMilliseconds)
                 }
-                guard let next = [deadline, usesDeadline].compactMap({ $0 }).min() else {
-                    if let losses { _ = writerWakes.wait(until: losses) } else { writerWakes.wait() }
+                let next = [deadline, usesDeadline].compactMap { $0 }.min()
+                guard let wake = [next, losses, retry].compactMap({ $0 }).min() else {
+                    writerWakes.wait()
                     continue
                 }
-                let isWoken = writerWakes.wait(until: min(next, losses ?? next))
-                if !isWoken, losses.map({ next <= $0 }) ?? true, state.commands.isEmpty, !state.isClosing {
-                    return .deadline
-                }
+                let isWoken = writerWakes.wait(until: wake)
+                if !isWoken, next == wake, state.commands.isEmpty, !state.isClosing { return .deadline }
             }
         }
     }

@@ -32,8 +32,27 @@ extension DiskWriter {
             try writeWaiting(uses, to: index)
         } catch {
             if error.isBusy { return wait(uses, error.message) }
-            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
+            if error.isDamage {
+                replaceIndex(error.message)
+            } else {
+                if error.failure.code == .diskFull, giveUpNewerHalf(error.failure) { commit() }
+                if !hasFailed { fail(error.failure) }
+            }
         }
+        return true
+    }
+
+    /// Their files make room for the rows of the others. False: there are no others.
+    private func giveUpNewerHalf(_ failure: Failure) -> Bool {
+        let bodies = batch.bodies
+        guard bodies.count > 1 else { return false }
+        let newer = bodies.suffix((bodies.count + 1) / 2)
+        for body in newer {
+            store.giveUp(body, .failure)
+            drop(body)
+        }
+        batch.withdraw(newer)
+        unreported = failure
         return true
     }
 
@@ -149,6 +168,7 @@ extension DiskWriter {
     private func settle(_ outcome: Outcome) {
         publishing = nil
         busyCount = 0
+        patienceEnd = nil
         retryMilliseconds = nil
         for body in batch.bodies where body.isWritten {
             unsynced.add(body.id, hasFile: body.file != nil)
@@ -242,10 +262,24 @@ extension DiskWriter {
             return fail(error.failure)
         }
         failure = nil
-        if !batch.isEmpty { commit() }
+        probeIndex()
+        if !hasFailed, !batch.isEmpty { commit() }
         guard !hasFailed else { return }
-        store.withState { $0.isWritable = true }
+        store.withState { state in
+            state.isWritable = true
+            state.retryTime = nil
+        }
         announceWritable()
+    }
+
+    /// The host waits to be told. However often it asks: the time when the disk is tried again stays.
+    func tryAgainNow() {
+        guard hasFailed else { return }
+        let (delay, time) = (retryMilliseconds, store.withState { $0.retryTime })
+        tryAgain()
+        guard hasFailed else { return }
+        retryMilliseconds = delay
+        store.withState { $0.retryTime = time }
     }
 
     var hasWriterFolder: Bool { access(writerFolder?.path ?? "", F_OK) == 0 }
@@ -268,6 +302,17 @@ extension DiskWriter {
         try written.get()
         try tuning.disk.synchronize(path)
         try tuning.disk.rename(path, other)
+    }
+
+    /// Others may hold it.
+    private func probeIndex() {
+        guard let index else { return }
+        do throws(DatabaseError) {
+            try index.database.transaction { () throws(DatabaseError) in try reserve(ledger.held, in: index) }
+            ledger.grant(0)
+        } catch {
+            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
+        }
     }
 
     private func announceWritable() {

@@ -57,7 +57,8 @@ extension DiskWriter {
             orphans = OrphanSearch([])
             hasUnknownBodies = true
         }
-        try? reserve(ledger.held, in: index)
+        // Nobody waits here for others that write, where there is nothing to say.
+        if ledger.held > 0 || reserved > 0 { try? reserve(ledger.held, in: index) }
         ledger.grant(0)
         store.withState { state in
             state.indexNumber = openCount

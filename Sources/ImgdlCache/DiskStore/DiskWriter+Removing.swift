@@ -3,20 +3,22 @@ import ImgdlCore
 
 /// What the host asks for and waits for, and is told the truth about. These give nil when it is done.
 extension DiskWriter {
-    /// Tries for some seconds when others write.
+    /// Tries once, and until then when others write; nil: for some seconds.
     @discardableResult
-    func writeBatch() -> Failure? {
-        for _ in 0..<tuning.attempts {
+    func writeBatch(until end: Instant? = nil) -> Failure? {
+        let end = end ?? MonotonicClock().now().advanced(byMilliseconds: tuning.busyMilliseconds)
+        repeat {
             if commit() { return failure }
-            if isOutOfTime { break }
-        }
+        } while !isOutOfTime && MonotonicClock().now() < end
         return Failure(.cacheBusy, "\(folder.index): \(DatabaseError.busyWords)")
     }
 
-    /// All that was stored before is on the disk for good.
-    func flush() -> Failure? {
+    /// All that was stored before is on the disk for good. A disk that has failed is asked again, and what was lost is told
+    /// once.
+    func flush(until end: Instant) -> Failure? {
         defer { unreported = nil }
-        let failure = writeBatch()
+        tryAgainNow()
+        let failure = writeBatch(until: end)
         tellLosses()
         if let failure { return failure }
         do throws(DiskError) {
@@ -29,13 +31,16 @@ extension DiskWriter {
         } catch {
             fail(error.failure)
         }
-        return self.failure ?? unreported
+        if let failure = self.failure { return failure }
+        return unreported.map {
+            Failure($0.code, "something was not stored since the last flush: \($0.message); the disk works now")
+        }
     }
 
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.
-    func writeRemovals() -> Failure? {
+    func writeRemovals(until end: Instant) -> Failure? {
         if !hasFailed {
-            let failure = writeBatch()
+            let failure = writeBatch(until: end)
             if !hasFailed { return failure }
         }
         // What was to be removed has been kept.
@@ -62,8 +67,8 @@ extension DiskWriter {
     }
 
     /// What was last used before that. Uses are written before, so that what was just used stays.
-    func removeAll(usedBefore time: Int64) -> Failure? {
-        if let failure = writeRemovals() { return failure }
+    func removeAll(usedBefore time: Int64, until end: Instant) -> Failure? {
+        if let failure = writeRemovals(until: end) { return failure }
         let now = store.clock.wallTime()
         let result = remove(
             freeing: { index in

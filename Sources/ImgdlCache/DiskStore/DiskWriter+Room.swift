@@ -4,8 +4,6 @@ import ImgdlCore
 /// Room in the folder: asked for before anything is written, and made by removing what was used longest ago.
 extension DiskWriter {
     private static var evictionStep: Int { 128 }
-    /// While others write.
-    private static var tries: Int { 20 }
     /// Steps that others may have in between.
     private static var mostSteps: Int { 10_000 }
     private static var recountMilliseconds: Int64 { 600_000 }
@@ -13,11 +11,16 @@ extension DiskWriter {
     /// Whether so many bytes may be written. They count as held from now on. `own`: what is held for the same body already.
     func admit(_ bytes: Int64, beside own: Int64 = 0) -> Bool {
         if ledger.take(bytes) { return true }
+        let now = MonotonicClock().now()
+        let end = patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
+        let isPatient = now < end
         // What waits can be evicted once the index has it.
-        writeBatch()
+        if isPatient { writeBatch(until: end) }
         refusal = .behind
-        for _ in 0..<Self.tries where !hasFailed {
-            guard let index = currentIndex() else { return false }
+        repeat {
+            guard !hasFailed, let index = currentIndex() else { return false }
+            if !isPatient { index.database.setBusy(milliseconds: 0) }
+            defer { if !isPatient { index.database.setBusy(milliseconds: 250) } }
             do throws(DatabaseError) {
                 try removeUnknownBodies(index)
                 guard index.hasRoomInLog() else { return false }
@@ -25,14 +28,16 @@ extension DiskWriter {
                     refusal = .noRoom
                     return false
                 }
+                patienceEnd = nil
                 commitSoon()
                 return ledger.take(bytes)
             } catch {
                 if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
+                if error.isBusy { patienceEnd = end }
                 if !hasFailed, ledger.takeUngranted(bytes, beside: own) { return true }
                 if isOutOfTime { return false }
             }
-        }
+        } while MonotonicClock().now() < end
         return false
     }
 

@@ -24,6 +24,8 @@ final class DiskWriter {
     var unreported: Failure?
     /// The index can be read, and nothing can be written.
     var isReadOnly = false
+    /// While others write: until then what comes waits for them. nil: nobody was in the way.
+    var patienceEnd: Instant?
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
@@ -62,6 +64,7 @@ final class DiskWriter {
                     if batch.isFull || isDue { commit() }
                 }
             case .losses: tellLosses()
+            case .retry: tryAgain()
             case .deadline: commit()
             case .background: _ = backgroundStep()
             }
@@ -156,9 +159,21 @@ final class DiskWriter {
                 file.checksum.add(bytes)
             }
         } catch {
-            if !hasFailed { fail(error.failure) }
+            failWriting(body, error)
             giveUp(body, .failure)
         }
+    }
+
+    /// It does not go to the disk; what was written before it does, if there is room in the index.
+    private func failWriting(_ body: DiskBody, _ error: DiskError) {
+        guard !hasFailed else { return }
+        if let file = body.file {
+            if let descriptor = file.descriptor { Glibc.close(descriptor) }
+            unlink(file.path)
+            body.file = nil
+        }
+        commit()
+        if !hasFailed { fail(error.failure) }
     }
 
     /// Room for so much more of it. Without, it is given up.
@@ -234,7 +249,7 @@ final class DiskWriter {
         do throws(DiskError) {
             try closeFile(of: body)
         } catch {
-            if !hasFailed { fail(error.failure) }
+            failWriting(body, error)
             giveUp(body, .failure)
             return false
         }

@@ -106,6 +106,9 @@ final class Database {
 
     func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
 
+    /// SQLite opens a file so that may not be written to.
+    var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
     /// Somebody writes to what was opened as unchanged, or another file has its name.
     var isOutdated: Bool {
         if let version, version != FileVersion(path) || FileVersion.size(path + "-wal") > 0 { return true }

@@ -112,12 +112,20 @@ extension Index {
         return nil
     }
 
+    private static func hasLog(_ database: Database) throws(DatabaseError) -> Bool {
+        let mode = try database.prepare("PRAGMA journal_mode")
+        defer { mode.reset() }
+        return try mode.step() && mode.bytes(0) { $0.elementsEqual("wal".utf8) }
+    }
+
     /// Of two connections that do this to a new file at the same time, one is told at once that it is locked.
     private static func beginLog(_ database: Database, _ isWorthRetrying: () -> Bool) throws(DatabaseError) {
         let mode = try database.prepare("PRAGMA journal_mode = WAL")
         defer { mode.reset() }
         while true {
             do throws(DatabaseError) {
+                // Saying so again would wait for whoever writes.
+                if !database.isReadOnly, try hasLog(database) { return }
                 // Of a new one: pages that are free can be given back. It is said before the file has a first page.
                 try database.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 if try mode.step(), mode.bytes(0, { $0.elementsEqual("wal".utf8) }) { return }

@@ -8,15 +8,34 @@ final class FailingDisk: Disk, @unchecked Sendable {
     enum Step { case create, write, close, synchronize, rename }
 
     private let lock = Lock()
+    private let tried: Condition
     private var faults: [Step: Int32] = [:]
     private var counts = (single: 0, all: 0)
+    private var failures = 0
+
+    init() { tried = Condition(lock) }
+
+    /// False: it has not failed so often for so long that it will not.
+    func wait(forAttempts count: Int) -> Bool {
+        let end = MonotonicClock().now().advanced(byMilliseconds: 60_000)
+        return lock.withLock {
+            while failures < count { if !tried.wait(until: end) { return false } }
+            return true
+        }
+    }
 
     var synchronizations: (single: Int, all: Int) { lock.withLock { counts } }
 
     func fail(_ step: Step, _ number: Int32?) { lock.withLock { faults[step] = number } }
 
     private func check(_ step: Step) throws(DiskError) {
-        if let number = lock.withLock({ faults[step] }) { throw DiskError("\(step)", number) }
+        let number = lock.withLock { () -> Int32? in
+            guard let number = faults[step] else { return nil }
+            failures += 1
+            tried.signal()
+            return number
+        }
+        if let number { throw DiskError("\(step)", number) }
     }
 
     func create(_ path: String) throws(DiskError) -> Int32 {

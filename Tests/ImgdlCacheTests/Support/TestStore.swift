@@ -25,8 +25,11 @@ final class TestClock: Clock, @unchecked Sendable {
 /// Events in order.
 final class EventLog: @unchecked Sendable {
     private let lock = Lock()
+    private let came: Condition
     private var events: [CacheEvent] = []
     private var listener: ((CacheEvent) -> Void)?
+
+    init() { came = Condition(lock) }
 
     /// Called with each, on the cache's thread.
     func listen(_ listener: @escaping (CacheEvent) -> Void) { lock.withLock { self.listener = listener } }
@@ -34,10 +37,21 @@ final class EventLog: @unchecked Sendable {
     func add(_ event: CacheEvent) {
         let listener = lock.withLock { () -> ((CacheEvent) -> Void)? in
             events.append(event)
+            came.signal()
             return self.listener
         }
         listener?(event)
     }
+
+    /// False: it has not come for so long that it will not.
+    func wait(for kind: CacheEvent.Kind) -> Bool {
+        let end = MonotonicClock().now().advanced(byMilliseconds: 60_000)
+        return lock.withLock {
+            while !events.contains(where: { $0.kind == kind }) { if !came.wait(until: end) { return false } }
+            return true
+        }
+    }
+
     var all: [CacheEvent] { lock.withLock { events } }
     var kinds: [CacheEvent.Kind] { all.map(\.kind) }
 }
