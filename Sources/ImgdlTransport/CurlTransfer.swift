@@ -286,8 +286,9 @@ final class CurlTransfer: LingeringStream {
     /// stream. Or it was used again, and had broken down before without a word to curl.
     private func isTurnedAway(_ code: CURLcode) -> Bool {
         guard parser.bytes == 0, isRepeatable else { return false }
-        let isLost = Self.endsOfConnections.contains(code) && handle?.newConnections == 0
-        return (isLost || code == CURLE_HTTP2) && !CurlErrors.isBreachOfHTTP2(outcome(code))
+        // What broke the rules on a connection that was used before may have been sent to somebody else.
+        if handle?.newConnections == 0 { return code == CURLE_HTTP2 || Self.endsOfConnections.contains(code) }
+        return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code))
     }
 
     private static var endsOfConnections: [CURLcode] {
