@@ -53,7 +53,7 @@ package struct StoredResponse: Equatable, Sendable {
 /// One field of the secondary key. `name` in lower case.
 package struct VaryingField: Equatable, Sendable {
     package var name: String
-    package var value: String?
+    @ExactOptionalText package var value: String?
 
     package init(name: String, value: String?) {
         self.name = name

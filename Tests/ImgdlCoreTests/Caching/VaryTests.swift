@@ -17,6 +17,7 @@ final class VaryTests: CacheTestCase {
         XCTAssertTrue(answers(["FOO"], [("Foo", "1"), ("Referer", "2")], [("Foo", "1"), ("Referer", "3")]))
         XCTAssertFalse(answers(["Foo"], [("Foo", "1")], [("Foo", "2")]))
         XCTAssertFalse(answers(["Foo"], [("Foo", "a")], [("Foo", "A")]), "nothing is known about its case")
+        XCTAssertFalse(answers(["Referer"], [("Referer", "\u{E9}")], [("Referer", "e\u{301}")]), "other bytes")
         for vary in [["Foo, Bar, Baz"], ["Foo", "Bar,Baz"], [" foo ,, BAR\t", "", "baz, Foo"]] {
             XCTAssertTrue(answers(vary, three, three.reversed()))
             XCTAssertFalse(answers(vary, three, [("Foo", "1"), ("Baz", "789"), ("Bar", "abcde")]))

@@ -28,7 +28,8 @@ enum VaryRules {
     static func matches(_ request: CacheRequest, _ stored: StoredResponse, isForAll: Bool) -> Bool {
         guard let context = request.context, stored.context.answers(context, isForAll: isForAll) else { return false }
         return stored.varying.allSatisfy { field in
-            field.name == partName || value(of: field.name, request.fields, context) == field.value
+            let asked = VaryingField(name: field.name, value: value(of: field.name, request.fields, context))
+            return field.name == partName || asked == field
         }
     }
 
