@@ -7,11 +7,11 @@ package struct CacheConfiguration: Sendable {
     package var directory: String?
     /// On disk, of all that is stored takes: bodies, headers, rows of the index, and what is reserved for more.
     package var maximumBytes = defaultBytes
-    /// Of bodies in memory with their headers; 0: none.
+    /// Bytes of bodies in memory, with their headers; 0: none.
     package var maximumMemoryBytes: Int64 = 0
-    /// Of decoded images with their headers; 0: none.
+    /// Bytes of decoded images, with their headers; 0: none.
     package var maximumImageBytes: Int64 = 0
-    /// Of bodies that broke off, with their headers, within `maximumBytes`.
+    /// Bytes of bodies that broke off, with their headers, within `maximumBytes`.
     package var maximumPartialBytes = defaultBytes / 8
     /// Seconds since an entry was used or validated; nil: for ever.
     package var maximumAge: Int64?

@@ -8,11 +8,11 @@ struct CacheTuning: Sendable {
     var queueBytes = 32 << 20
     /// Memory of removals on their way. Where so much waits, everything is removed.
     var removalBytes = 8 << 20
-    /// What has waited for so long, while many wait, is not stored.
+    /// Answers that have waited for so long, while many wait, are not stored.
     var waitingMilliseconds: Int64 = 300
-    /// What has not been written so long after the cache is closed is not stored.
+    /// Answers that have not been written so long after the cache is closed are not stored.
     var closingMilliseconds: Int64 = 500
-    /// What has been removed and not been written has so much longer: then its bodies go without the index.
+    /// Removals that have not been written have so much longer: then bodies go without the index.
     var closingRemovalMilliseconds: Int64 = 2_000
     /// A quarter of a second each, while another program writes to the index.
     var attempts = 20

@@ -30,7 +30,7 @@ struct ccurl_handshake {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* Of the SSL_CTX, which has a reference, and of the SSL, which has none. */
+/* Slots for a handshake: in the SSL_CTX, which has a reference, and in the SSL, which has none. */
 static int slot = -1, connection_slot = -1;
 
 static void release(struct ccurl_handshake *handshake)

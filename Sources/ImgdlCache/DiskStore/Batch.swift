@@ -5,11 +5,11 @@ struct Batch {
     private(set) var changes: [IndexChange] = []
     /// Of the last change.
     private(set) var number: Int64 = 0
-    /// What they hold while they wait.
+    /// Bytes that the changes hold while they wait.
     private(set) var memory = QueuedMemory()
-    /// What rows will take that are changed in place.
+    /// Cost of rows that are changed in place.
     private(set) var updateCost: Int64 = 0
-    /// What the rows take of the log, the bodies' and those that are changed.
+    /// Cost of all rows in the log, those of bodies and those that are changed.
     private(set) var rowCost: Int64 = 0
 
     /// So many that the disk did not take: simply everything is removed once it works.
@@ -50,7 +50,7 @@ struct Batch {
         for change in changes {
             switch change {
             case .insert: continue
-            // What it was before may not be used as if nothing had come since.
+            // The response of before may not be used as if nothing had come since.
             case .update(let id, let response):
                 let memory = DiskCommand.memory(of: response, "")
                 if kept.memory.stores + memory <= Self.maximumRetainedBytes {

@@ -77,7 +77,7 @@ enum ccurl_handshake_end ccurl_handshake_end(const struct ccurl_handshake *hands
 /* Whether it is untrusted because of revocation lists: the certificate is in one, or one is missing or of no use. */
 bool ccurl_is_revoked(const struct ccurl_handshake *handshake);
 
-/* Who has ended the connection that a handshake made. */
+/* The side that has ended the connection that a handshake made. */
 enum ccurl_secure_end {
     /* None was made, or libcurl has another TLS library than OpenSSL 3. */
     CCURL_SECURE_UNKNOWN,
