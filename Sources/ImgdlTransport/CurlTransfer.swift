@@ -121,7 +121,8 @@ final class CurlTransfer: LingeringStream {
             header: { bytes, size, count, context in
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
-                    transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
+                    transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(line.count) }
+                    return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
             },
             connected: { context, address, _, remotePort, localPort in
@@ -217,7 +218,6 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func outcome(_ code: CURLcode) -> CurlOutcome {
-        let query = request.url.canonical.firstIndex(of: "?").map { request.url.canonical[$0...].dropFirst() } ?? ""
         let connection = lane?.multi.secureConnections[connectionName]
         return CurlOutcome(
             code: code, message: handle?.errorMessage ?? "", isConnected: isConnected,
@@ -229,7 +229,7 @@ final class CurlTransfer: LingeringStream {
             secureEnd: connection?.end ?? CCURL_SECURE_UNKNOWN,
             usesClientCertificate: request.tls.clientCertificate != nil, proxyStatus: handle?.proxyStatus ?? 0,
             isTunnelled: isTunnelled, proxy: proxy,
-            secrets: options.proxies.secrets + [String(query)])
+            secrets: options.proxies.secrets + QueryRedaction.secrets(request.url.canonical))
     }
 
     /// The system's number for what failed on its connection; 0 for none.

@@ -1,8 +1,8 @@
 import ImgdlCore
 
 /// What turns of curl may take of the engine's thread, from samples that another thread takes of it. Time in the host's
-/// code does not count, and each byte of a body pays for itself, up to a bound: on slow machines a turn that brings
-/// megabytes is a long one.
+/// code does not count, and each byte of a body or a header pays for itself, up to a bound: on slow machines a turn that
+/// brings megabytes is a long one. What headers pay is bounded by the header limit of each request, too.
 ///
 /// One turn may have what all of them have left of a second's allowance, and a little in any case: so a crowd of
 /// connections, or one whose bursts are short, has not much more than one alone.
@@ -14,7 +14,7 @@ struct TurnBudget {
     /// Nanoseconds between two samples, as long as there is enough left, and later.
     static let longInterval: Int64 = 8_000_000
     static let shortInterval: Int64 = 1_000_000
-    /// For each byte of a body, what slow machines take to decrypt it.
+    /// For each byte of an answer, what slow machines take to decrypt it.
     static let nanosecondsPerByte: Int64 = 100
     /// Nanoseconds of CPU time, at most, whatever has come: a server that sends bodies between its floods pays for no more.
     /// A turn empties a receive buffer, which Linux lets grow to 6 MiB: that is 60 ns for each byte.
@@ -32,8 +32,8 @@ struct TurnBudget {
         var hostTime: Int64 = 0
         /// The host's code runs: its time is not known yet.
         var isInHost = false
-        /// Of bodies that have come.
-        var bodyBytes: Int64 = 0
+        /// Of bodies and headers that have come.
+        var answerBytes: Int64 = 0
     }
 
     enum Verdict {
@@ -70,7 +70,7 @@ struct TurnBudget {
         return verdict
     }
 
-    /// Of the time since the last sample, what turns have had that no body pays for. Between turns the thread does other
+    /// Of the time since the last sample, what turns have had that no answer pays for. Between turns the thread does other
     /// things: no more than has passed since it was looked at is known to be of this one.
     private mutating func charge(_ sample: Sample, within elapsed: Int64) {
         guard sample.turn != nil, !sample.isInHost else { return }
@@ -86,7 +86,7 @@ struct TurnBudget {
     }
 
     private static func paid(_ first: Sample, _ now: Sample) -> Int64 {
-        nanosecondsPerByte * (now.bodyBytes - first.bodyBytes)
+        nanosecondsPerByte * (now.answerBytes - first.answerBytes)
     }
 
     private mutating func verdict(_ sample: Sample) -> Verdict {

@@ -25,7 +25,7 @@ final class TurnWatch: @unchecked Sendable {
     private let isUnderWay = Atomic<Bool>(false)
     private let isAsleep = Atomic<Bool>(true)
     private let isSampled = Atomic<Bool>(false)
-    private let bodyBytes = Atomic<Int64>(0)
+    private let answerBytes = Atomic<Int64>(0)
     private let isCrowdedNow = Atomic<Bool>(false)
     // Under the lock:
     private var sockets: Set<Int32> = []
@@ -52,9 +52,9 @@ final class TurnWatch: @unchecked Sendable {
     /// Connections have lately taken much of the thread's time for what is for no request. Threads: any.
     var isCrowded: Bool { isCrowdedNow.load(ordering: .relaxed) }
 
-    /// Body bytes have come in this turn. For the thread of the turns.
+    /// Bytes of a body or a header have come in this turn. For the thread of the turns.
     func received(_ bytes: Int) {
-        bodyBytes.store(bodyBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
+        answerBytes.store(answerBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
     }
 
     /// A turn. Says which sockets were shut down in it. Always on the same thread.
@@ -181,7 +181,7 @@ final class TurnWatch: @unchecked Sendable {
         return TurnBudget.Sample(
             instant: instant, turn: turn.load(ordering: .relaxed),
             time: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec),
-            hostTime: hostTime, isInHost: isInHost, bodyBytes: bodyBytes.load(ordering: .relaxed))
+            hostTime: hostTime, isInHost: isInHost, answerBytes: answerBytes.load(ordering: .relaxed))
     }
 
     private func read() -> [Int32: Int64] {

@@ -10,7 +10,7 @@ final class TurnBudgetTests: XCTestCase {
         _ turn: UInt64?, ms: Int64, host: Int64 = 0, isInHost: Bool = false, bytes: Int64 = 0
     ) -> Sample {
         Sample(
-            turn: turn, time: ms * 1_000_000, hostTime: host * 1_000_000, isInHost: isInHost, bodyBytes: bytes)
+            turn: turn, time: ms * 1_000_000, hostTime: host * 1_000_000, isInHost: isInHost, answerBytes: bytes)
     }
 
     func testATurnThatTakesTooLong() {
@@ -69,7 +69,7 @@ final class TurnBudgetTests: XCTestCase {
         let time = Int64(ms * 1_000_000)
         return Sample(
             instant: Instant(nanoseconds: 9_000_000_000 + time), turn: turn, time: turn == nil ? 0 : time,
-            bodyBytes: bytes)
+            answerBytes: bytes)
     }
 
     /// How many milliseconds each turn has until it is spent: they follow one another, and never end by themselves.

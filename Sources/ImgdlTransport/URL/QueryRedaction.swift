@@ -10,4 +10,11 @@ enum QueryRedaction {
             return part[...equals] + (part.index(after: equals) == part.endIndex ? "" : mark)
         }.joined(separator: "&")
     }
+
+    /// What of a URL must not show in a sentence of somebody else's: its query, with the question mark, since a query may be
+    /// as short as a digit, which any sentence has.
+    static func secrets(_ url: String) -> [String] {
+        guard let mark = url.firstIndex(of: "?"), url.index(after: mark) < url.endIndex else { return [] }
+        return [String(url[mark...])]
+    }
 }
