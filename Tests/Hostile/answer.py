@@ -17,14 +17,15 @@ ENDLESS = 10 ** 9
 ROWS = {}
 
 
-def _libcurl():
-    """The version that downloads here."""
+def _versions():
+    """Those that download here, of libcurl and of nghttp2 in it."""
     library = ctypes.CDLL("libcurl.so.4")
     library.curl_version.restype = ctypes.c_char_p
-    return tuple(map(int, re.search(rb"libcurl/(\d+)\.(\d+)", library.curl_version()).groups()))
+    said = library.curl_version()
+    return [tuple(map(int, re.search(rb"%s/(\d+)\.(\d+)" % name, said).groups())) for name in (b"libcurl", b"nghttp2")]
 
 
-LIBCURL = _libcurl()
+LIBCURL, NGHTTP2 = _versions()
 
 
 class Request:
