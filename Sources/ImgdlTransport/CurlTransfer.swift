@@ -483,11 +483,13 @@ final class CurlTransfer: LingeringStream {
         if isDiscarding, discardedBytes >= BodyDisposition.previewBytes || isUndecodable { return discard(bytes.count) }
         guard let decoder = decoderOfBody() else { return isUndecodable && discard(bytes.count) }
         silentBytes += bytes.count
-        if transport._withUnsafeGuaranteedRef(\.isDecoding) {
+        if transport._withUnsafeGuaranteedRef(\.decodesInLine) {
             decoder.keep(bytes)
             transport._withUnsafeGuaranteedRef { $0.decodeLater(self) }
-        } else if !decode({ body throws(Failure) in try decoder.decode(bytes, body) }) {
-            return false
+        } else {
+            let goesOn = decode { body throws(Failure) in try decoder.decode(bytes, body) }
+            transport._withUnsafeGuaranteedRef { $0.decoded(decoder.producedBytes) }
+            guard goesOn else { return false }
         }
         // A server that sends is not idle; one that sends what means nothing is.
         if (1...Self.maximumSilentBytes).contains(silentBytes), !isDiscarding { tell { $0.transferAdvanced(id) } }

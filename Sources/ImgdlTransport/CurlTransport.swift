@@ -326,7 +326,10 @@ package final class CurlTransport: Transport {
     }
 
     /// Somebody is in line: what else comes is decoded behind them.
-    var isDecoding: Bool { !decodings.isEmpty }
+    var decodesInLine: Bool { decodings.isFull(inTurnOfCurl: watch.turnNumber) }
+
+    /// By a callback of curl's.
+    func decoded(_ count: Int) { decodings.decoded(count) }
 
     func decodeLater(_ transfer: CurlTransfer) {
         if decodings.join(transfer) { decodeLater() }

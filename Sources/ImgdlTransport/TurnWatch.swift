@@ -57,6 +57,9 @@ final class TurnWatch: @unchecked Sendable {
         answerBytes.store(answerBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
     }
 
+    /// Of the turn that is under way or was last. For the thread of the turns.
+    var turnNumber: UInt64 { turn.load(ordering: .relaxed) }
+
     /// A turn. Says which sockets were shut down in it. Always on the same thread.
     func during(_ body: () -> Void) -> [Stop] {
         turn.store(turn.load(ordering: .relaxed) &+ 1, ordering: .relaxed)

@@ -119,7 +119,8 @@ final class ConfigurationTests: XCTestCase {
             CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "x", proxyStatus: 407)).code, .proxyFailed)
         let secret = CurlErrors.failure(
             CurlOutcome(
-                code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n", secrets: QueryRedaction.secrets("http://h/?k=v")))
+                code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n",
+                secrets: QueryRedaction.secrets("http://h/?k=v")))
         XCTAssertEqual(secret.message, "http://h/…: lost")
         XCTAssertEqual(QueryRedaction.secrets("http://h/"), [])
         XCTAssertEqual(QueryRedaction.secrets("http://h/?"), [])
@@ -129,7 +130,8 @@ final class ConfigurationTests: XCTestCase {
     func testShortQueries() {
         let message = "Failed to connect to 127.0.0.1 port 8011 after 1 ms"
         let failure = CurlErrors.failure(
-            CurlOutcome(code: CURLE_SEND_ERROR, message: message, secrets: QueryRedaction.secrets("http://127.0.0.1:8011/?1")))
+            CurlOutcome(
+                code: CURLE_SEND_ERROR, message: message, secrets: QueryRedaction.secrets("http://127.0.0.1:8011/?1")))
         XCTAssertEqual(failure.message, message)
     }
 

@@ -25,6 +25,8 @@ final class ContentDecoder {
     /// The one that was applied last comes first.
     private let layers: [CodingLayer]
     private var steps = 0
+    /// What came out of all layers in the last call of `decode` or `resume`.
+    private(set) var producedBytes = 0
     /// A copy of what was left of the last input.
     private var rest: UnsafeMutableRawBufferPointer?
 
@@ -75,6 +77,7 @@ final class ContentDecoder {
 
     private func run(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
         steps = 0
+        producedBytes = 0
         while true {
             switch try next(layers.count - 1) {
             case .bytes(let bytes): if !body(bytes) { return .stopped }
@@ -98,6 +101,7 @@ final class ContentDecoder {
             guard steps < Self.stepsInTurn else { return .turnIsOver }
             steps += 1
             let output = try layer.step()
+            producedBytes += output.count
             if !output.isEmpty { return .bytes(output) }
         }
     }

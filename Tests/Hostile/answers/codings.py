@@ -6,7 +6,7 @@ import zlib
 
 from answer import ENDLESS, raw, reply
 from pictures import good
-from wire import head
+from wire import chunked, head
 
 PICTURE = good(3, 5)
 GZIP = gzip.compress(PICTURE, mtime=0)
@@ -140,6 +140,13 @@ coded("zstd-bomb", "BAD_IMAGE_DATA", "zstd", ZSTD_BOMB)
 coded("zstd-bomb-body", "BODY_LIMIT", "zstd", ZSTD_BOMB, options={"flags": 1, "max_body_bytes": 1 << 20})
 coded("zstd-bomb-in-gzip", "BODY_LIMIT", "zstd, gzip", deflate(ZSTD_BOMB, 31),
       options={"flags": 1, "max_body_bytes": 1 << 20})
+# A few bytes in each piece that the decoder gets, and many pieces in one read.
+raw("coding-zstd-bomb-in-chunks", head(("Content-Encoding", "zstd"), ("Transfer-Encoding", "chunked")) +
+    chunked(ZSTD_BOMB, 4), "BAD_IMAGE_DATA", pieces=("one",))
+# And nothing comes out of the last layer: 2 MB of empty frames in 2 KB.
+raw("coding-skippables-in-gzip-in-chunks", head(("Content-Encoding", "zstd, gzip"), ("Transfer-Encoding", "chunked")) +
+    chunked(deflate(b"\x50\x2a\x4d\x18\0\0\0\0" * (1 << 18), 31), 4),
+    ("BAD_IMAGE_DATA", "CONTENT_ENCODING", "TRUNCATED"), pieces=("one",), cpu=0.6)
 reply("coding-gzip-bomb-error-page", "INVALID_STATUS", status=500, fields=[("Content-Encoding", "gzip")],
     body=GZIP_BOMB)
 reply("coding-gzip-bomb-redirect", "OK", status=302, fields=[("Content-Encoding", "gzip"), ("Location", "/good")],
