@@ -135,7 +135,7 @@ extension DiskWriter {
         for old in folder.asides { unlink(old) }
         let name = folder.aside(store.clock.wallTime())
         for end in ["", "-wal", "-shm"] {
-            // SQLite removes the log with the last connection: the reader may let go of its own at this moment.
+            // There is no log where an earlier version of this library let go of the index last.
             guard rename(folder.index + end, name + end) == 0 || errno == ENOENT else {
                 throw DiskError("rename \(folder.index + end)")
             }

@@ -90,6 +90,9 @@ final class Database {
         version = access == .readingUnchanged ? FileVersion(path) : nil
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, busyMilliseconds)
+        // SQLite's last connection would remove the log by its name, which may be another index's by then.
+        var persists: Int32 = 1
+        sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &persists)
     }
 
     deinit { sqlite3_close_v2(handle) }
