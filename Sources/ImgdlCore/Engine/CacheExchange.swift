@@ -125,8 +125,16 @@ final class CacheExchange {
         return false
     }
 
-    /// What has come of the body since the last time.
+    /// A server may send a body byte by byte: the store gets it in pieces of so many bytes, but for the last.
+    private static let pieceBytes = 16 << 10
+
+    /// What has come of the body since the last time, if that is enough for a piece.
     func write(_ transfer: ActiveTransfer) {
+        guard transfer.body.count - written >= Self.pieceBytes else { return }
+        writeAll(transfer)
+    }
+
+    private func writeAll(_ transfer: ActiveTransfer) {
         guard let writer, transfer.body.count > written else { return }
         writer.append(transfer.body.slices(from: written))
         written = transfer.body.count
@@ -146,7 +154,7 @@ final class CacheExchange {
 
     func settle(_ transfer: ActiveTransfer) {
         guard let end, let writer, var response = stored else { return }
-        write(transfer)
+        writeAll(transfer)
         self.writer = nil
         switch end {
         case .whole:
