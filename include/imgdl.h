@@ -1413,8 +1413,9 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  *            limit of one head, 256 KiB.
  * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
- *            (NOT_STORED), once a second at most. Removals do not wait behind bodies; should 8 MiB of removals wait, all that
- *            is stored is removed.
+ *            (NOT_STORED), once a second at most. So is what comes while another program reads the index in one transaction for
+ *            long, once its log is full. Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB
+ *            of removals wait, all that is stored is removed.
  * Failures   A disk that is full, read-only or broken, or an index that another program keeps for seconds, makes no
  *            download fail: there is an event, nothing is stored, what is there is served, and it is tried again after a
  *            second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer
@@ -1431,7 +1432,8 @@ enum {
                                  /* the index for some seconds: nothing is stored until it works again               */
     IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
     IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
-                                 /* has no room for them, or the cache was closed before; the message says how many  */
+                                 /* has no room for them, another program keeps reading the index, or the cache was  */
+                                 /* closed before; the message says how many                                         */
 };
 
 typedef struct imgdl_cache_event {

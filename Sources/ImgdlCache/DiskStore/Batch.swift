@@ -2,68 +2,114 @@ import ImgdlCore
 
 /// Changes that wait to be written together, in order.
 struct Batch {
-    private(set) var changes: [IndexChange] = []
+    struct Item {
+        let change: IndexChange
+        let number: Int64
+        /// Bytes that it holds while it waits.
+        let memory: QueuedMemory
+        /// Of the row that it makes or changes.
+        let cost: Int64
+
+        fileprivate var updateCost: Int64 { if case .update = change { cost } else { 0 } }
+    }
+
+    private(set) var items: [Item] = []
     /// Of the last change.
     private(set) var number: Int64 = 0
-    /// Bytes that the changes hold while they wait.
     private(set) var memory = QueuedMemory()
     /// Cost of rows that are changed in place.
     private(set) var updateCost: Int64 = 0
     /// Cost of all rows in the log, those of bodies and those that are changed.
-    private(set) var rowCost: Int64 = 0
+    private var rowCost: Int64 = 0
 
     /// So many that the disk did not take: simply everything is removed once it works.
     private static let maximumRetained = 10_000
     private static let maximumRetainedBytes = 1 << 20
-    /// A transaction is in the log as a whole.
+    /// As much as one transaction takes.
     private static let manyChanges = 128
     private static let manyRowBytes: Int64 = 512 << 10
 
-    var isEmpty: Bool { changes.isEmpty }
-    var isFull: Bool { changes.count >= Self.manyChanges || rowCost >= Self.manyRowBytes }
+    var isEmpty: Bool { items.isEmpty }
+    var isFull: Bool { items.count >= Self.manyChanges || rowCost >= Self.manyRowBytes }
+
+    var changes: [IndexChange] { items.map(\.change) }
+
+    /// Everything goes: also what the index does not know.
+    var isClearing: Bool { items.contains { if case .clear = $0.change { true } else { false } } }
 
     var bodies: [DiskBody] {
-        changes.compactMap {
-            if case .insert(let body) = $0 { return body }
+        items.compactMap {
+            if case .insert(let body) = $0.change { return body }
             return nil
         }
     }
 
+    var hasBodies: Bool { items.contains { if case .insert = $0.change { true } else { false } } }
+
     /// `cost`: of the row that it makes or changes.
     mutating func add(_ change: IndexChange, _ number: Int64, memory: Int, cost: Int64 = 0) {
-        changes.append(change)
-        self.number = max(self.number, number)
-        if change.isRemoval { self.memory.removals += memory } else { self.memory.stores += memory }
-        rowCost += cost
-        if case .update = change { updateCost += cost }
+        let memory =
+            change.isRemoval ? QueuedMemory(stores: 0, removals: memory) : QueuedMemory(stores: memory, removals: 0)
+        add(Item(change: change, number: number, memory: memory, cost: cost))
     }
 
-    /// Their memory stays counted until all of it is written or forgotten.
-    mutating func withdraw(_ bodies: ArraySlice<DiskBody>) {
+    private mutating func add(_ item: Item) {
+        items.append(item)
+        number = max(number, item.number)
+        memory += item.memory
+        rowCost += item.cost
+        updateCost += item.updateCost
+    }
+
+    /// The first so many, which wait no more.
+    mutating func take(_ count: Int) -> Batch {
+        let (all, last) = (items, number)
+        self = Batch()
+        var part = Batch()
+        for item in all.prefix(count) { part.add(item) }
+        for item in all.dropFirst(count) { add(item) }
+        number = last
+        return part
+    }
+
+    /// Gives the memory that they held.
+    mutating func withdraw(_ bodies: ArraySlice<DiskBody>) -> QueuedMemory {
         let ids = Set(bodies.map(\.id))
-        changes.removeAll { if case .insert(let body) = $0 { ids.contains(body.id) } else { false } }
+        let (all, before) = (items, memory)
+        self = Batch()
+        for item in all {
+            if case .insert(let body) = item.change, ids.contains(body.id) {
+                number = max(number, item.number)
+            } else {
+                add(item)
+            }
+        }
+        var withdrawn = before
+        withdrawn -= memory
+        return withdrawn
     }
 
     /// What must not be forgotten although the disk does not work: what is removed stays removed.
     mutating func keepRemovals() {
         var kept = Batch()
-        for change in changes {
-            switch change {
+        for item in items {
+            switch item.change {
             case .insert: continue
             // The response of before may not be used as if nothing had come since.
             case .update(let id, let response):
                 let memory = DiskCommand.memory(of: response, "")
                 if kept.memory.stores + memory <= Self.maximumRetainedBytes {
-                    kept.add(change, number, memory: memory, cost: StorageCost.row(response, key: ""))
+                    kept.add(item.change, item.number, memory: memory, cost: StorageCost.row(response, key: ""))
                 } else {
-                    kept.add(.remove(id), number, memory: DiskCommand.memory(ofRemoving: ""))
+                    kept.add(.remove(id), item.number, memory: DiskCommand.memory(ofRemoving: ""))
                 }
             case .remove, .removeDamaged, .clear:
-                kept.add(change, number, memory: DiskCommand.memory(ofRemoving: ""))
-            case .removeKey(let key): kept.add(change, number, memory: DiskCommand.memory(ofRemoving: key))
+                kept.add(item.change, item.number, memory: DiskCommand.memory(ofRemoving: ""))
+            case .removeKey(let key):
+                kept.add(item.change, item.number, memory: DiskCommand.memory(ofRemoving: key))
             }
         }
-        if kept.changes.count > Self.maximumRetained {
+        if kept.items.count > Self.maximumRetained {
             kept = Batch()
             kept.add(.clear, number, memory: 0)
         }

@@ -6,13 +6,13 @@ extension DiskStore {
         try onWriter { $0.query(key) }
     }
 
-    func flush() throws(Failure) { try check { $0.flush(until: $1) } }
+    func flush() throws(Failure) { try check { $0.flush() } }
 
     /// All changes that were asked for before are in the index. Throws `cacheBusy`, `diskFull`, `readOnly`, `diskFailed`, as
     /// the next do: what was to be removed is not served by this program any more, and goes from the disk when it can.
-    func writeRemovals() throws(Failure) { try check { $0.writeRemovals(until: $1) } }
+    func writeRemovals() throws(Failure) { try check { $0.writeRemovals() } }
 
-    func removeOlder(than time: Int64) throws(Failure) { try check { $0.removeAll(usedBefore: time, until: $1) } }
+    func removeOlder(than time: Int64) throws(Failure) { try check { $0.removeAll(usedBefore: time) } }
 
     func clear() throws(Failure) {
         try checkMayWait()
@@ -20,10 +20,10 @@ extension DiskStore {
         try writeRemovals()
     }
 
-    /// `body` is told until when it may wait for others that write: it waits for what comes before it, too.
-    private func check(_ body: @escaping (DiskWriter, Instant) -> Failure?) throws(Failure) {
+    /// `body` waits for others that write until some seconds from now: it waits for what comes before it, too.
+    private func check(_ body: @escaping (DiskWriter) -> Failure?) throws(Failure) {
         let end = MonotonicClock().now().advanced(byMilliseconds: tuning.busyMilliseconds)
-        if let failure = try onWriter({ body($0, end) }) { throw failure }
+        if let failure = try onWriter({ writer in writer.waiting(until: end) { body(writer) } }) { throw failure }
     }
 
     func addStatistics(_ statistics: inout CacheStatistics) throws(Failure) {

@@ -297,8 +297,8 @@ final class DiskStore: @unchecked Sendable {
         case background
     }
 
-    /// `deadline`: of what was taken before. nil: the end.
-    func nextWork(deadline: Instant?, hasBackgroundWork: Bool) -> Work? {
+    /// `deadline`: of what was taken before. `background`: when there is something to do besides. nil: the end.
+    func nextWork(deadline: Instant?, background: Instant?) -> Work? {
         lock.withLock {
             var usesDeadline: Instant?
             while true {
@@ -312,12 +312,12 @@ final class DiskStore: @unchecked Sendable {
                 let retry = retryDeadline
                 if retry != nil, takeRetry() { return .retry }
                 if state.uses.count >= DiskWriter.manyUses { return .deadline }
-                if hasBackgroundWork { return .background }
+                if let background, MonotonicClock().now() >= background { return .background }
                 if usesDeadline == nil, !state.uses.isEmpty, tuning.batchMilliseconds != nil {
                     usesDeadline = MonotonicClock().now().advanced(byMilliseconds: DiskWriter.usesMilliseconds)
                 }
                 let next = [deadline, usesDeadline].compactMap { $0 }.min()
-                guard let wake = [next, losses, retry].compactMap({ $0 }).min() else {
+                guard let wake = [next, losses, retry, background].compactMap({ $0 }).min() else {
                     writerWakes.wait()
                     continue
                 }

@@ -5,10 +5,18 @@ import ImgdlCore
 extension DiskWriter {
     private static var stepCount: Int { 64 }
     private static var agingMilliseconds: Int64 { 600_000 }
+    /// While others are in the way.
+    private static var pauseMilliseconds: Int64 { 1_000 }
 
-    var hasBackgroundWork: Bool {
+    private var hasBackgroundWork: Bool {
         guard index != nil, !hasFailed else { return false }
         return needsEviction || hasRoomToRelease || isAgingDue || isRecountDue || !(orphans?.isAtEnd ?? true)
+    }
+
+    /// When there is something to do; nil: there is nothing.
+    var nextBackgroundWork: Instant? {
+        guard hasBackgroundWork else { return nil }
+        return backgroundPause ?? MonotonicClock().now()
     }
 
     private var isAgingDue: Bool {
@@ -16,9 +24,10 @@ extension DiskWriter {
         return store.clock.now() >= nextAging
     }
 
-    /// False: there is nothing to do.
+    /// False: there is nothing to do, or others are in the way.
     func backgroundStep() -> Bool {
         guard hasBackgroundWork, let index else { return false }
+        backgroundPause = nil
         do throws(DatabaseError) {
             if needsEviction {
                 needsEviction = try evict(index)
@@ -34,13 +43,19 @@ extension DiskWriter {
             }
         } catch {
             needsEviction = false
-            if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
+            if error.isBusy || error.isLogFull {
+                backgroundPause = MonotonicClock().now().advanced(byMilliseconds: Self.pauseMilliseconds)
+                return false
+            }
+            if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
         }
         return true
     }
 
     private func searchOrphans(_ index: Index) throws(DatabaseError) {
-        try orphans?.step(folder, index)
+        try orphans?.step(folder, index) { (name) throws(DatabaseError) in
+            try change(index, .changing) { (_) throws(DatabaseError) in try index.release(name) }
+        }
         guard orphans?.isAtEnd ?? true else { return }
         orphans = nil
         hasUnknownBodies = false
@@ -77,9 +92,9 @@ extension DiskWriter {
     private func removeOldest(
         _ index: Index, _ selection: Index.Selection, count: Int, bytes: Int64
     ) throws(DatabaseError) -> Index.Removal {
-        let removal = try index.database.transaction { () throws(DatabaseError) in
+        let removal = try change(index, .changing) { (room) throws(DatabaseError) in
             try index.boundUses(now: store.clock.wallTime())
-            let removal = try index.removeOldest(selection, count: count, bytes: bytes)
+            let removal = try index.removeOldest(selection, count: min(count, room.changes), bytes: bytes)
             try reserve(ledger.granted + removal.cost, in: index)
             return removal
         }
@@ -89,7 +104,7 @@ extension DiskWriter {
 
     /// Step by step: others can write in between.
     func removeAll(_ index: Index, _ selection: Index.Selection) throws(DatabaseError) {
-        while try !removeOldest(index, selection, count: 500, bytes: .max).ids.isEmpty {}
+        while try !removeOldest(index, selection, count: .max, bytes: .max).ids.isEmpty {}
     }
 
     /// Everything, and the count begins anew.

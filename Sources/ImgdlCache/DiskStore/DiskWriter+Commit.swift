@@ -4,34 +4,52 @@ import ImgdlCore
 
 extension DiskWriter {
     private struct Outcome {
+        /// Of the batch, from its beginning.
+        var changes = 0
+        var rowBytes: Int64 = 0
         var stored: Int64 = 0
         var damaged: Int64 = 0
         var removal = Index.Removal()
+
+        /// So much is in the log that another change waits for the next transaction.
+        func fills(_ room: StorageLog.Room) -> Bool {
+            changes + removal.ids.count >= room.changes || rowBytes >= room.rowBytes
+        }
     }
 
-    /// Tells the index the batch; nothing is synced. False: others are in the way, and it is still to be written.
+    enum CommitResult {
+        /// Nothing of it waits any more; or the disk has failed, and has said so.
+        case isDone
+        /// Others write, and it is still to be written.
+        case othersWrite
+        /// There is no room in the log: removals still are to be written.
+        case othersRead(Failure)
+    }
+
+    /// Tells the index the batch; nothing is synced.
     @discardableResult
-    func commit() -> Bool {
+    func commit() -> CommitResult {
         deadline = nil
         let uses = store.withState { state -> [EntryID: Int64] in
             defer { state.uses = [:] }
             return state.uses
         }
-        guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return true }
+        guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return .isDone }
         guard !hasFailed, let index = currentIndex() else {
             retain(.failure)
-            return true
+            return .isDone
         }
         do throws(DiskError) {
             guard try publish() else { return wait(uses, "another process cleans up") }
         } catch {
             fail(error.failure)
-            return true
+            return .isDone
         }
         do throws(DatabaseError) {
             try writeWaiting(uses, to: index)
         } catch {
             if error.isBusy { return wait(uses, error.message) }
+            if error.isLogFull { return waitForReader(error.failure) }
             if error.isDamage {
                 replaceIndex(error.message)
             } else {
@@ -39,7 +57,7 @@ extension DiskWriter {
                 if !hasFailed { fail(error.failure) }
             }
         }
-        return true
+        return .isDone
     }
 
     /// Their files make room for the rows of the others. False: there are no others.
@@ -51,29 +69,46 @@ extension DiskWriter {
             store.giveUp(body, .failure)
             drop(body)
         }
-        batch.withdraw(newer)
+        let memory = batch.withdraw(newer)
+        store.withState { $0.queued -= memory }
         unreported = failure
         return true
     }
 
-    /// The batch, and uses.
+    /// The batch, and uses. As many transactions as the log wants: much may wait where others wrote for long.
     func writeWaiting(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
-        // Removing everything is no short transaction.
-        for change in batch.changes { if case .clear = change { try clear(index) } }
-        settle(try index.database.transaction { () throws(DatabaseError) in try writeBatch(to: index) })
+        repeat {
+            // Removing everything is no short transaction.
+            if case .clear? = batch.items.first?.change { try clear(index) }
+            let outcome = try change(index, batch.hasBodies ? .adding : .changing) { (room) throws(DatabaseError) in
+                try writeBatch(to: index, room)
+            }
+            settle(outcome)
+        } while !batch.isEmpty
         try write(uses, to: index)
     }
 
     /// Others write: a little later.
-    private func wait(_ uses: [EntryID: Int64], _ message: String) -> Bool {
-        busyCount += 1
-        if busyCount > 100 {
+    private func wait(_ uses: [EntryID: Int64], _ message: String) -> CommitResult {
+        notePatience()
+        if isTooLong {
             fail(Failure(.cacheBusy, message))
-            return true
+            return .isDone
         }
         store.withState { $0.uses.merge(uses) { max($0, $1) } }
         if tuning.batchMilliseconds != nil { deadline = MonotonicClock().now().advanced(byMilliseconds: 100) }
-        return false
+        return .othersWrite
+    }
+
+    /// Bodies are not stored. What is removed may still have room, and else waits until there is.
+    private func waitForReader(_ failure: Failure) -> CommitResult {
+        let hadBodies = batch.hasBodies
+        retain(.reader, failure)
+        publishing = nil
+        if batch.isEmpty { return .isDone }
+        if hadBodies { return commit() }
+        if tuning.batchMilliseconds != nil { deadline = MonotonicClock().now().advanced(byMilliseconds: 1_000) }
+        return .othersRead(failure)
     }
 
     /// The index; opened again when somebody has put another file in its place.
@@ -88,7 +123,7 @@ extension DiskWriter {
         let bodies = batch.bodies.filter { $0.file != nil }
         guard !bodies.isEmpty else { return true }
         if publishing == nil {
-            publishing = try FileLock.waiting(folder.lock, .shared, milliseconds: 250)
+            publishing = try FileLock.waiting(folder.lock, .shared, milliseconds: Int(patience))
             if publishing == nil { return false }
         }
         for body in bodies {
@@ -121,36 +156,39 @@ extension DiskWriter {
         Failure(.diskFailed, "\(file.path): somebody has taken it away before it was stored")
     }
 
-    /// How many uses are one transaction: each changes several pages, all over the index.
-    private static var usesAtATime: Int { 128 }
-
     /// They are not worth a log that is too long.
     private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
         let now = store.clock.wallTime()
         var rest = uses[...]
-        while !rest.isEmpty, index.hasRoomInLog() {
-            let some = rest.prefix(Self.usesAtATime)
-            rest = rest.dropFirst(Self.usesAtATime)
-            try index.database.transaction { () throws(DatabaseError) in
-                for (id, time) in some { try index.use(id, time: time, now: now) }
+        while !rest.isEmpty, index.hasRoomInLog(.adding) {
+            let count = try change(index, .adding) { (room) throws(DatabaseError) in
+                for (id, time) in rest.prefix(room.changes) { try index.use(id, time: time, now: now) }
+                return room.changes
             }
+            rest = rest.dropFirst(count)
         }
     }
 
-    /// One transaction. What becomes an entry is no longer reserved; what was removed is, until its files are gone.
-    private func writeBatch(to index: Index) throws(DatabaseError) -> Outcome {
+    /// One transaction: of the batch what there is room for. What becomes an entry is no longer reserved; what was removed
+    /// is, until its files are gone.
+    private func writeBatch(to index: Index, _ room: StorageLog.Room) throws(DatabaseError) -> Outcome {
         let time = store.clock.wallTime()
         var outcome = Outcome()
-        var held = ledger.held - batch.updateCost
-        for change in batch.changes {
-            switch change {
+        var held = ledger.held
+        for item in batch.items {
+            if outcome.fills(room) { break }
+            outcome.changes += 1
+            outcome.rowBytes += item.cost
+            switch item.change {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
                 let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)
                 outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
                 held -= body.held
-            case .update(let id, let response): try index.update(id, response, time: time)
+            case .update(let id, let response):
+                try index.update(id, response, time: time)
+                held -= item.cost
             case .remove(let id): try index.remove(id, &outcome.removal)
             case .removeDamaged(let id):
                 let count = outcome.removal.ids.count
@@ -166,31 +204,28 @@ extension DiskWriter {
 
     /// The index has it.
     private func settle(_ outcome: Outcome) {
-        publishing = nil
-        busyCount = 0
-        patienceEnd = nil
+        let written = batch.take(outcome.changes)
+        if !batch.hasBodies { publishing = nil }
         retryMilliseconds = nil
-        for body in batch.bodies where body.isWritten {
+        for body in written.bodies where body.isWritten {
             unsynced.add(body.id, hasFile: body.file != nil)
             body.file = nil
             ledger.giveBack(body.held)
             body.held = 0
         }
         store.withState { state in
-            state.changes.settle(batch)
+            state.changes.settle(written)
+            state.queued -= written.memory
             state.statistics.stored += outcome.stored
             state.statistics.damaged += outcome.damaged
         }
-        tellOthers(batch.changes)
-        if isClearing, orphans == nil { orphans = OrphanSearch([]) }
-        forgetBatch()
+        tellOthers(written.changes)
+        if written.isClearing, orphans == nil { orphans = OrphanSearch([]) }
+        ledger.giveBack(written.updateCost)
         ledger.grant(0)
         discard(outcome.removal.ids)
         needsEviction = true
     }
-
-    /// Everything goes: also what the index does not know.
-    var isClearing: Bool { batch.changes.contains { if case .clear = $0 { true } else { false } } }
 
     /// Their memory is to look again.
     private func tellOthers(_ changes: [IndexChange]) {
@@ -234,7 +269,6 @@ extension DiskWriter {
     func fail(_ failure: Failure) {
         retain(.failure, failure)
         publishing = nil
-        busyCount = 0
         self.failure = failure
         let delay = min(
             retryMilliseconds.map { $0 * 2 } ?? tuning.firstRetryMilliseconds, tuning.lastRetryMilliseconds)
@@ -274,7 +308,7 @@ extension DiskWriter {
 
     /// The host waits to be told. However often it asks: the time when the disk is tried again stays.
     func tryAgainNow() {
-        guard hasFailed else { return }
+        guard hasFailed, isPatient else { return }
         let (delay, time) = (retryMilliseconds, store.withState { $0.retryTime })
         tryAgain()
         guard hasFailed else { return }
@@ -308,9 +342,11 @@ extension DiskWriter {
     private func probeIndex() {
         guard let index else { return }
         do throws(DatabaseError) {
-            try index.database.transaction { () throws(DatabaseError) in try reserve(ledger.held, in: index) }
+            try change(index, .changing) { (_) throws(DatabaseError) in try reserve(ledger.held, in: index) }
             ledger.grant(0)
         } catch {
+            // The disk works.
+            if error.isLogFull { return }
             if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
         }
     }

@@ -58,7 +58,9 @@ extension DiskWriter {
             hasUnknownBodies = true
         }
         // Nobody waits here for others that write, where there is nothing to say.
-        if ledger.held > 0 || reserved > 0 { try? reserve(ledger.held, in: index) }
+        if ledger.held > 0 || reserved > 0 {
+            try? change(index, .changing) { (_) throws(DatabaseError) in try reserve(ledger.held, in: index) }
+        }
         ledger.grant(0)
         store.withState { state in
             state.indexNumber = openCount

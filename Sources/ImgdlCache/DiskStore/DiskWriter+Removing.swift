@@ -3,22 +3,25 @@ import ImgdlCore
 
 /// What the host asks for and waits for, and is told the truth about. These give nil when it is done.
 extension DiskWriter {
-    /// Tries once, and until then when others write; nil: for some seconds.
+    /// Tries once, and for some seconds when others write.
     @discardableResult
-    func writeBatch(until end: Instant? = nil) -> Failure? {
-        let end = end ?? MonotonicClock().now().advanced(byMilliseconds: tuning.busyMilliseconds)
+    func writeBatch() -> Failure? {
         repeat {
-            if commit() { return failure }
-        } while !isOutOfTime && MonotonicClock().now() < end
+            switch commit() {
+            case .isDone: return failure
+            case .othersRead(let failure): return failure
+            case .othersWrite: break
+            }
+        } while !isOutOfTime && isPatient
         return Failure(.cacheBusy, "\(folder.index): \(DatabaseError.busyWords)")
     }
 
     /// All that was stored before is on the disk for good. A disk that has failed is asked again, and what was lost is told
     /// once.
-    func flush(until end: Instant) -> Failure? {
+    func flush() -> Failure? {
         defer { unreported = nil }
         tryAgainNow()
-        let failure = writeBatch(until: end)
+        let failure = writeBatch()
         tellLosses()
         if let failure { return failure }
         do throws(DiskError) {
@@ -38,9 +41,9 @@ extension DiskWriter {
     }
 
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.
-    func writeRemovals(until end: Instant) -> Failure? {
+    func writeRemovals() -> Failure? {
         if !hasFailed {
-            let failure = writeBatch(until: end)
+            let failure = writeBatch()
             if !hasFailed { return failure }
         }
         // What was to be removed has been kept.
@@ -56,7 +59,9 @@ extension DiskWriter {
     /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays.
     func writeLastRemovals() {
         let end = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
-        while !batch.isEmpty, !hasFailed, MonotonicClock().now() < end { commit() }
+        waiting(until: end) {
+            while !batch.isEmpty, !hasFailed, isPatient { if case .othersRead = commit() { break } }
+        }
         // Another directory, or another's index, is left alone.
         guard !batch.isEmpty, !isReadOnly, let index, !index.database.hasMoved, folder.danger == nil else { return }
         removeBodies(index)
@@ -67,17 +72,13 @@ extension DiskWriter {
     }
 
     /// What was last used before that. Uses are written before, so that what was just used stays.
-    func removeAll(usedBefore time: Int64, until end: Instant) -> Failure? {
-        if let failure = writeRemovals(until: end) { return failure }
-        let now = store.clock.wallTime()
+    func removeAll(usedBefore time: Int64) -> Failure? {
+        if let failure = writeRemovals() { return failure }
         let result = remove(
             freeing: { index in
                 for id in (try? index?.oldest(usedBefore: time)) ?? [] { unlink(self.folder.body(id)) }
             },
-            { (index) throws(DatabaseError) in
-                try index.boundUses(now: now)
-                try self.removeAll(index, .usedBefore(time))
-            })
+            { (index) throws(DatabaseError) in try self.removeAll(index, .usedBefore(time)) })
         if result == nil { tryAgain() }
         return result
     }
@@ -86,19 +87,20 @@ extension DiskWriter {
     private func remove(freeing free: (Index?) -> Void, _ work: (Index) throws(DatabaseError) -> Void) -> Failure? {
         var isFreed = false
         var last: Failure?
-        for _ in 0..<tuning.attempts {
+        repeat {
             if (last ?? failure)?.code == .diskFull {
                 if isFreed { return startOver(last) }
                 free(index)
                 isFreed = true
             }
-            if index == nil || isReadOnly || index?.database.hasMoved ?? false { reopen() }
+            if isPatient, index == nil || isReadOnly || index?.database.hasMoved ?? false { reopen() }
             guard let index, !isReadOnly else { return failure }
             do throws(DatabaseError) {
                 try work(index)
                 return nil
             } catch {
                 last = error.failure
+                if error.isLogFull { return last }
                 if error.isDamage {
                     replaceIndex(error.message)
                     return failure
@@ -106,7 +108,7 @@ extension DiskWriter {
                 if !error.isBusy { fail(error.failure) }
                 if !error.isBusy, last?.code != .diskFull { return last }
             }
-        }
+        } while isPatient || last?.code == .diskFull
         return last
     }
 
@@ -130,7 +132,7 @@ extension DiskWriter {
 
     /// Where everything is to go and the index has no room to say so, it goes itself.
     private func startOver(_ failure: Failure?) -> Failure? {
-        guard isClearing, let failure else { return failure }
+        guard batch.isClearing, let failure else { return failure }
         do throws(DiskError) {
             guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
                 return Failure(.cacheBusy, "\(folder.index): another program is busy with it")

@@ -3,42 +3,60 @@ import ImgdlCore
 
 /// Room in the folder: asked for before anything is written, and made by removing what was used longest ago.
 extension DiskWriter {
-    private static var evictionStep: Int { 128 }
     /// Steps that others may have in between.
     private static var mostSteps: Int { 10_000 }
     private static var recountMilliseconds: Int64 { 600_000 }
 
     /// Whether so many bytes may be written. They count as held from now on. `own`: what is held for the same body already.
-    func admit(_ bytes: Int64, beside own: Int64 = 0) -> Bool {
+    func admit(_ bytes: Int64, beside own: Int64 = 0, for purpose: StorageLog.Purpose = .adding) -> Bool {
         if ledger.take(bytes) { return true }
-        let now = MonotonicClock().now()
-        let end = patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
-        let isPatient = now < end
+        guard !hasFailed, let index = currentIndex() else { return false }
+        guard index.hasRoomInLog(purpose) else {
+            refusal = Refusal(.logIsFull(index.database.path))
+            return false
+        }
         // What waits can be evicted once the index has it.
-        if isPatient { writeBatch(until: end) }
-        refusal = .behind
+        if isPatient { writeBatch() }
+        refusal = Refusal(.behind)
         repeat {
             guard !hasFailed, let index = currentIndex() else { return false }
-            if !isPatient { index.database.setBusy(milliseconds: 0) }
-            defer { if !isPatient { index.database.setBusy(milliseconds: 250) } }
             do throws(DatabaseError) {
                 try removeUnknownBodies(index)
-                guard index.hasRoomInLog() else { return false }
-                guard try makeRoom(bytes, index) else {
-                    refusal = .noRoom
+                guard try makeRoom(bytes, index, purpose) else {
+                    refusal = Refusal(.noRoom)
                     return false
                 }
-                patienceEnd = nil
                 commitSoon()
                 return ledger.take(bytes)
             } catch {
+                if error.isLogFull {
+                    refusal = Refusal(error)
+                    return false
+                }
                 if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
-                if error.isBusy { patienceEnd = end }
                 if !hasFailed, ledger.takeUngranted(bytes, beside: own) { return true }
                 if isOutOfTime { return false }
             }
-        } while MonotonicClock().now() < end
+        } while isPatient
         return false
+    }
+
+    /// Why there was no room.
+    struct Refusal {
+        let cause: StorageLosses.Cause
+        /// For the next flush; nil: it says nothing.
+        let failure: Failure?
+
+        init(_ cause: StorageLosses.Cause) {
+            self.cause = cause
+            failure = nil
+        }
+
+        /// The log is full.
+        init(_ error: DatabaseError) {
+            cause = .reader
+            failure = error.failure
+        }
     }
 
     private enum Step {
@@ -47,10 +65,12 @@ extension DiskWriter {
         case isRefused
     }
 
-    private func makeRoom(_ bytes: Int64, _ index: Index) throws(DatabaseError) -> Bool {
+    private func makeRoom(
+        _ bytes: Int64, _ index: Index, _ purpose: StorageLog.Purpose
+    ) throws(DatabaseError) -> Bool {
         var hasRecounted = false
         for _ in 0..<Self.mostSteps {
-            switch try step(bytes, index) {
+            switch try step(bytes, index, purpose) {
             case .isDone: return true
             case .hasRemoved(let removal) where !removal.ids.isEmpty:
                 discard(removal.ids)
@@ -66,11 +86,15 @@ extension DiskWriter {
     }
 
     /// One transaction. What was removed stays reserved until its files are gone.
-    private func step(_ bytes: Int64, _ index: Index) throws(DatabaseError) -> Step {
+    private func step(
+        _ bytes: Int64, _ index: Index, _ purpose: StorageLog.Purpose
+    ) throws(DatabaseError) -> Step {
         let maximum = store.configuration.maximumBytes
         ledger.grant(0)
-        return try index.database.transaction { () throws(DatabaseError) in
-            try index.shrink()
+        if purpose == .adding, try index.canShrink() {
+            try change(index, purpose) { (_) throws(DatabaseError) in try index.shrink() }
+        }
+        return try change(index, purpose) { (room) throws(DatabaseError) in
             try reserve(ledger.held, in: index)
             let use = try index.use(others: otherBytes)
             switch use.admission(of: bytes, wanting: StorageUse.portion(of: maximum), within: maximum) {
@@ -80,7 +104,7 @@ extension DiskWriter {
                 return .isDone
             case .evict(let excess):
                 try index.boundUses(now: store.clock.wallTime())
-                let removal = try index.removeOldest(.all, count: Self.evictionStep, bytes: excess)
+                let removal = try index.removeOldest(.all, count: room.changes, bytes: excess)
                 try reserve(ledger.held + removal.cost, in: index)
                 return .hasRemoved(removal)
             case .refused: return .isRefused
@@ -101,7 +125,7 @@ extension DiskWriter {
     var hasRoomToRelease: Bool { reserved > ledger.granted }
 
     func release(_ index: Index) throws(DatabaseError) {
-        try index.database.transaction { () throws(DatabaseError) in try reserve(ledger.granted, in: index) }
+        try change(index, .changing) { (_) throws(DatabaseError) in try reserve(ledger.granted, in: index) }
     }
 
     var isRecountDue: Bool { nextRecount.map { store.clock.now() >= $0 } ?? true }
@@ -110,6 +134,6 @@ extension DiskWriter {
         nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
         otherBytes = folder.bytesAside()
         let names = Set(Folder.names(in: folder.writers))
-        try index.database.transaction { () throws(DatabaseError) in try index.recount(writers: names) }
+        try change(index, .changing) { (_) throws(DatabaseError) in try index.recount(writers: names) }
     }
 }

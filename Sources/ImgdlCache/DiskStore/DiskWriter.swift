@@ -16,16 +16,16 @@ final class DiskWriter {
     /// Held while files have their last names and the index does not know them.
     var publishing: FileLock?
     var deadline: Instant?
-    /// How often another process was in the way, in a row.
-    var busyCount = 0
     /// Why the disk does not work; nil: it does.
     var failure: Failure?
     /// Why something that came since the last flush is not stored: the next one tells.
     var unreported: Failure?
     /// The index can be read, and nothing can be written.
     var isReadOnly = false
-    /// While others write: until then what comes waits for them. nil: nobody was in the way.
+    /// While others write: until then what comes waits for them, all of it together. nil: nobody was in the way.
     var patienceEnd: Instant?
+    /// Until when what the host waits for waits for others; nil: it is nothing of that.
+    var waitingEnd: Instant?
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
@@ -33,6 +33,8 @@ final class DiskWriter {
     var needsEviction = true
     var isEvictingBeginnings = false
     var nextAging: Instant?
+    /// Others were in the way of what is done when there is time: it goes on then.
+    var backgroundPause: Instant?
     var orphans: OrphanSearch?
     /// Bodies may lie there that the index, which is new, does not count.
     var hasUnknownBodies = false
@@ -45,7 +47,7 @@ final class DiskWriter {
     var otherBytes: Int64 = 0
     var nextRecount: Instant?
     /// Why there was no room the last time.
-    var refusal = StorageLosses.Cause.noRoom
+    var refusal = Refusal(.noRoom)
     var claim: OpenIndexes.Claim?
 
     var hasFailed: Bool { failure != nil }
@@ -56,7 +58,7 @@ final class DiskWriter {
 
     func run() {
         open()
-        while let work = store.nextWork(deadline: deadline, hasBackgroundWork: hasBackgroundWork) {
+        while let work = store.nextWork(deadline: deadline, background: nextBackgroundWork) {
             switch work {
             case .commands(let commands):
                 for command in commands {
@@ -122,7 +124,7 @@ final class DiskWriter {
     /// Where there is no room for it, what it changes goes.
     private func update(_ id: EntryID, _ response: StoredResponse, _ number: Int64, _ memory: Int) {
         let cost = StorageCost.row(response, key: "")
-        if !hasFailed, admit(cost) {
+        if !hasFailed, admit(cost, for: .changing) {
             add(.update(id, response), number, memory, cost: cost)
         } else {
             let removal = DiskCommand.memory(ofRemoving: "")
@@ -179,7 +181,7 @@ final class DiskWriter {
     /// Room for so much more of it. Without, it is given up.
     private func take(_ bytes: Int64, for body: DiskBody) -> Bool {
         guard admit(bytes, beside: body.held) else {
-            giveUp(body, hasFailed ? .failure : refusal)
+            if hasFailed { giveUp(body, .failure) } else { giveUp(body, refusal.cause, refusal.failure) }
             return false
         }
         body.held += bytes
@@ -306,7 +308,9 @@ final class DiskWriter {
 
     private func close() {
         let hasOrphans = !(orphans?.isAtEnd ?? true)
-        if let index, !hasOrphans, let name = writerFolder?.name { try? index.release(name) }
+        if let index, !hasOrphans, let name = writerFolder?.name {
+            try? change(index, .changing) { (_) throws(DatabaseError) in try index.release(name) }
+        }
         letGoOfIndex()
         // Left behind, it makes the next one look for orphans.
         if hasOrphans { writerFolder?.removeFiles() } else { writerFolder?.remove() }

@@ -15,7 +15,10 @@ struct OrphanSearch {
     /// The folders stay until all is done: whoever is killed before leaves the work to the next.
     init(_ dead: [WriterFolder]) { self.dead = dead }
 
-    mutating func step(_ folder: Folder, _ index: Index) throws(DatabaseError) {
+    /// `release`: tells the index that a writer of this name is no more.
+    mutating func step(
+        _ folder: Folder, _ index: Index, release: (String) throws(DatabaseError) -> Void
+    ) throws(DatabaseError) {
         if !hasCleaned {
             hasCleaned = true
             for writer in dead { writer.removeFiles() }
@@ -28,7 +31,7 @@ struct OrphanSearch {
         } else {
             for writer in dead {
                 writer.remove()
-                try index.release(writer.name)
+                try release(writer.name)
             }
             isAtEnd = true
         }

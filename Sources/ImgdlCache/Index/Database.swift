@@ -9,6 +9,8 @@ struct DatabaseError: Error {
     let message: String
     /// Of the kernel's call that failed; 0: of none.
     let number: Int32
+    /// Nothing was tried: somebody reads for long, and the log has no room for more.
+    let isLogFull: Bool
 
     private var primary: Int32 { code & 0xFF }
 
@@ -18,6 +20,7 @@ struct DatabaseError: Error {
     init(code: Int32, path: String, message: String, number: Int32) {
         self.code = code
         self.number = number
+        isLogFull = false
         let words =
             switch code & 0xFF {
             case SQLITE_BUSY, SQLITE_LOCKED: Self.busyWords
@@ -28,8 +31,17 @@ struct DatabaseError: Error {
         self.message = "\(path): \(words)"
     }
 
+    private init(logOf path: String) {
+        code = SQLITE_BUSY
+        message = "\(path): another program reads it for so long that its log is full"
+        number = 0
+        isLogFull = true
+    }
+
+    static func logIsFull(_ path: String) -> DatabaseError { DatabaseError(logOf: path) }
+
     /// Another connection writes.
-    var isBusy: Bool { primary == SQLITE_BUSY || primary == SQLITE_LOCKED }
+    var isBusy: Bool { !isLogFull && (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) }
     /// The file is no database, a damaged one, or has not the tables it should have.
     var isDamage: Bool { primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR }
 
@@ -53,6 +65,7 @@ final class Database {
     let path: String
     /// Of a file of which SQLite believes that nobody writes to it; nil: it looks for itself.
     private let version: FileVersion?
+    private var busyMilliseconds: Int32
 
     enum Access {
         /// Also where it is not there.
@@ -87,6 +100,7 @@ final class Database {
         }
         self.handle = handle
         self.path = path
+        self.busyMilliseconds = busyMilliseconds
         version = access == .readingUnchanged ? FileVersion(path) : nil
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, busyMilliseconds)
@@ -107,7 +121,24 @@ final class Database {
         return text
     }
 
-    func setBusy(milliseconds: Int32) { sqlite3_busy_timeout(handle, milliseconds) }
+    /// Waits for other connections so long from now on; 0: it does not wait.
+    func setBusy(milliseconds: Int32) {
+        guard milliseconds != busyMilliseconds else { return }
+        busyMilliseconds = milliseconds
+        sqlite3_busy_timeout(handle, milliseconds)
+    }
+
+    /// Whether it waits for others at present.
+    var waits: Bool { busyMilliseconds > 0 }
+
+    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits for them so long at most
+    /// in all, and no longer than it waits for others anyway.
+    func emptyLog(waiting milliseconds: Int32) {
+        let before = busyMilliseconds
+        setBusy(milliseconds: min(before, milliseconds))
+        defer { setBusy(milliseconds: before) }
+        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    }
 
     /// SQLite opens a file so that may not be written to.
     var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }

@@ -4,19 +4,46 @@ import ImgdlCore
 /// What keeps the index true and small.
 extension Index {
     static let pageBytes: Int64 = 4096
-    /// The log is brought into the index at this length.
-    static let logPages = 1_000
-    /// Beyond this nothing more is stored until it is shorter: somebody reads for long, and it cannot be brought in.
-    static let mostLogBytes: Int64 = 5 << 20
+    /// The log is brought into the index at this length, as far as nobody reads what is in it.
+    static let logPages = StorageLog.usualBytes / pageBytes
     /// So many pages that are free are left for what comes next.
     private static let sparePages: Int64 = 256
+    /// So many are given back at a time: in place of each another one may have to be moved.
+    private static let shrunkPages: Int64 = 128
+    /// Readers that end soon are waited for, as ours are, and writers, so long in all. One that is in the way for longer
+    /// is not waited for again, until nothing was tried for so long.
+    private static let emptyingMilliseconds: Int64 = 1_000
+    private static let forgettingMilliseconds: Int64 = 10_000
+    private static let attemptMilliseconds: Int32 = 100
 
-    /// Whether there is room in the log for another transaction.
-    func hasRoomInLog() -> Bool {
-        if logBytes() <= Self.mostLogBytes { return true }
-        // Waits for who reads, as long as for who writes.
-        try? database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return logBytes() <= Self.mostLogBytes
+    /// One transaction, if the log has room for it; it says for how much.
+    func change<Result>(
+        _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        guard hasRoomInLog(purpose) else { throw .logIsFull(database.path) }
+        return try database.transaction { () throws(DatabaseError) in
+            // Others may just have written, and cannot from here on.
+            guard let room = StorageLog.room(for: purpose, length: logBytes()) else { throw .logIsFull(database.path) }
+            return try body(room)
+        }
+    }
+
+    /// Whether there is room in the log for a transaction. Empties it first, where it is long.
+    func hasRoomInLog(_ purpose: StorageLog.Purpose) -> Bool {
+        if logBytes() <= StorageLog.usualBytes { return true }
+        let start = MonotonicClock().now()
+        var began = start
+        if let before = emptying, start < before.last.advanced(byMilliseconds: Self.forgettingMilliseconds) {
+            began = before.began
+        }
+        let end = began.advanced(byMilliseconds: Self.emptyingMilliseconds)
+        let isPatient = start < end && database.waits
+        repeat {
+            database.emptyLog(waiting: isPatient ? Self.attemptMilliseconds : 0)
+            let now = MonotonicClock().now()
+            emptying = logBytes() <= StorageLog.usualBytes ? nil : (began, now)
+        } while emptying != nil && isPatient && MonotonicClock().now() < end
+        return StorageLog.room(for: purpose, length: logBytes()) != nil
     }
 
     private func logBytes() -> Int64 {
@@ -24,11 +51,14 @@ extension Index {
         return stat(database.path + "-wal", &status) == 0 ? Int64(status.st_blocks) * 512 : 0
     }
 
-    /// Gives pages that are free back to the disk: the file becomes shorter when the log is brought in. Inside a transaction.
-    func shrink() throws(DatabaseError) {
-        let free = try database.integer("PRAGMA freelist_count")
-        if free > Self.sparePages { try database.execute("PRAGMA incremental_vacuum(\(Self.sparePages))") }
+    /// Whether there are more free pages than what comes next needs.
+    func canShrink() throws(DatabaseError) -> Bool {
+        try database.integer("PRAGMA freelist_count") > Self.sparePages
     }
+
+    /// Gives some pages that are free back to the disk: the file becomes shorter when the log is brought in. Inside a
+    /// transaction.
+    func shrink() throws(DatabaseError) { try database.execute("PRAGMA incremental_vacuum(\(Self.shrunkPages))") }
 
     /// Counts what is there: totals may have been forged, or be those of a library that counted otherwise. `writers`: those
     /// that have a folder; what others reserved is nobody's. Inside a transaction.

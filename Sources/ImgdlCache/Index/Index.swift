@@ -6,6 +6,8 @@ final class Index {
     let database: Database
     /// Nothing was there before.
     let isNew: Bool
+    /// Others are in the way of emptying the log: since when, and when that was seen last. nil: nobody is.
+    var emptying: (began: Instant, last: Instant)?
     private let select: Statement
     private let insertion: Statement
     private let deletion: Statement
@@ -36,7 +38,8 @@ final class Index {
         updating = try database.prepare(
             "UPDATE entries SET response = ?2, used = ?3, cost = cost + ?4 - row_cost, row_cost = ?4 WHERE id = ?1")
         using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND (used < ?2 OR used > ?3)")
-        bounding = try database.prepare("UPDATE entries SET used = ?1 WHERE used > ?1")
+        bounding = try database.prepare(
+            "UPDATE entries SET used = ?1 WHERE id IN (SELECT id FROM entries WHERE used > ?1 LIMIT 32)")
         existing = try database.prepare("SELECT cost FROM entries WHERE id = ?1")
         oldest = try database.prepare("SELECT id, cost FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
         oldestBeginnings = try database.prepare(
@@ -202,7 +205,8 @@ final class Index {
     }
 
     /// Uses in the future count as now, once: they would keep what nobody uses until that time comes. Not by a clock that
-    /// stands before there was this library, as that of a machine does that has just been switched on.
+    /// stands before there was this library, as that of a machine does that has just been switched on. Some at a time: a
+    /// transaction is no longer than the log.
     func boundUses(now: Int64) throws(DatabaseError) {
         guard now >= 1_600_000_000 else { return }
         bounding.bind(1, now)

@@ -1,0 +1,54 @@
+import ImgdlCore
+
+/// How long others are waited for that write: never for each command by itself, but for all that waits together.
+extension DiskWriter {
+    /// A quarter of a second at a time: meanwhile the cache may be closed.
+    private static var mostPatience: Int64 { 250 }
+    /// After so much more the disk counts as failed.
+    private static var failingMilliseconds: Int64 { 20_000 }
+
+    /// One transaction, which waits as long as it may.
+    func change<Result>(
+        _ index: Index, _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        index.database.setBusy(milliseconds: patience)
+        do throws(DatabaseError) {
+            let result = try index.change(purpose, body)
+            patienceEnd = nil
+            return result
+        } catch {
+            if error.isBusy { notePatience() }
+            throw error
+        }
+    }
+
+    /// Others are in the way.
+    func notePatience() {
+        if patienceEnd == nil { patienceEnd = now.advanced(byMilliseconds: tuning.busyMilliseconds) }
+    }
+
+    /// They have been for so long that nobody knows when they will not be.
+    var isTooLong: Bool { patienceEnd.map { now >= $0.advanced(byMilliseconds: Self.failingMilliseconds) } ?? false }
+
+    /// Until when it waits, whatever it does now.
+    private var end: Instant {
+        if let waitingEnd { return waitingEnd }
+        let end = patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
+        return store.withState { $0.closingDeadline }.map { min($0, end) } ?? end
+    }
+
+    var isPatient: Bool { now < end }
+
+    /// Milliseconds; 0: it tries, and does not wait.
+    var patience: Int32 { Int32(min(max(0, end.milliseconds(since: now)), Self.mostPatience)) }
+
+    /// What `body` does waits until `end` at most.
+    func waiting<Result>(until end: Instant, _ body: () -> Result) -> Result {
+        let before = waitingEnd
+        waitingEnd = end
+        defer { waitingEnd = before }
+        return body()
+    }
+
+    private var now: Instant { MonotonicClock().now() }
+}

@@ -1,0 +1,32 @@
+/// How long the log of the index may become. What is in it is brought into the index now and then, which takes a moment when
+/// no other program reads. Where one reads for long the log stays as it is, and only what has room in it is written.
+package enum StorageLog {
+    /// It never takes more: whatever is allowed to begin has room until there.
+    package static let greatestBytes: Int64 = 5 << 20
+    /// At this length it is brought into the index.
+    package static let usualBytes: Int64 = 3 << 20
+    /// From here on nothing begins.
+    package static let lastBytes: Int64 = 4 << 20
+
+    package enum Purpose: Sendable {
+        /// To store more, or what can do without.
+        case adding
+        /// To remove what is stored, or to change it: until later than the other.
+        case changing
+    }
+
+    /// What one transaction may do.
+    package struct Room: Equatable, Sendable {
+        /// Each change of an entry writes some pages, all over the index.
+        package let changes: Int
+        /// Of rows. One row more may begin before that.
+        package let rowBytes: Int64
+    }
+
+    /// nil: none, until it is shorter.
+    package static func room(for purpose: Purpose, length: Int64) -> Room? {
+        if length <= usualBytes { return Room(changes: 128, rowBytes: 512 << 10) }
+        if purpose == .changing, length <= lastBytes { return Room(changes: 32, rowBytes: 128 << 10) }
+        return nil
+    }
+}
