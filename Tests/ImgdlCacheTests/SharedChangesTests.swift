@@ -145,6 +145,58 @@ final class SharedChangesTests: StoreTestCase {
         other.close()
     }
 
+    /// Whatever becomes of the file: what a program removes that starts only now is seen, and what it removes later.
+    func testTheFileIsReplacedMeanwhile() throws {
+        let name = path + "/changes-1"
+        let damages: [(String, () -> Void)] = [
+            ("removed", { unlink(name) }),
+            ("open to all", { chmod(name, 0o666) }),
+            ("a pipe", { if unlink(name) == 0 { mkfifo(name, 0o600) } }),
+            ("a link", { if unlink(name) == 0 { symlink("/etc/hostname", name) } }),
+            ("a folder", { if unlink(name) == 0 { mkdir(name, 0o700) } }),
+            (
+                "copied",
+                {
+                    let content = self.read(name)
+                    unlink(name)
+                    self.write(content, to: name)
+                    chmod(name, 0o600)
+                }
+            ),
+        ]
+        for (words, damage) in damages {
+            let (one, two) = try openBoth()
+            damage()
+            let three = try open()
+            try three.removeAndWait(key: "k")
+            for cache in [one, two] {
+                XCTAssertNil(find(cache, "k"), words)
+                XCTAssertNotNil(find(cache, "other"), words)
+                XCTAssertNotNil(inMemory(cache, "other"), "\(words): what is seen again is kept again")
+            }
+            try one.removeAndWait(key: "other")
+            XCTAssertNil(find(two, "other"), words)
+            XCTAssertNil(find(three, "other"), words)
+            for cache in [one, two, three] { cache.close() }
+            removeFolder(path)
+        }
+    }
+
+    /// So is what happens in another folder of the same name, and in none.
+    func testTheFolderIsReplacedMeanwhile() throws {
+        for isRenamed in [false, true] {
+            let (one, two) = try openBoth()
+            if isRenamed { rename(path, path + "-before") } else { removeFolder(path) }
+            let three = try open()
+            try three.removeAndWait(key: "k")
+            XCTAssertNil(inMemory(one, "k"), "renamed: \(isRenamed)")
+            XCTAssertNil(inMemory(two, "k"), "renamed: \(isRenamed)")
+            for cache in [one, two, three] { cache.close() }
+            removeFolder(path)
+            removeFolder(path + "-before")
+        }
+    }
+
     /// Nobody is told of a moment's state: readers on other threads while this one counts.
     func testCountingIsSeenWholeOrNotAtAll() throws {
         mkdir(path, 0o700)

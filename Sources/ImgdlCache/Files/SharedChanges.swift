@@ -2,13 +2,14 @@ import Glibc
 import ImgdlCore
 import Synchronization
 
-/// What other programs have changed of what is stored, seen without a call of the kernel: memory must not answer with what
+/// What other programs have changed of what is stored, seen with one call of the kernel: memory must not answer with what
 /// they have removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
 /// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
 ///
-/// Nothing in the file is trusted: rubbish there costs look-ups, and time.
+/// Nothing in the file is trusted: rubbish there costs look-ups, and time. It may be replaced or removed at any time: whoever
+/// counts, and whoever is about to answer from memory, takes the one that is there now (`follow`).
 ///
-/// Threads: any; `attach` on one at a time.
+/// Threads: any.
 final class SharedChanges: @unchecked Sendable {
     private static let bucketCount = 2_048
     /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
@@ -23,14 +24,27 @@ final class SharedChanges: @unchecked Sendable {
     private let shared: Counters?
     /// Of what this program has counted, twice as much.
     private let own: Counters
+    /// Grows with each other file, so that no mark of before is current.
+    private let era = Atomic<UInt64>(0)
     private let lock = Lock()
-    /// Guarded by the lock, as the next.
+    /// Guarded by the lock, as the next. nil: there is none.
     private var file: FileName?
     private var isWritable = false
+    /// Where it is, once that is known.
+    private var place: (path: String, isReadOnly: Bool)?
 
     private struct FileName: Equatable {
         let device: UInt64
         let number: UInt64
+
+        init(_ status: stat) { (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
+
+        /// What is there now; as long as it is mapped nothing else has its number.
+        init?(at path: String) {
+            var status = stat()
+            guard lstat(path, &status) == 0 else { return nil }
+            self.init(status)
+        }
     }
 
     init() {
@@ -62,7 +76,7 @@ final class SharedChanges: @unchecked Sendable {
 
     @inline(__always) private func seen(_ mark: ChangeMark) -> UInt64? {
         guard let key = others(mark.key), let id = others(mark.id) else { return nil }
-        return key &+ id
+        return key &+ id &+ era.load(ordering: .acquiring)
     }
 
     /// nil: this program is counting at this moment.
@@ -109,11 +123,17 @@ final class SharedChanges: @unchecked Sendable {
     }
 
     /// The index says it now.
-    func tell(key: String) { tell(Self.bucket(Self.hash(key))) }
-    func tell(_ id: EntryID) { tell(Self.bucket(Self.hash(id))) }
-    func tellAll() { for bucket in 0..<UInt32(Self.bucketCount) { tell(bucket) } }
+    func tell(key: String) { tell([Self.bucket(Self.hash(key))]) }
+    func tell(_ id: EntryID) { tell([Self.bucket(Self.hash(id))]) }
+    func tellAll() { tell(0..<UInt32(Self.bucketCount)) }
+
+    private func tell(_ buckets: some Sequence<UInt32>) {
+        follow()
+        for bucket in buckets { tell(bucket) }
+    }
 
     private func announce(_ hash: UInt64, in bucket: UInt32) {
+        follow()
         lock.withLock {
             guard let shared, isWritable else { return }
             let until = Self.now() + Self.longestNanoseconds
@@ -161,34 +181,61 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Takes the folder's file, and makes it where there is none. False: it is another one than before, and what is in memory
     /// may be anything.
+    @discardableResult
     func attach(_ path: String, isReadOnly: Bool) -> Bool {
         lock.withLock {
-            guard let shared else { return true }
-            guard let descriptor = Self.open(path, isReadOnly) else { return detach(shared) }
-            defer { close(descriptor) }
-            var status = stat()
-            guard fstat(descriptor, &status) == 0 else { return detach(shared) }
-            let found = FileName(device: UInt64(status.st_dev), number: UInt64(status.st_ino))
-            if found == file, isWritable != isReadOnly { return true }
-            let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
-            let memory = mmap(shared, Self.byteCount, access, MAP_SHARED | MAP_FIXED, descriptor, 0)
-            guard memory != MAP_FAILED else { return detach(shared) }
-            isWritable = !isReadOnly
-            defer { file = found }
-            return file == nil || file == found
+            let isFirst = place == nil
+            place = (path, isReadOnly)
+            return attach(isFirst: isFirst)
         }
+    }
+
+    /// Takes the file that is there now, if it is another one: a call of the kernel's. Where there is one that cannot be used
+    /// no mark is current, as others may use it.
+    func follow() {
+        lock.withLock {
+            guard let place else { return }
+            let found = FileName(at: place.path)
+            if found == file, found != nil || place.isReadOnly { return }
+            _ = attach(isFirst: false)
+            if file == nil, FileName(at: place.path) != nil { nextEra() }
+        }
+    }
+
+    private func nextEra() { era.wrappingAdd(1 << 32, ordering: .acquiringAndReleasing) }
+
+    /// Nothing has been counted before the first, and a mark of then is one of its beginning.
+    private func attach(isFirst: Bool) -> Bool {
+        guard let shared, let (path, isReadOnly) = place else { return true }
+        guard let descriptor = Self.open(path, isReadOnly) else { return detach(shared) }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return detach(shared) }
+        let found = FileName(status)
+        if found == file, isWritable != isReadOnly { return true }
+        let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
+        let memory = mmap(shared, Self.byteCount, access, MAP_SHARED | MAP_FIXED, descriptor, 0)
+        guard memory != MAP_FAILED else { return detach(shared) }
+        isWritable = !isReadOnly
+        let isSame = file == nil || file == found
+        if found != file, !isFirst { nextEra() }
+        file = found
+        return isSame
     }
 
     private func detach(_ shared: Counters) -> Bool {
         isWritable = false
         mmap(shared, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
-        defer { file = nil }
-        return file == nil
+        guard file != nil else { return true }
+        file = nil
+        nextEra()
+        return false
     }
 
-    /// nil: there is none of which this user can be sure. It has all of its blocks: a hole that no room is left for would end
+    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is replaced. It has all of its blocks: a hole that no room is left for would end
     /// the program that looks into it.
     private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
+        if !isReadOnly, !PlainFile.isSound(path), unlink(path) != 0 { rmdir(path) }
         guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
         else { return nil }
         var status = stat()
