@@ -12,7 +12,7 @@ extension Index {
     private static let shrunkPages: Int64 = 128
     /// Readers that end soon are waited for, as ours are, and writers, so long in all. One that is in the way for longer
     /// is not waited for again, until nothing was tried for so long.
-    private static let emptyingMilliseconds: Int64 = 1_000
+    private static let emptyingMilliseconds: Int64 = 2_000
     private static let forgettingMilliseconds: Int64 = 10_000
     private static let attemptMilliseconds: Int32 = 100
 
