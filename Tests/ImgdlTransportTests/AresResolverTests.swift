@@ -259,7 +259,9 @@ final class AresResolverTests: TransportTestCase {
         }
         XCTAssertEqual(failures.map(\.code), [.resolveFailed])
         let message = failures.first?.message ?? ""
-        XCTAssertTrue(message.contains("a name server sent more than 256 packets"), message)
+        // Newer versions of c-ares have had enough before.
+        let endings = ["a name server sent more than 256 packets", "Misformatted DNS reply"]
+        XCTAssertTrue(endings.contains(where: message.contains), message)
     }
 
     func testNamesThatCannotBeAskedForFail() throws {

@@ -86,7 +86,9 @@ final class FrameTests: TransportTestCase {
             ("RST_STREAM on stream 0", frame(3, 0, 0, [0, 0, 0, 1])),
             ("a block of HPACK that is none", frame(1, 4, 1, [0x80])),
         ]
-        for (what, answer) in table {
+        // What is waited for with some versions has no end here.
+        let isWaitedFor = VersionDifference.named("broken-frames").applies
+        for (what, answer) in table where !(isWaitedFor && what == "DATA on stream 0") {
             let (failure, connections) = try ask(answer, .silence)
             XCTAssertEqual(failure?.code, .protocolError, "\(what): \(failure?.message ?? "")")
             XCTAssertEqual(failure?.message.hasPrefix(Self.rules), true, "\(what): \(failure?.message ?? "")")
@@ -99,7 +101,8 @@ final class FrameTests: TransportTestCase {
         for answer in [frame(0, 0, 0, [1]), half + frame(0, 0, 0, [1])] {
             let (failure, _) = try ask(answer, .goodbye)
             if VersionDifference.named("broken-frames").applies {
-                XCTAssertTrue([.protocolError, .connectionLost, .truncated].contains(failure?.code))
+                let codes: [ErrorCode?] = [.protocolError, .connectionLost, .truncated, .tlsFailed]
+                XCTAssertTrue(codes.contains(failure?.code), failure?.message ?? "")
             } else {
                 XCTAssertEqual(failure?.code, .protocolError)
                 XCTAssertEqual(failure?.message, "\(Self.rules), and its connection was closed")
@@ -110,7 +113,11 @@ final class FrameTests: TransportTestCase {
     /// With close_notify, without, and where TCP goes on behind it.
     func testConnectionsThatTheServerEnds() throws {
         for end in [End.goodbye, .hangUp, .goodbyeAndSilence] {
-            XCTAssertEqual(try ask([], end).failure?.code, .connectionLost, "\(end)")
+            let code = try ask([], end).failure?.code
+            // Asked again over HTTP/1.1, a server that has HTTP/2 alone refuses the handshake.
+            if code != .tlsFailed || !VersionDifference.named("broken-frames").applies {
+                XCTAssertEqual(code, .connectionLost, "\(end)")
+            }
             // Who hangs up while this side still writes may reset the connection.
             guard end != .hangUp else { continue }
             XCTAssertEqual(try ask(half, end).failure?.code, .truncated, "\(end)")

@@ -72,18 +72,6 @@ static void initialize(void)
         connection_slot = SSL_get_ex_new_index(0, NULL, NULL, NULL, connection_closes);
 }
 
-static void handshake_is_done(struct ccurl_handshake *handshake, SSL *connection)
-{
-    handshake->is_complete = true;
-    const unsigned char *protocol = NULL;
-    unsigned int length = 0;
-    SSL_get0_alpn_selected(connection, &protocol, &length);
-    handshake->is_http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
-    /* Once: a session ticket that comes later ends a handshake, too. */
-    if (!handshake->connection && connection_slot >= 0 && SSL_set_ex_data(connection, connection_slot, handshake))
-        handshake->connection = connection;
-}
-
 static bool is_about_lists(long verify_result)
 {
     switch (verify_result) {
@@ -104,6 +92,20 @@ static bool is_about_lists(long verify_result)
     default:
         return false;
     }
+}
+
+static void handshake_is_done(struct ccurl_handshake *handshake, SSL *connection)
+{
+    handshake->is_complete = true;
+    /* Newer versions of curl judge the certificate then. */
+    handshake->is_revoked = is_about_lists(SSL_get_verify_result(connection));
+    const unsigned char *protocol = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(connection, &protocol, &length);
+    handshake->is_http2 = length == 2 && memcmp(protocol, "h2", 2) == 0;
+    /* Once: a session ticket that comes later ends a handshake, too. */
+    if (!handshake->connection && connection_slot >= 0 && SSL_set_ex_data(connection, connection_slot, handshake))
+        handshake->connection = connection;
 }
 
 static void handshake_says(const SSL *connection, int where, int value)
@@ -127,7 +129,7 @@ static void handshake_says(const SSL *connection, int where, int value)
         /* Certificates and revocation lists that are refused: curl calls some of them that, and others a broken handshake. */
         if (SSL_get_verify_mode(connection) != SSL_VERIFY_NONE && SSL_get_verify_result(connection) != X509_V_OK)
             handshake->is_untrusted = true;
-        handshake->is_revoked = handshake->is_untrusted && is_about_lists(SSL_get_verify_result(connection));
+        handshake->is_revoked = is_about_lists(SSL_get_verify_result(connection));
     }
 }
 

@@ -30,10 +30,7 @@ extension DiskWriter {
     @discardableResult
     func commit() -> CommitResult {
         deadline = nil
-        let uses = store.withState { state -> [EntryID: Int64] in
-            defer { state.uses = [:] }
-            return state.uses
-        }
+        let uses = takeUses()
         guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return .isDone }
         guard !hasFailed, let index = currentIndex() else {
             retain(.failure)
@@ -58,6 +55,17 @@ extension DiskWriter {
             }
         }
         return .isDone
+    }
+
+    /// What comes to the index with a later batch has its uses written then.
+    private func takeUses() -> [EntryID: Int64] {
+        store.withState { state in
+            guard !state.uses.isEmpty else { return [:] }
+            let later = state.changes.added(after: batch.number)
+            let uses = state.uses
+            state.uses = later.isEmpty ? [:] : uses.filter { later.contains($0.key) }
+            return later.isEmpty ? uses : uses.filter { !later.contains($0.key) }
+        }
     }
 
     /// Their files make room for the rows of the others. False: there are no others.

@@ -91,6 +91,13 @@ struct PendingChanges {
         if let update = updated[id], update.number <= number { updated[id] = nil }
     }
 
+    /// What is on its way to the index and has a later number.
+    func added(after number: Int64) -> Set<EntryID> {
+        var ids: Set<EntryID> = []
+        for bodies in added.values { for body in bodies where body.number > number { ids.insert(body.id) } }
+        return ids
+    }
+
     // MARK: Seeing through it
 
     /// What is stored under the key and not in the index.

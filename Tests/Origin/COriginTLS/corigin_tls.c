@@ -56,6 +56,8 @@ static X509 *certify(EVP_PKEY *key, const char *name, X509 *issuer, EVP_PKEY *is
         extend(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
         extend(certificate, certificate, NID_subject_key_identifier, "hash");
     } else {
+        // Newer clients want to see who has signed, and by which key.
+        if (issuer != NULL) extend(certificate, issuer, NID_authority_key_identifier, "keyid:always");
         issuer = issuer != NULL ? issuer : certificate;
         extend(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE");
         extend(certificate, issuer, NID_subject_alt_name,
