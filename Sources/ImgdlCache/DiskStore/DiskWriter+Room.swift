@@ -11,6 +11,7 @@ extension DiskWriter {
     func admit(_ bytes: Int64, beside own: Int64 = 0, for purpose: StorageLog.Purpose = .adding) -> Bool {
         if ledger.take(bytes) { return true }
         guard !hasFailed, let index = currentIndex() else { return false }
+        index.database.setBusy(milliseconds: patience)
         guard index.hasRoomInLog(purpose) else {
             refusal = Refusal(.logIsFull(index.database.path))
             return false

@@ -20,12 +20,17 @@ extension Index {
     func change<Result>(
         _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        guard hasRoomInLog(purpose) else { throw .logIsFull(database.path) }
-        return try database.transaction { () throws(DatabaseError) in
-            // Others may just have written, and cannot from here on.
-            guard let room = StorageLog.room(for: purpose, length: logBytes()) else { throw .logIsFull(database.path) }
-            return try body(room)
-        }
+        let end = MonotonicClock().now().advanced(byMilliseconds: Self.emptyingMilliseconds)
+        repeat {
+            guard hasRoomInLog(purpose) else { break }
+            let result = try database.transaction { () throws(DatabaseError) -> Result? in
+                // Others may just have written, and cannot from here on.
+                guard let room = StorageLog.room(for: purpose, length: logBytes()) else { return nil }
+                return try body(room)
+            }
+            if let result { return result }
+        } while MonotonicClock().now() < end
+        throw .logIsFull(database.path)
     }
 
     /// Whether there is room in the log for a transaction. Empties it first, where it is long.
