@@ -325,7 +325,7 @@ package final class CurlTransport: Transport {
         loop.perform { road.transfer.map { road.transport?.nudge($0) } }
     }
 
-    /// Somebody is in line: what else comes is decoded behind them.
+    /// Somebody is in line, or enough was decoded in this turn of curl: what else comes is decoded behind that.
     var decodesInLine: Bool { decodings.isFull(inTurnOfCurl: watch.turnNumber) }
 
     /// By a callback of curl's.

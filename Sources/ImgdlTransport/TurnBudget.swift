@@ -32,7 +32,7 @@ struct TurnBudget {
         var hostTime: Int64 = 0
         /// The host's code runs: its time is not known yet.
         var isInHost = false
-        /// Of bodies and headers that have come.
+        /// Bytes of bodies and headers that have come.
         var answerBytes: Int64 = 0
     }
 

@@ -52,12 +52,15 @@ final class TurnWatch: @unchecked Sendable {
     /// Connections have lately taken much of the thread's time for what is for no request. Threads: any.
     var isCrowded: Bool { isCrowdedNow.load(ordering: .relaxed) }
 
+    /// Bytes that have been received, of bodies and headers, since the first turn. For the thread of the turns.
+    var receivedBytes: Int64 { answerBytes.load(ordering: .relaxed) }
+
     /// Bytes of a body or a header have come in this turn. For the thread of the turns.
     func received(_ bytes: Int) {
         answerBytes.store(answerBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
     }
 
-    /// Of the turn that is under way or was last. For the thread of the turns.
+    /// Number of the turn that is under way or was last. For the thread of the turns.
     var turnNumber: UInt64 { turn.load(ordering: .relaxed) }
 
     /// A turn. Says which sockets were shut down in it. Always on the same thread.

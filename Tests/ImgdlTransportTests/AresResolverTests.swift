@@ -259,9 +259,12 @@ final class AresResolverTests: TransportTestCase {
         }
         XCTAssertEqual(failures.map(\.code), [.resolveFailed])
         let message = failures.first?.message ?? ""
-        // Newer versions of c-ares have had enough before.
-        let endings = ["a name server sent more than 256 packets", "Misformatted DNS reply"]
-        XCTAssertTrue(endings.contains(where: message.contains), message)
+        // Newer versions of c-ares have had enough before, and say so (docs/versions.md, `words`).
+        var version: Int32 = 0
+        _ = ares_version(&version)
+        let isOurs = version < 0x01_22_00
+        XCTAssertTrue(
+            message.contains(isOurs ? "a name server sent more than 256 packets" : "Misformatted DNS reply"), message)
     }
 
     func testNamesThatCannotBeAskedForFail() throws {

@@ -163,6 +163,19 @@ final class ExchangeTests: TransportTestCase {
         XCTAssertEqual(all.failure?.code, .headerLimit, all.failure?.message ?? "")
     }
 
+    /// Headers pay for the time of a turn, as bodies do, and as far as their limit.
+    func testHeadersPayForTheirTime() throws {
+        origin.content["p"] = Picture([1, 2, 3], type: "image/x")
+        let before = transport.watch.receivedBytes
+        XCTAssertTrue(record(of: try start(origin.url("/pictures/p?headers=40"))).isFinished)
+        XCTAssertGreaterThan(transport.watch.receivedBytes - before, 40 << 10, "40 of a kilobyte")
+        let then = transport.watch.receivedBytes
+        XCTAssertEqual(
+            record(of: try start(origin.url("/pictures/p?headers=40"), maximumHeaderBytes: 16 << 10)).failure?.code,
+            .headerLimit)
+        XCTAssertLessThan(transport.watch.receivedBytes - then, 20 << 10)
+    }
+
     /// They end where the budget does, however long the server goes on.
     func testHeaderFloods() throws {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"

@@ -86,7 +86,7 @@ final class FrameTests: TransportTestCase {
             ("RST_STREAM on stream 0", frame(3, 0, 0, [0, 0, 0, 1])),
             ("a block of HPACK that is none", frame(1, 4, 1, [0x80])),
         ]
-        // What is waited for with some versions has no end here.
+        // Some versions wait for what follows it, until the idle timeout: Tests/Hostile has that.
         let isWaitedFor = VersionDifference.named("broken-frames").applies
         for (what, answer) in table where !(isWaitedFor && what == "DATA on stream 0") {
             let (failure, connections) = try ask(answer, .silence)

@@ -25,7 +25,7 @@ final class ContentDecoder {
     /// The one that was applied last comes first.
     private let layers: [CodingLayer]
     private var steps = 0
-    /// What came out of all layers in the last call of `decode` or `resume`.
+    /// Bytes that came out of all layers in the last call of `decode` or `resume`.
     private(set) var producedBytes = 0
     /// A copy of what was left of the last input.
     private var rest: UnsafeMutableRawBufferPointer?
