@@ -72,9 +72,11 @@ static void initialize(void)
         connection_slot = SSL_get_ex_new_index(0, NULL, NULL, NULL, connection_closes);
 }
 
-static bool is_about_lists(long verify_result)
+static bool is_about_lists(const SSL *connection)
 {
-    switch (verify_result) {
+    if (SSL_get_verify_mode(connection) == SSL_VERIFY_NONE)
+        return false;
+    switch (SSL_get_verify_result(connection)) {
     case X509_V_ERR_CERT_REVOKED:
     case X509_V_ERR_UNABLE_TO_GET_CRL:
     case X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER:
@@ -98,7 +100,7 @@ static void handshake_is_done(struct ccurl_handshake *handshake, SSL *connection
 {
     handshake->is_complete = true;
     /* Newer versions of curl judge the certificate then. */
-    handshake->is_revoked = is_about_lists(SSL_get_verify_result(connection));
+    handshake->is_revoked = is_about_lists(connection);
     const unsigned char *protocol = NULL;
     unsigned int length = 0;
     SSL_get0_alpn_selected(connection, &protocol, &length);
@@ -129,7 +131,7 @@ static void handshake_says(const SSL *connection, int where, int value)
         /* Certificates and revocation lists that are refused: curl calls some of them that, and others a broken handshake. */
         if (SSL_get_verify_mode(connection) != SSL_VERIFY_NONE && SSL_get_verify_result(connection) != X509_V_OK)
             handshake->is_untrusted = true;
-        handshake->is_revoked = is_about_lists(SSL_get_verify_result(connection));
+        handshake->is_revoked = is_about_lists(connection);
     }
 }
 
