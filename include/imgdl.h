@@ -211,7 +211,8 @@ enum {
                                            /* requests on that connection end so, and are not tried again           */
 
     /* the cache's disk; no download ends so */
-    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for some seconds        */
+    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for some seconds, or    */
+                                           /* reading it for so long that its log is full                           */
     IMGDL_ERROR_DISK_FULL = 2401,          /* no room, or no quota                                                  */
     IMGDL_ERROR_READ_ONLY = 2402,          /* the directory may be read and not written, by its rights or its disk  */
     IMGDL_ERROR_DISK_FAILED = 2403,        /* anything else that a disk says: imgdl_last_error has its words        */
@@ -1514,7 +1515,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
 /* What removes waits some seconds for other programs that write, and on a full disk makes room by what it removes. When it
  * returns IMGDL_OK no program serves what was removed, from memory neither. When it could not, it returns one of
  *
- * CACHE_BUSY        another program has been writing to the index for some seconds
+ * CACHE_BUSY        another program has been writing to the index for some seconds, or reading it for so long that its
+ *                   log is full
  * DISK_FULL         no room, also after what was to be removed had gone from the disk
  * READ_ONLY         the directory may be read and not written
  * DISK_FAILED       anything else that the disk says: see imgdl_last_error
