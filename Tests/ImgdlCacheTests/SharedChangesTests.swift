@@ -182,6 +182,84 @@ final class SharedChangesTests: StoreTestCase {
         }
     }
 
+    /// What cannot be used and not be removed: memory asks the disk each time, and nobody waits.
+    func testNoFileCanTakeItsPlace() throws {
+        let name = path + "/changes-1"
+        let (one, two) = try openBoth()
+        unlink(name)
+        mkdir(name, 0o700)
+        mkdir(name + "/full", 0o700)
+        let three = try open()
+        try three.removeAndWait(key: "k")
+        for cache in [one, two] {
+            XCTAssertNil(find(cache, "k"))
+            XCTAssertNil(inMemory(cache, "other"))
+            XCTAssertNotNil(find(cache, "other"))
+            XCTAssertNil(inMemory(cache, "other"), "others may change it unseen")
+        }
+        try one.removeAndWait(key: "other")
+        XCTAssertNil(find(two, "other"))
+        rmdir(name + "/full")
+        one.put("new", bytes(100))
+        try one.flush()
+        XCTAssertNotNil(find(two, "new"))
+        XCTAssertNotNil(inMemory(two, "new"), "there is one again")
+        try one.removeAndWait(key: "new")
+        XCTAssertNil(find(two, "new"))
+        for cache in [one, two, three] { cache.close() }
+    }
+
+    /// One that may not make a file takes what is there, and nothing that other users may write to.
+    func testAReaderAloneFollowsToo() throws {
+        mkdir(path, 0o700)
+        let name = path + "/changes-1"
+        let damages: [(String, () -> Void)] = [
+            ("a pipe", { mkfifo(name, 0o600) }),
+            ("a link", { symlink("/etc/hostname", name) }),
+            ("a folder", { mkdir(name, 0o700) }),
+            (
+                "open to all",
+                {
+                    self.write([UInt8](repeating: 0, count: 49_152), to: name)
+                    chmod(name, 0o666)
+                }
+            ),
+            (
+                "short",
+                {
+                    self.write([1], to: name)
+                    chmod(name, 0o600)
+                }
+            ),
+        ]
+        let id = EntryID(rawValue: 7)
+        for (words, damage) in damages {
+            let teller = SharedChanges()
+            let reader = SharedChanges()
+            XCTAssertTrue(teller.attach(name, isReadOnly: false))
+            reader.attach(name, isReadOnly: true)
+            var mark = reader.mark("k", id)
+            reader.follow()
+            XCTAssertTrue(reader.isCurrent(mark), words)
+            unlink(name)
+            damage()
+            reader.follow()
+            XCTAssertFalse(reader.isCurrent(mark), words)
+            mark = reader.mark("k", id)
+            reader.follow()
+            XCTAssertFalse(reader.isCurrent(mark), "\(words): never while it is of no use")
+            teller.tell(key: "k")
+            reader.follow()
+            mark = reader.mark("k", id)
+            reader.follow()
+            XCTAssertTrue(reader.isCurrent(mark), "\(words): it has been made anew")
+            teller.tell(key: "k")
+            reader.follow()
+            XCTAssertFalse(reader.isCurrent(mark), words)
+            unlink(name)
+        }
+    }
+
     /// So is what happens in another folder of the same name, and in none.
     func testTheFolderIsReplacedMeanwhile() throws {
         for isRenamed in [false, true] {

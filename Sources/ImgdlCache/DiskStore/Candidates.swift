@@ -43,6 +43,7 @@ struct Candidates {
         _ key: String, _ index: Index?, _ changes: SharedChanges, _ damaged: (EntryID) -> Void
     ) throws(DatabaseError) -> [Index.Row] {
         guard let index else { return [] }
+        changes.follow()
         let before = changes.markOfAll()
         let rows = try index.rows(key, damaged: damaged) { changes.mark(key, $0) }
         // What was changed while this was looked at may not be seen in it: it is not for memory.

@@ -2,8 +2,8 @@ import Glibc
 import ImgdlCore
 import Synchronization
 
-/// What other programs have changed of what is stored, seen with one call of the kernel: memory must not answer with what
-/// they have removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
+/// Changes by other programs of what is stored, seen with one call of the kernel: memory must not answer with what they have
+/// removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
 /// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
 ///
 /// Nothing in the file is trusted: rubbish there costs look-ups, and time. It may be replaced or removed at any time: whoever
@@ -39,7 +39,7 @@ final class SharedChanges: @unchecked Sendable {
 
         init(_ status: stat) { (device, number) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
 
-        /// What is there now; as long as it is mapped nothing else has its number.
+        /// The file that is there now; as long as one is mapped no other has its number.
         init?(at path: String) {
             var status = stat()
             guard lstat(path, &status) == 0 else { return nil }
@@ -232,8 +232,8 @@ final class SharedChanges: @unchecked Sendable {
         return false
     }
 
-    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is replaced. It has all of its blocks: a hole that no room is left for would end
-    /// the program that looks into it.
+    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is replaced
+    /// by who may write. It has all of its blocks: a hole that no room is left for would end the program that looks into it.
     private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
         if !isReadOnly, !PlainFile.isSound(path), unlink(path) != 0 { rmdir(path) }
         guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
