@@ -41,6 +41,27 @@ final class RecencyTests: StoreTestCase {
         cache.close()
     }
 
+    /// More than one transaction takes.
+    func testManyThatWereUsedInTheFutureGrowOldTogether() throws {
+        var cache = try open()
+        clock.advance(seconds: 1_000_000)
+        for number in 0..<1_000 {
+            cache.put("k\(number)", bytes(10))
+            if number % 100 == 99 { try cache.flush() }
+        }
+        clock.advance(seconds: -1_000_000)
+        cache.close()
+        cache = try open()
+        try cache.removeOlder(than: 10)
+        XCTAssertEqual(try cache.statistics().entries, 1_000)
+        clock.advance(seconds: 60)
+        cache.put("young", bytes(10))
+        try cache.removeOlder(than: 10)
+        XCTAssertEqual(try cache.statistics().entries, 1)
+        XCTAssertNotNil(cache.wait("young"))
+        cache.close()
+    }
+
     func testAUseNowTakesThePlaceOfOneInTheFuture() throws {
         try storeByAFastClock("future")
         let cache = try open()

@@ -7,7 +7,7 @@ struct Batch {
         let number: Int64
         /// Bytes that it holds while it waits.
         let memory: QueuedMemory
-        /// Of the row that it makes or changes.
+        /// Cost of the row that it makes or changes.
         let cost: Int64
 
         fileprivate var updateCost: Int64 { if case .update = change { cost } else { 0 } }
@@ -84,9 +84,7 @@ struct Batch {
                 add(item)
             }
         }
-        var withdrawn = before
-        withdrawn -= memory
-        return withdrawn
+        return before - memory
     }
 
     /// What must not be forgotten although the disk does not work: what is removed stays removed.

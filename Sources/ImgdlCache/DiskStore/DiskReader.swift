@@ -91,11 +91,15 @@ final class DiskReader {
     private func openIndex(_ number: Int) throws(DatabaseError) {
         guard number != indexNumber || index?.database.isOutdated ?? false else { return }
         index = nil
+        indexNumber = 0
         if number != 0 {
             let isReadOnly = store.withState { $0.isIndexReadOnly }
-            index =
+            index = try Index.whileInPlace(store.folder.lock) { () throws(DatabaseError) in
                 try isReadOnly
-                ? Index.openUnchanging(store.folder.index) : Index.openForReading(store.folder.index)
+                    ? Index.openUnchanging(store.folder.index) : Index.openForReading(store.folder.index)
+            }
+            // Somebody is moving it: nothing is found at this moment.
+            if index == nil { return }
         }
         indexNumber = number
     }

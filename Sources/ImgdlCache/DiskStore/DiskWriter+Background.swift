@@ -92,8 +92,8 @@ extension DiskWriter {
     private func removeOldest(
         _ index: Index, _ selection: Index.Selection, count: Int, bytes: Int64
     ) throws(DatabaseError) -> Index.Removal {
+        try boundUses(index)
         let removal = try change(index, .changing) { (room) throws(DatabaseError) in
-            try index.boundUses(now: store.clock.wallTime())
             let removal = try index.removeOldest(selection, count: min(count, room.changes), bytes: bytes)
             try reserve(ledger.granted + removal.cost, in: index)
             return removal

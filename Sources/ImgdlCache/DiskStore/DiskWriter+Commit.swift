@@ -4,7 +4,7 @@ import ImgdlCore
 
 extension DiskWriter {
     private struct Outcome {
-        /// Of the batch, from its beginning.
+        /// Changes of the batch, from its beginning.
         var changes = 0
         var rowBytes: Int64 = 0
         var stored: Int64 = 0
@@ -57,7 +57,7 @@ extension DiskWriter {
         return .isDone
     }
 
-    /// What comes to the index with a later batch has its uses written then.
+    /// Uses of all that the index has or gets now: those of a later batch's bodies wait for it.
     private func takeUses() -> [EntryID: Int64] {
         store.withState { state in
             guard !state.uses.isEmpty else { return [:] }
@@ -168,12 +168,16 @@ extension DiskWriter {
     private func write(_ uses: [EntryID: Int64], to index: Index) throws(DatabaseError) {
         let now = store.clock.wallTime()
         var rest = uses[...]
-        while !rest.isEmpty, index.hasRoomInLog(.adding) {
-            let count = try change(index, .adding) { (room) throws(DatabaseError) in
-                for (id, time) in rest.prefix(room.changes) { try index.use(id, time: time, now: now) }
-                return room.changes
+        do throws(DatabaseError) {
+            while !rest.isEmpty {
+                let count = try change(index, .adding) { (room) throws(DatabaseError) in
+                    for (id, time) in rest.prefix(room.changes) { try index.use(id, time: time, now: now) }
+                    return room.changes
+                }
+                rest = rest.dropFirst(count)
             }
-            rest = rest.dropFirst(count)
+        } catch {
+            if !error.isLogFull { throw error }
         }
     }
 

@@ -32,7 +32,11 @@ extension DiskWriter {
         attachChanges()
         let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
-            use(try Index.open(folder.index, steps: tuning.steps))
+            let found = try Index.whileInPlace(folder.lock) { () throws(IndexProblem) in
+                try Index.open(folder.index, steps: tuning.steps)
+            }
+            guard let found else { return fail(busy) }
+            use(found)
         } catch {
             switch error {
             case .unavailable(let failure): return readOnly(failure)
@@ -91,31 +95,47 @@ extension DiskWriter {
         store.withState { $0.indexNumber = 0 }
     }
 
+    private var busy: Failure { Failure(.cacheBusy, "\(folder.index): another process is busy with it") }
+
     /// Renames the index, which is of no use, and begins another. Unless somebody else has just done so.
     func replaceIndex(_ message: String) {
+        publishing = nil
+        do throws(Failure) {
+            guard try beginAnotherIndex() else { return }
+        } catch {
+            return fail(error)
+        }
+        forgetAll(Failure(.diskFailed, message))
+        tell(.movedAside, message)
+    }
+
+    /// While nobody else opens one. False: somebody else has done so before.
+    private func beginAnotherIndex() throws(Failure) -> Bool {
+        let lock: FileLock?
         do throws(DiskError) {
-            publishing = nil
-            guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
-                return fail(Failure(.cacheBusy, "\(folder.index): another process is busy with it"))
-            }
-            defer { withExtendedLifetime(lock) {} }
-            let isReplaced = index?.database.hasMoved ?? true
-            letGoOfIndex()
-            if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) { return use(found) }
+            lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000)
+        } catch {
+            throw error.failure
+        }
+        guard let lock else { throw busy }
+        defer { withExtendedLifetime(lock) {} }
+        let isReplaced = index?.database.hasMoved ?? true
+        letGoOfIndex()
+        if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) {
+            use(found)
+            return false
+        }
+        do throws(DiskError) {
             try moveAside()
         } catch {
-            return fail(error.failure)
+            throw error.failure
         }
         do throws(IndexProblem) {
             use(try Index.open(folder.index, steps: tuning.steps))
         } catch {
-            switch error {
-            case .unavailable(let failure): return fail(failure)
-            case .unusable(let message, _): return fail(Failure(.diskFailed, message))
-            }
+            throw error.failure
         }
-        forgetAll(Failure(.diskFailed, message))
-        tell(.movedAside, message)
+        return true
     }
 
     /// The index is another one, for all programs: what was stored is gone, and so is what waited. `failure`: why.

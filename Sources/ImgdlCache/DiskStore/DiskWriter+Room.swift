@@ -10,12 +10,6 @@ extension DiskWriter {
     /// Whether so many bytes may be written. They count as held from now on. `own`: what is held for the same body already.
     func admit(_ bytes: Int64, beside own: Int64 = 0, for purpose: StorageLog.Purpose = .adding) -> Bool {
         if ledger.take(bytes) { return true }
-        guard !hasFailed, let index = currentIndex() else { return false }
-        index.database.setBusy(milliseconds: patience)
-        guard index.hasRoomInLog(purpose) else {
-            refusal = Refusal(.logIsFull(index.database.path))
-            return false
-        }
         // What waits can be evicted once the index has it.
         if isPatient { writeBatch() }
         refusal = Refusal(.behind)
@@ -69,6 +63,7 @@ extension DiskWriter {
     private func makeRoom(
         _ bytes: Int64, _ index: Index, _ purpose: StorageLog.Purpose
     ) throws(DatabaseError) -> Bool {
+        try boundUses(index)
         var hasRecounted = false
         for _ in 0..<Self.mostSteps {
             switch try step(bytes, index, purpose) {
@@ -84,6 +79,18 @@ extension DiskWriter {
             }
         }
         return false
+    }
+
+    /// Uses in the future count as now, once: they would keep what nobody uses until that time comes. Not by a clock that
+    /// stands before there was this library, as that of a machine does that has just been switched on.
+    func boundUses(_ index: Index) throws(DatabaseError) {
+        let now = store.clock.wallTime()
+        guard now >= 1_600_000_000 else { return }
+        for _ in 0..<Self.mostSteps {
+            guard try index.hasUses(after: now) else { return }
+            try change(index, .changing) { (room) throws(DatabaseError) in try index.boundUses(now, count: room.changes)
+            }
+        }
     }
 
     /// One transaction. What was removed stays reserved until its files are gone.
@@ -104,7 +111,6 @@ extension DiskWriter {
                 ledger.grant(granted)
                 return .isDone
             case .evict(let excess):
-                try index.boundUses(now: store.clock.wallTime())
                 let removal = try index.removeOldest(.all, count: room.changes, bytes: excess)
                 try reserve(ledger.held + removal.cost, in: index)
                 return .hasRemoved(removal)

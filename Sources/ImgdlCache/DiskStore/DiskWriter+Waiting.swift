@@ -13,7 +13,7 @@ extension DiskWriter {
     ) throws(DatabaseError) -> Result {
         index.database.setBusy(milliseconds: patience)
         do throws(DatabaseError) {
-            let result = try index.change(purpose, body)
+            let result = try index.change(purpose, until: end, body)
             patienceEnd = nil
             return result
         } catch {
@@ -42,7 +42,7 @@ extension DiskWriter {
     /// Milliseconds; 0: it tries, and does not wait.
     var patience: Int32 { Int32(min(max(0, end.milliseconds(since: now)), Self.mostPatience)) }
 
-    /// What `body` does waits until `end` at most.
+    /// Waits until `end` at most, whatever `body` does.
     func waiting<Result>(until end: Instant, _ body: () -> Result) -> Result {
         let before = waitingEnd
         waitingEnd = end

@@ -91,7 +91,7 @@ struct PendingChanges {
         if let update = updated[id], update.number <= number { updated[id] = nil }
     }
 
-    /// What is on its way to the index and has a later number.
+    /// Entries on their way to the index whose number is a later one.
     func added(after number: Int64) -> Set<EntryID> {
         var ids: Set<EntryID> = []
         for bodies in added.values { for body in bodies where body.number > number { ids.insert(body.id) } }

@@ -10,8 +10,9 @@ struct QueuedMemory: Equatable {
         all.removals += more.removals
     }
 
-    static func -= (all: inout QueuedMemory, less: QueuedMemory) {
-        all.stores -= less.stores
-        all.removals -= less.removals
+    static func -= (all: inout QueuedMemory, less: QueuedMemory) { all = all - less }
+
+    static func - (all: QueuedMemory, less: QueuedMemory) -> QueuedMemory {
+        QueuedMemory(stores: all.stores - less.stores, removals: all.removals - less.removals)
     }
 }

@@ -40,6 +40,11 @@ struct DatabaseError: Error {
 
     static func logIsFull(_ path: String) -> DatabaseError { DatabaseError(logOf: path) }
 
+    /// Another connection was faster.
+    static func busy(_ path: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_BUSY, path: path, message: "", number: 0)
+    }
+
     /// Another connection writes.
     var isBusy: Bool { !isLogFull && (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) }
     /// The file is no database, a damaged one, or has not the tables it should have.
@@ -128,14 +133,10 @@ final class Database {
         sqlite3_busy_timeout(handle, milliseconds)
     }
 
-    /// Whether it waits for others at present.
-    var waits: Bool { busyMilliseconds > 0 }
-
-    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits for them so long at most
-    /// in all, and no longer than it waits for others anyway.
+    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each.
     func emptyLog(waiting milliseconds: Int32) {
         let before = busyMilliseconds
-        setBusy(milliseconds: min(before, milliseconds))
+        setBusy(milliseconds: milliseconds)
         defer { setBusy(milliseconds: before) }
         sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     }

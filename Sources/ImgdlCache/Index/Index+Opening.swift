@@ -8,6 +8,13 @@ enum IndexProblem: Error {
     /// It may be all right: the disk, its rights, another process.
     case unavailable(Failure)
 
+    var failure: Failure {
+        switch self {
+        case .unusable(let message, _): Failure(.diskFailed, message)
+        case .unavailable(let failure): failure
+        }
+    }
+
     init(_ error: DatabaseError) {
         self = error.isDamage ? .unusable(error.message, isNewer: false) : .unavailable(error.failure)
     }
@@ -48,6 +55,23 @@ extension Index {
         } catch {
             throw IndexProblem(error)
         }
+    }
+
+    /// Opens it while nobody moves it aside: SQLite takes log and shared memory by their names, a moment after the file
+    /// itself, and the names may be the next index's by then. nil: somebody was moving it all the while. Without the lock
+    /// where that cannot be had, as nothing can be moved there.
+    static func whileInPlace<Problem: Error>(
+        _ lock: String, _ open: () throws(Problem) -> Index
+    ) throws(Problem) -> Index? {
+        let held: FileLock?
+        do throws(DiskError) {
+            held = try FileLock.waiting(lock, .shared, milliseconds: 1_000)
+            if held == nil { return nil }
+        } catch {
+            held = nil
+        }
+        defer { withExtendedLifetime(held) {} }
+        return try open()
     }
 
     /// SQLite would make a file that all may read, unless the umask says otherwise; its other two get the rights of this one.

@@ -10,45 +10,42 @@ extension Index {
     private static let sparePages: Int64 = 256
     /// So many are given back at a time: in place of each another one may have to be moved.
     private static let shrunkPages: Int64 = 128
-    /// Readers that end soon are waited for, as ours are, and writers, so long in all. One that is in the way for longer
-    /// is not waited for again, until nothing was tried for so long.
-    private static let emptyingMilliseconds: Int64 = 2_000
-    private static let forgettingMilliseconds: Int64 = 10_000
+    /// Milliseconds that SQLite waits for others by itself. It does not wait for one that is emptying the log, too.
     private static let attemptMilliseconds: Int32 = 100
+    private static let pauseMicroseconds: UInt32 = 2_000
 
-    /// One transaction, if the log has room for it; it says for how much.
+    /// One transaction, if the log has room for it; it says for how much. Others that are in the way of emptying the log are
+    /// waited for until `end` at most.
     func change<Result>(
-        _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
+        _ purpose: StorageLog.Purpose, until end: Instant,
+        _ body: (StorageLog.Room) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        let end = MonotonicClock().now().advanced(byMilliseconds: Self.emptyingMilliseconds)
-        repeat {
-            guard hasRoomInLog(purpose) else { break }
-            let result = try database.transaction { () throws(DatabaseError) -> Result? in
-                // Others may just have written, and cannot from here on.
-                guard let room = StorageLog.room(for: purpose, length: logBytes()) else { return nil }
-                return try body(room)
-            }
-            if let result { return result }
-        } while MonotonicClock().now() < end
-        throw .logIsFull(database.path)
+        guard hasRoomInLog(purpose, until: end) else { throw .logIsFull(database.path) }
+        return try database.transaction { () throws(DatabaseError) in
+            // Others may have written meanwhile, and cannot from here on. They are no readers: it is tried again.
+            guard let room = StorageLog.room(for: purpose, length: logBytes()) else { throw .busy(database.path) }
+            return try body(room)
+        }
     }
 
     /// Whether there is room in the log for a transaction. Empties it first, where it is long.
-    func hasRoomInLog(_ purpose: StorageLog.Purpose) -> Bool {
-        if logBytes() <= StorageLog.usualBytes { return true }
+    private func hasRoomInLog(_ purpose: StorageLog.Purpose, until end: Instant) -> Bool {
         let start = MonotonicClock().now()
-        var began = start
-        if let before = emptying, start < before.last.advanced(byMilliseconds: Self.forgettingMilliseconds) {
-            began = before.began
+        let end = min(end, emptying.end(now: start))
+        var now = start
+        // Looked at once each time: others may write to a log that has just been emptied.
+        var length = logBytes()
+        while length > StorageLog.usualBytes {
+            database.emptyLog(waiting: now < end ? Self.attemptMilliseconds : 0)
+            length = logBytes()
+            now = MonotonicClock().now()
+            guard length > StorageLog.usualBytes else { break }
+            emptying.failed(since: start, now: now)
+            guard now < end else { return StorageLog.room(for: purpose, length: length) != nil }
+            _ = Thread.resting { usleep(Self.pauseMicroseconds) }
         }
-        let end = began.advanced(byMilliseconds: Self.emptyingMilliseconds)
-        let isPatient = start < end && database.waits
-        repeat {
-            database.emptyLog(waiting: isPatient ? Self.attemptMilliseconds : 0)
-            let now = MonotonicClock().now()
-            emptying = logBytes() <= StorageLog.usualBytes ? nil : (began, now)
-        } while emptying != nil && isPatient && MonotonicClock().now() < end
-        return StorageLog.room(for: purpose, length: logBytes()) != nil
+        emptying.succeeded()
+        return true
     }
 
     private func logBytes() -> Int64 {

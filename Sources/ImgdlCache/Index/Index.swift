@@ -6,14 +6,14 @@ final class Index {
     let database: Database
     /// Nothing was there before.
     let isNew: Bool
-    /// Others are in the way of emptying the log: since when, and when that was seen last. nil: nobody is.
-    var emptying: (began: Instant, last: Instant)?
+    var emptying = StorageLog.Emptying()
     private let select: Statement
     private let insertion: Statement
     private let deletion: Statement
     private let updating: Statement
     private let using: Statement
     private let bounding: Statement
+    private let later: Statement
     private let existing: Statement
     private let selectByID: Statement
     private let oldest: Statement
@@ -39,7 +39,8 @@ final class Index {
             "UPDATE entries SET response = ?2, used = ?3, cost = cost + ?4 - row_cost, row_cost = ?4 WHERE id = ?1")
         using = try database.prepare("UPDATE entries SET used = ?2 WHERE id = ?1 AND (used < ?2 OR used > ?3)")
         bounding = try database.prepare(
-            "UPDATE entries SET used = ?1 WHERE id IN (SELECT id FROM entries WHERE used > ?1 LIMIT 32)")
+            "UPDATE entries SET used = ?1 WHERE id IN (SELECT id FROM entries WHERE used > ?1 LIMIT ?2)")
+        later = try database.prepare("SELECT 1 FROM entries WHERE used > ?1 LIMIT 1")
         existing = try database.prepare("SELECT cost FROM entries WHERE id = ?1")
         oldest = try database.prepare("SELECT id, cost FROM entries WHERE used < ?1 ORDER BY used LIMIT ?2")
         oldestBeginnings = try database.prepare(
@@ -204,12 +205,17 @@ final class Index {
         try using.run()
     }
 
-    /// Uses in the future count as now, once: they would keep what nobody uses until that time comes. Not by a clock that
-    /// stands before there was this library, as that of a machine does that has just been switched on. Some at a time: a
-    /// transaction is no longer than the log.
-    func boundUses(now: Int64) throws(DatabaseError) {
-        guard now >= 1_600_000_000 else { return }
-        bounding.bind(1, now)
+    /// Whether something was used later than that.
+    func hasUses(after time: Int64) throws(DatabaseError) -> Bool {
+        later.bind(1, time)
+        defer { later.reset() }
+        return try later.step()
+    }
+
+    /// Uses later than that, so many of them at most, count as of then. Inside a transaction.
+    func boundUses(_ time: Int64, count: Int) throws(DatabaseError) {
+        bounding.bind(1, time)
+        bounding.bind(2, Int64(count))
         try bounding.run()
     }
 

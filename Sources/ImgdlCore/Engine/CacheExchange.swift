@@ -128,7 +128,7 @@ final class CacheExchange {
     /// A server may send a body byte by byte: the store gets it in pieces of so many bytes, but for the last.
     private static let pieceBytes = 16 << 10
 
-    /// What has come of the body since the last time, if that is enough for a piece.
+    /// Writes what has come of the body since the last time, if that is enough for a piece.
     func write(_ transfer: ActiveTransfer) {
         guard transfer.body.count - written >= Self.pieceBytes else { return }
         writeAll(transfer)

@@ -15,11 +15,11 @@ package enum StorageLog {
         case changing
     }
 
-    /// What one transaction may do.
+    /// Room for one transaction.
     package struct Room: Equatable, Sendable {
         /// Each change of an entry writes some pages, all over the index.
         package let changes: Int
-        /// Of rows. One row more may begin before that.
+        /// Bytes of rows, with which no other row begins.
         package let rowBytes: Int64
     }
 
@@ -28,5 +28,33 @@ package enum StorageLog {
         if length <= usualBytes { return Room(changes: 128, rowBytes: 512 << 10) }
         if purpose == .changing, length <= lastBytes { return Room(changes: 32, rowBytes: 128 << 10) }
         return nil
+    }
+
+    /// Attempts to empty the log. Readers that end soon are waited for, as this library's are, and so are writers. One that
+    /// stays longer is not waited for again, until nothing was tried for a while.
+    package struct Emptying: Sendable {
+        package static let patienceMilliseconds: Int64 = 2_000
+        package static let forgettingMilliseconds: Int64 = 10_000
+
+        /// The first and the last attempt since the log was emptied that somebody was in the way of.
+        private var failures: (first: Instant, last: Instant)?
+
+        package init() {}
+
+        /// Until when others are waited for.
+        package func end(now: Instant) -> Instant {
+            first(now).advanced(byMilliseconds: Self.patienceMilliseconds)
+        }
+
+        private func first(_ now: Instant) -> Instant {
+            guard let failures, now < failures.last.advanced(byMilliseconds: Self.forgettingMilliseconds) else {
+                return now
+            }
+            return failures.first
+        }
+
+        package mutating func failed(since start: Instant, now: Instant) { failures = (first(start), now) }
+
+        package mutating func succeeded() { failures = nil }
     }
 }
