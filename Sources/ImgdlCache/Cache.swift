@@ -49,7 +49,7 @@ package final class Cache: Store, @unchecked Sendable {
             ? ImageTier(maximumBytes: configuration.maximumImageBytes, changes: changes) : nil
         self.imageTier = imageTier
         if let directory = configuration.directory {
-            let folder = Folder(path: directory)
+            let folder = Folder(path: Folder.withoutLink(directory))
             if let danger = folder.danger {
                 events(CacheEvent(.unwritable, danger.message))
                 throw danger

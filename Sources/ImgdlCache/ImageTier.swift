@@ -33,7 +33,7 @@ final class ImageTier: ImageStore, @unchecked Sendable {
 
     func entries(_ key: String) -> [StoredEntry] {
         if isForked { return [] }
-        changes.follow()
+        changes.check()
         var entries = lock.withLock { (keys[key] ?? []).compactMap { sources[$0]?.entry } }
         // Another program has changed something: what there is now is on the disk.
         guard entries.allSatisfy({ changes.isCurrent($0.mark) }) else { return [] }

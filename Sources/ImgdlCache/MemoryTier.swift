@@ -69,7 +69,7 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     func find(_ key: String, wallTime: Int64, _ choose: (borrowing [StoredEntry]) -> StoreChoice) -> FoundEntry? {
-        changes.follow()
+        changes.check()
         let found = lock.withLock { () -> Shelf? in
             guard let shelf = shelves[key] else { return nil }
             guard isCurrent(shelf) else {

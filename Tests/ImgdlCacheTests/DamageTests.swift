@@ -115,6 +115,8 @@ final class DamageTests: StoreTestCase {
             try cache.flush()
             XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
             XCTAssertEqual(log.kinds.dropFirst(before), [.movedAside])
+            let message = try XCTUnwrap(log.all.last).message
+            XCTAssertTrue(message.contains("; it is \(path)/index-1.sqlite.aside-"), message)
             XCTAssertTrue(try XCTUnwrap(log.all.last).message.contains("version \(version)"))
             cache.close()
             removeFolder(path)

@@ -2,6 +2,7 @@ import CStore
 import CacheTesting
 import Glibc
 import ImgdlCore
+import Synchronization
 import XCTest
 
 @testable import ImgdlCache
@@ -33,6 +34,25 @@ final class FolderTests: StoreTestCase {
         }
     }
 
+    /// Such as a home on another disk.
+    func testTheFolderItselfMayBeALink() throws {
+        for end in ["", "/"] {
+            mkdir(path, 0o700)
+            symlink(path, path + "-link")
+            configuration.directory = path + "-link" + end
+            let cache = try open()
+            cache.put("k", bytes(100))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100))
+            try cache.clear()
+            XCTAssertEqual(try cache.statistics().entries, 0)
+            XCTAssertEqual(log.all, [])
+            cache.close()
+            unlink(path + "-link")
+            removeFolder(path)
+        }
+    }
+
     private func check(_ folder: String) {
         XCTAssertEqual(mode(folder), 0o700, folder)
         for name in Folder.names(in: folder) {
@@ -41,6 +61,28 @@ final class FolderTests: StoreTestCase {
             lstat(inner, &status)
             if status.st_mode & S_IFMT == S_IFDIR { check(inner) } else { XCTAssertEqual(mode(inner), 0o600, inner) }
         }
+    }
+
+    /// Before it has locked its folder, a writer looks as one does that was killed.
+    func testWritersBeginWhileOthersCleanUp() throws {
+        mkdir(path, 0o700)
+        let folder = Folder(path: path)
+        XCTAssertThrowsError(try WriterFolder.make(in: folder), "a folder that is not there is told")
+        mkdir(folder.writers, 0o700)
+        let isDone = Atomic(false)
+        let cleaners = try (0..<2).map { _ in
+            try ImgdlCore.Thread.start(name: "cleaner") {
+                while !isDone.load(ordering: .relaxed) { for dead in WriterFolder.dead(in: folder) { dead.remove() } }
+            }
+        }
+        for _ in 0..<2_000 {
+            let own = try WriterFolder.make(in: folder)
+            XCTAssertEqual(access(own.path, F_OK), 0)
+            own.remove()
+        }
+        isDone.store(true, ordering: .relaxed)
+        for thread in cleaners { thread.join() }
+        XCTAssertEqual(Folder.names(in: folder.writers), [])
     }
 
     func testAFolderThatOthersMayWriteIsNotUsedNorChanged() throws {

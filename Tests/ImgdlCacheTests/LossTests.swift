@@ -36,6 +36,25 @@ final class LossTests: StoreTestCase {
         thread.join()
     }
 
+    func testAWriterThatStaysIsNamed() throws {
+        tuning.attempts = 1
+        let cache = try open()
+        try cache.flush()
+        let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
+        try database.execute("BEGIN IMMEDIATE")
+        for number in 0..<8 {
+            cache.put("k\(number)", bytes(100_000))
+            XCTAssertEqual(code { try cache.flush() }, .cacheBusy)
+        }
+        XCTAssertGreaterThan(try cache.statistics().notStored, 0)
+        XCTAssertEqual(Set(log.kinds), [.notStored])
+        let message = try XCTUnwrap(log.all.first).message
+        XCTAssertTrue(message.hasSuffix("another program has been writing to the index for some seconds"), message)
+        try database.execute("COMMIT")
+        try cache.flush()
+        cache.close()
+    }
+
     // MARK: Removals
 
     func testRemovalsThatFindTheQueueFullOfBodiesRemoveNothingElse() throws {

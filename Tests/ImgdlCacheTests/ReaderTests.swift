@@ -60,7 +60,11 @@ final class ReaderTests: StoreTestCase {
         XCTAssertTrue(log.all.contains { $0.message.contains("another program reads the index") }, "\(log.all)")
         XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
         cache.put("b", bytes(100))
-        XCTAssertEqual(code { try cache.flush() }, .cacheBusy, "it was not stored")
+        XCTAssertThrowsError(try cache.flush(), "it was not stored") {
+            let message = ($0 as? Failure)?.message ?? ""
+            XCTAssertTrue(message.hasPrefix("what is stored is safe now; since the last flush"), message)
+            XCTAssertEqual(($0 as? Failure)?.code, .cacheBusy)
+        }
         XCTAssertNil(cache.wait("b"))
         XCTAssertEqual(code { try cache.flush() }, .ok, "said once")
         other = nil
@@ -71,6 +75,31 @@ final class ReaderTests: StoreTestCase {
         cache.close()
         measureLog()
         XCTAssertLessThanOrEqual(mostSeen, Self.mostLogBytes)
+    }
+
+    /// Of rows that take many pages each a transaction may remove as many as of others.
+    func testTheLogStaysWithinItsBoundWhereLongRowsGo() throws {
+        let long = String(repeating: "x", count: 200_000)
+        let calls: [(String, (Cache) throws -> Void)] = [
+            ("clear", { try $0.clear() }), ("remove_older", { try $0.removeOlder(than: 5) }),
+            ("remove", { cache in for number in 0..<150 { try cache.removeAndWait(key: "much\(number)") } }),
+        ]
+        for (words, call) in calls {
+            let cache = try open()
+            for number in 0..<150 {
+                cache.put("much\(number)", [], response([HeaderField("X", long)]))
+                if number % 10 == 9 { try cache.flush() }
+            }
+            clock.advance(seconds: 10)
+            let other = try read()
+            let answer = code { try call(cache) }
+            XCTAssertTrue([.ok, .cacheBusy].contains(answer), words)
+            XCTAssertLessThanOrEqual(bytesOnDisk(path + "/index-1.sqlite-wal"), Self.mostLogBytes, words)
+            XCTAssertNil(cache.wait("much0"), words)
+            withExtendedLifetime(other) {}
+            cache.close()
+            removeFolder(path)
+        }
     }
 
     func testNobodyWaitsForTheReader() throws {

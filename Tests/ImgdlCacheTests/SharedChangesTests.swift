@@ -126,7 +126,7 @@ final class SharedChangesTests: StoreTestCase {
         try cache.flush()
         let descriptor = Glibc.open(path + "/changes-1", O_RDWR)
         // Rubbish: counters and times that are far away.
-        let rubbish = [UInt8](repeating: 0x78, count: 49_152)
+        let rubbish = [UInt8](repeating: 0x78, count: 65_536)
         XCTAssertEqual(pwrite(descriptor, rubbish, rubbish.count, 0), rubbish.count)
         close(descriptor)
         XCTAssertNil(inMemory(cache, "k"), "it may be anything")
@@ -209,6 +209,99 @@ final class SharedChangesTests: StoreTestCase {
         for cache in [one, two, three] { cache.close() }
     }
 
+    /// What one has fetched and not told the index yet: it is older than the removal, and goes with the rest.
+    func testWhatIsOnItsWayToTheIndexIsRemovedToo() throws {
+        let calls: [(String, (Cache) throws -> Void)] = [
+            ("remove", { try $0.removeAndWait(key: "new") }), ("clear", { try $0.clear() }),
+        ]
+        for (name, call) in calls {
+            let (one, other) = try openBoth()
+            one.put("new", bytes(100, seed: 3))
+            one.put("beside", bytes(100, seed: 4))
+            XCTAssertNotNil(find(one, "new"))
+            try call(other)
+            XCTAssertNil(find(one, "new"), name)
+            XCTAssertEqual(find(one, "beside") != nil, name == "remove", "neighbours stay")
+            other.put("new", bytes(100, seed: 5), response(at: 5))
+            try other.flush()
+            XCTAssertEqual(find(one, "new")?.bytes, bytes(100, seed: 5), "it hides nothing")
+            try one.flush()
+            for cache in [one, other] {
+                XCTAssertEqual(find(cache, "new")?.bytes, bytes(100, seed: 5), name)
+                XCTAssertEqual(find(cache, "beside") != nil, name == "remove")
+            }
+            one.put("new", bytes(100, seed: 6), response(at: 6))
+            try one.removeAndWait(key: "new")
+            one.put("new", bytes(100, seed: 7), response(at: 7))
+            XCTAssertEqual(find(one, "new")?.bytes, bytes(100, seed: 7), "its own removal is not another's")
+            try one.flush()
+            XCTAssertEqual(find(other, "new")?.bytes, bytes(100, seed: 7))
+            XCTAssertEqual(try one.statistics().notStored, 0)
+            XCTAssertEqual(bodyBytes(path), try one.statistics().entries * 4_096, "its file is gone")
+            one.close()
+            try other.clear()
+            other.close()
+        }
+    }
+
+    /// Whoever looks in memory is on the engine's thread: another one makes the file.
+    func testALookUpInMemoryDoesNotWaitForTheDisk() throws {
+        let (one, two) = try openBoth()
+        unlink(path + "/changes-1")
+        XCTAssertNil(inMemory(one, "k"))
+        XCTAssertNotEqual(access(path + "/changes-1", F_OK), 0, "it made none")
+        XCTAssertNotNil(find(one, "k"))
+        XCTAssertEqual(access(path + "/changes-1", F_OK), 0)
+        XCTAssertNotNil(inMemory(one, "k"))
+        one.close()
+        two.close()
+    }
+
+    /// Others may serve from memory what it has removed: that is told.
+    func testWithoutADescriptorTheFileIsNotFollowed() throws {
+        let (one, two) = try openBoth()
+        try one.finishBackgroundWork()
+        unlink(path + "/changes-1")
+        XCTAssertNotNil(find(two, "k"))
+        XCTAssertNotNil(inMemory(two, "k"), "it has made another file")
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        var none = limit
+        none.rlim_cur = 0
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &none)
+        let result = Result { try one.removeAndWait(key: "k") }
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        XCTAssertThrowsError(try result.get()) {
+            XCTAssertEqual(($0 as? Failure)?.code, .diskFailed)
+            XCTAssertTrue(($0 as? Failure)?.message.contains("changes-1: cannot be used now") ?? false, "\($0)")
+        }
+        try one.removeAndWait(key: "k")
+        XCTAssertNil(find(two, "k"))
+        one.close()
+        two.close()
+    }
+
+    /// A folder that other users may write to gets nothing from this one, and loses nothing.
+    func testAnUnsafeFolderIsNotTouched() throws {
+        let (one, two) = try openBoth()
+        rename(path, path + "-before")
+        mkdir(path, 0o700)
+        chmod(path, 0o777)
+        write([1, 2, 3], to: path + "/changes-1")
+        chmod(path + "/changes-1", 0o666)
+        for cache in [one, two] {
+            XCTAssertNil(find(cache, "k"))
+            XCTAssertNil(find(cache, "other"))
+            cache.put("new", bytes(10))
+            XCTAssertThrowsError(try cache.removeAndWait(key: "k"))
+            XCTAssertThrowsError(try cache.clear())
+            cache.close()
+        }
+        XCTAssertEqual(Folder.names(in: path), ["changes-1"])
+        XCTAssertEqual(read(path + "/changes-1"), [1, 2, 3])
+        removeFolder(path + "-before")
+    }
+
     /// One that may not make a file takes what is there, and nothing that other users may write to.
     func testAReaderAloneFollowsToo() throws {
         mkdir(path, 0o700)
@@ -220,7 +313,7 @@ final class SharedChangesTests: StoreTestCase {
             (
                 "open to all",
                 {
-                    self.write([UInt8](repeating: 0, count: 49_152), to: name)
+                    self.write([UInt8](repeating: 0, count: 65_536), to: name)
                     chmod(name, 0o666)
                 }
             ),

@@ -25,12 +25,12 @@ struct Batch {
     /// So many that the disk did not take: simply everything is removed once it works.
     private static let maximumRetained = 10_000
     private static let maximumRetainedBytes = 1 << 20
-    /// As much as one transaction takes.
-    private static let manyChanges = 128
-    private static let manyRowBytes: Int64 = 512 << 10
 
     var isEmpty: Bool { items.isEmpty }
-    var isFull: Bool { items.count >= Self.manyChanges || rowCost >= Self.manyRowBytes }
+    /// It has as much as one transaction takes.
+    var isFull: Bool {
+        items.count >= StorageLog.Room.most.changes || rowCost >= StorageLog.Room.most.rowBytes
+    }
 
     var changes: [IndexChange] { items.map(\.change) }
 

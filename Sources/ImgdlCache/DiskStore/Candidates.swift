@@ -32,6 +32,7 @@ struct Candidates {
             let rows = isHidden ? [] : try rows(key, index, store.changes, damaged)
             let found = store.withState { state -> (Candidates, Int64)? in
                 guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
+                state.changes.drop(key) { store.changes.isRemoved($0.removalMark) }
                 return (Candidates(key, rows, state.changes, state.uses, usedSince), state.changes.lastNumber)
             }
             if let found { return found }

@@ -5,6 +5,8 @@ final class DiskReader {
     private let store: DiskStore
     private var index: Index?
     private var indexNumber = 0
+    private var impatientUntil = Instant(nanoseconds: 0)
+    private static let impatientMilliseconds: Int64 = 1_000
 
     /// Told together while others wait, so that who gets them is woken once.
     private var answers: [Answer] = []
@@ -94,15 +96,22 @@ final class DiskReader {
         indexNumber = 0
         if number != 0 {
             let isReadOnly = store.withState { $0.isIndexReadOnly }
-            index = try Index.whileInPlace(store.folder.lock) { () throws(DatabaseError) in
+            let place = IndexPlace(folder: store.folder)
+            index = try place.whileInPlace(milliseconds: patience()) { () throws(DatabaseError) in
                 try isReadOnly
                     ? Index.openUnchanging(store.folder.index) : Index.openForReading(store.folder.index)
             }
             // Somebody is moving it: nothing is found at this moment.
-            if index == nil { return }
+            if index == nil {
+                impatientUntil = MonotonicClock().now().advanced(byMilliseconds: Self.impatientMilliseconds)
+                return
+            }
         }
         indexNumber = number
     }
+
+    /// How long a look-up waits for who moves the index: the next ones do not wait, where one did in vain.
+    private func patience() -> Int { MonotonicClock().now() < impatientUntil ? 0 : 100 }
 
     private enum Reading {
         case whole([BodySlice])

@@ -155,6 +155,7 @@ final class DiskStore: @unchecked Sendable {
             state.waitingBodies += 1
             body.slices = slices
             body.time = time
+            body.removalMark = changes.removalMark(body.key)
             post(.change(.insert(body), number: state.changes.insert(body, response), memory: memory))
         }
     }
@@ -241,23 +242,22 @@ final class DiskStore: @unchecked Sendable {
     /// stored goes.
     private func remove(_ change: IndexChange, _ key: String, _ note: (inout PendingChanges) -> Int64) {
         let memory = DiskCommand.memory(ofRemoving: key)
-        lock.withLock {
-            guard state.queued.removals + memory <= tuning.removalBytes else { return postClear() }
+        let isTaken = lock.withLock { () -> Bool in
+            guard state.queued.removals + memory <= tuning.removalBytes else { return false }
             state.queued.removals += memory
             post(.change(change, number: note(&state.changes), memory: memory))
+            return true
         }
+        if !isTaken { removeAll() }
     }
 
-    func removeAll() { lock.withLock { postClear() } }
-
-    private func postClear() {
-        let number = state.changes.clear()
-        if case .change(.clear, _, _)? = state.commands.last {
-            state.commands.removeLast()
-        } else {
-            changes.announceAll()
+    func removeAll() {
+        // Outside the lock: the disk may let it wait.
+        changes.announceAll()
+        lock.withLock {
+            if case .change(.clear, _, _)? = state.commands.last { state.commands.removeLast() }
+            post(.change(.clear, number: state.changes.clear(), memory: 0))
         }
-        post(.change(.clear, number: number, memory: 0))
     }
 
     /// So many wait for a disk that does not take them. What is not told counts as used a while ago.

@@ -42,11 +42,11 @@ extension DiskWriter {
                 try searchOrphans(index)
             }
         } catch {
-            needsEviction = false
             if error.isBusy || error.isLogFull {
                 backgroundPause = MonotonicClock().now().advanced(byMilliseconds: Self.pauseMilliseconds)
                 return false
             }
+            needsEviction = false
             if error.isDamage { replaceIndex(error.message) } else { fail(error.failure) }
         }
         return true
@@ -69,7 +69,9 @@ extension DiskWriter {
     /// Down to what is allowed, and beginnings to nine tenths of that. False: there is no more to evict.
     private func evict(_ index: Index) throws(DatabaseError) -> Bool {
         let limits = store.configuration
-        let excess = try index.use(others: otherBytes).total - limits.maximumBytes
+        // What this one has removed is gone, and only said to be reserved still.
+        let gone = max(0, reserved - ledger.granted)
+        let excess = try index.use(others: otherBytes).total - gone - limits.maximumBytes
         if excess > 0, try remove(index, .all, bytes: excess) > 0 { return true }
         let partialBytes = try index.totals().partialBytes
         if isEvictingBeginnings || partialBytes > limits.maximumPartialBytes {

@@ -30,6 +30,7 @@ extension DiskWriter {
     @discardableResult
     func commit() -> CommitResult {
         deadline = nil
+        isDeferred = false
         let uses = takeUses()
         guard !batch.isEmpty || !uses.isEmpty || ledger.free > 0 else { return .isDone }
         guard !hasFailed, let index = currentIndex() else {
@@ -104,7 +105,7 @@ extension DiskWriter {
             return .isDone
         }
         store.withState { $0.uses.merge(uses) { max($0, $1) } }
-        if tuning.batchMilliseconds != nil { deadline = MonotonicClock().now().advanced(byMilliseconds: 100) }
+        putOff(milliseconds: 100)
         return .othersWrite
     }
 
@@ -115,8 +116,14 @@ extension DiskWriter {
         publishing = nil
         if batch.isEmpty { return .isDone }
         if hadBodies { return commit() }
-        if tuning.batchMilliseconds != nil { deadline = MonotonicClock().now().advanced(byMilliseconds: 1_000) }
+        putOff(milliseconds: 1_000)
         return .othersRead(failure)
+    }
+
+    private func putOff(milliseconds: Int64) {
+        guard tuning.batchMilliseconds != nil else { return }
+        isDeferred = true
+        deadline = MonotonicClock().now().advanced(byMilliseconds: milliseconds)
     }
 
     /// The index; opened again when somebody has put another file in its place.
@@ -194,10 +201,12 @@ extension DiskWriter {
             switch item.change {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
+                held -= body.held
+                body.isRemoved = store.changes.isRemoved(body.removalMark)
+                if body.isRemoved { continue }
                 let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)
                 outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
-                held -= body.held
             case .update(let id, let response):
                 try index.update(id, response, time: time)
                 held -= item.cost
@@ -220,7 +229,11 @@ extension DiskWriter {
         if !batch.hasBodies { publishing = nil }
         retryMilliseconds = nil
         for body in written.bodies where body.isWritten {
-            unsynced.add(body.id, hasFile: body.file != nil)
+            if body.isRemoved {
+                unlink(folder.body(body.id))
+            } else {
+                unsynced.add(body.id, hasFile: body.file != nil)
+            }
             body.file = nil
             ledger.giveBack(body.held)
             body.held = 0

@@ -32,7 +32,7 @@ extension DiskWriter {
         attachChanges()
         let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
-            let found = try Index.whileInPlace(folder.lock) { () throws(IndexProblem) in
+            let found = try IndexPlace(folder: folder).whileInPlace(milliseconds: 1_000) { () throws(IndexProblem) in
                 try Index.open(folder.index, steps: tuning.steps)
             }
             guard let found else { return fail(busy) }
@@ -106,22 +106,24 @@ extension DiskWriter {
             return fail(error)
         }
         forgetAll(Failure(.diskFailed, message))
-        tell(.movedAside, message)
+        let aside = folder.asides.min()
+        tell(.movedAside, "\(message); it \(aside.map { "is \($0) now" } ?? "was removed, being large")")
     }
 
     /// While nobody else opens one. False: somebody else has done so before.
     private func beginAnotherIndex() throws(Failure) -> Bool {
+        let place = IndexPlace(folder: folder)
         let lock: FileLock?
         do throws(DiskError) {
-            lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000)
+            lock = try place.lockForMoving(milliseconds: 1_000)
         } catch {
             throw error.failure
         }
         guard let lock else { throw busy }
-        defer { withExtendedLifetime(lock) {} }
         let isReplaced = index?.database.hasMoved ?? true
         letGoOfIndex()
-        if isReplaced, let found = try? Index.open(folder.index, steps: tuning.steps) {
+        let open = { () throws(IndexProblem) in try Index.open(self.folder.index, steps: self.tuning.steps) }
+        if isReplaced, let found = try? place.whileMoving(lock, open) {
             use(found)
             return false
         }
@@ -131,7 +133,7 @@ extension DiskWriter {
             throw error.failure
         }
         do throws(IndexProblem) {
-            use(try Index.open(folder.index, steps: tuning.steps))
+            use(try place.whileMoving(lock, open))
         } catch {
             throw error.failure
         }

@@ -36,12 +36,21 @@ extension DiskWriter {
         }
         if let failure = self.failure { return failure }
         return unreported.map {
-            Failure($0.code, "something was not stored since the last flush: \($0.message); the disk works now")
+            Failure($0.code, "what is stored is safe now; since the last flush something was not stored: \($0.message)")
         }
     }
 
     /// As `writeBatch`, also while the disk does not work: what is removed makes room.
-    func writeRemovals() -> Failure? {
+    func writeRemovals() -> Failure? { removeFromIndex() ?? untold }
+
+    /// The index knows of it, and the memory of other programs does not.
+    private var untold: Failure? {
+        if store.changes.reachesOthers { return nil }
+        return Failure(
+            .diskFailed, "\(folder.changes): cannot be used now, so that others may serve from memory what was removed")
+    }
+
+    private func removeFromIndex() -> Failure? {
         if !hasFailed {
             let failure = writeBatch()
             if !hasFailed { return failure }
@@ -59,6 +68,7 @@ extension DiskWriter {
     /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays.
     func writeLastRemovals() {
         let end = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
+        isWritingLastRemovals = true
         waiting(until: end) {
             while !batch.isEmpty, !hasFailed, isPatient { if case .othersRead = commit() { break } }
         }
@@ -80,7 +90,7 @@ extension DiskWriter {
             },
             { (index) throws(DatabaseError) in try self.removeAll(index, .usedBefore(time)) })
         if result == nil { tryAgain() }
-        return result
+        return result ?? untold
     }
 
     /// Has `work` done in the index. Where the disk is full, `free` makes room before, in files alone.
@@ -95,6 +105,8 @@ extension DiskWriter {
             }
             if isPatient, index == nil || isReadOnly || index?.database.hasMoved ?? false { reopen() }
             guard let index, !isReadOnly else { return failure }
+            // Another one has its name, and there is no time left to look into that.
+            if index.database.hasMoved { return Failure(.cacheBusy, DatabaseError.busy(folder.index).message) }
             do throws(DatabaseError) {
                 try work(index)
                 return nil
@@ -134,7 +146,7 @@ extension DiskWriter {
     private func startOver(_ failure: Failure?) -> Failure? {
         guard batch.isClearing, let failure else { return failure }
         do throws(DiskError) {
-            guard let lock = try FileLock.waiting(folder.lock, .exclusive, milliseconds: 1_000) else {
+            guard let lock = try IndexPlace(folder: folder).lockForMoving(milliseconds: 1_000) else {
                 return Failure(.cacheBusy, "\(folder.index): another program is busy with it")
             }
             defer { withExtendedLifetime(lock) {} }

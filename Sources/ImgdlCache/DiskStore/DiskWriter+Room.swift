@@ -25,9 +25,10 @@ extension DiskWriter {
                 return ledger.take(bytes)
             } catch {
                 if error.isLogFull {
-                    refusal = Refusal(error)
+                    refusal = Refusal(.reader, error.failure)
                     return false
                 }
+                if error.isBusy { refusal = Refusal(.writer, error.failure) }
                 if error.isDamage { replaceIndex(error.message) } else if !error.isBusy { fail(error.failure) }
                 if !hasFailed, ledger.takeUngranted(bytes, beside: own) { return true }
                 if isOutOfTime { return false }
@@ -42,15 +43,9 @@ extension DiskWriter {
         /// For the next flush; nil: it says nothing.
         let failure: Failure?
 
-        init(_ cause: StorageLosses.Cause) {
+        init(_ cause: StorageLosses.Cause, _ failure: Failure? = nil) {
             self.cause = cause
-            failure = nil
-        }
-
-        /// The log is full.
-        init(_ error: DatabaseError) {
-            cause = .reader
-            failure = error.failure
+            self.failure = failure
         }
     }
 
@@ -101,6 +96,7 @@ extension DiskWriter {
         ledger.grant(0)
         if purpose == .adding, try index.canShrink() {
             try change(index, purpose) { (_) throws(DatabaseError) in try index.shrink() }
+            index.shortenFile()
         }
         return try change(index, purpose) { (room) throws(DatabaseError) in
             try reserve(ledger.held, in: index)
@@ -138,9 +134,9 @@ extension DiskWriter {
     var isRecountDue: Bool { nextRecount.map { store.clock.now() >= $0 } ?? true }
 
     func recount(_ index: Index) throws(DatabaseError) {
-        nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
         otherBytes = folder.bytesAside()
         let names = Set(Folder.names(in: folder.writers))
         try change(index, .changing) { (_) throws(DatabaseError) in try index.recount(writers: names) }
+        nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
     }
 }

@@ -32,8 +32,8 @@ extension DiskWriter {
 
     /// Until when it waits, whatever it does now.
     private var end: Instant {
-        if let waitingEnd { return waitingEnd }
-        let end = patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
+        let end = waitingEnd ?? patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
+        if isWritingLastRemovals { return end }
         return store.withState { $0.closingDeadline }.map { min($0, end) } ?? end
     }
 

@@ -26,6 +26,8 @@ final class DiskWriter {
     var patienceEnd: Instant?
     /// Until when what the host waits for waits for others; nil: it is nothing of that.
     var waitingEnd: Instant?
+    /// After the time that a closing cache has.
+    var isWritingLastRemovals = false
     /// How long it was left alone after it last failed; nil: something was written since.
     var retryMilliseconds: Int64?
     var openCount = 0
@@ -35,6 +37,8 @@ final class DiskWriter {
     var nextAging: Instant?
     /// Others were in the way of what is done when there is time: it goes on then.
     var backgroundPause: Instant?
+    /// Others were in the way of the batch: however much comes, it is not tried again before its deadline.
+    var isDeferred = false
     var orphans: OrphanSearch?
     /// Bodies may lie there that the index, which is new, does not count.
     var hasUnknownBodies = false
@@ -63,7 +67,7 @@ final class DiskWriter {
             case .commands(let commands):
                 for command in commands {
                     perform(command)
-                    if batch.isFull || isDue { commit() }
+                    if isDue || (batch.isFull && !isDeferred) { commit() }
                 }
             case .losses: tellLosses()
             case .retry: tryAgain()

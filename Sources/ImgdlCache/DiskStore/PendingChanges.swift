@@ -69,6 +69,12 @@ struct PendingChanges {
         if added[body.key]?.isEmpty ?? false { added[body.key] = nil }
     }
 
+    /// Bodies under the key of which that is so.
+    mutating func drop(_ key: String, where isRemoved: (DiskBody) -> Bool) {
+        added[key]?.removeAll(where: isRemoved)
+        if added[key]?.isEmpty ?? false { added[key] = nil }
+    }
+
     /// The index has the batch, and so everything up to its number.
     mutating func settle(_ batch: Batch) {
         settlements += 1

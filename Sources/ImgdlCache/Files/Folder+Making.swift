@@ -56,6 +56,16 @@ extension Folder {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
+    /// What a path that is itself a link leads to now: the folder of then stays the cache's.
+    static func withoutLink(_ path: String) -> String {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, let target = realpath(path, nil) else {
+            return path
+        }
+        defer { free(target) }
+        return String(cString: target)
+    }
+
     // MARK: Whose it is
 
     /// Why the folder that is there is not used: whoever may write to it could put in what is served as an answer. nil: it

@@ -5,7 +5,8 @@ import ImgdlCore
 ///
 ///     key                    see `DigestKey`
 ///     index-1.sqlite         the index, with SQLite's two files beside it
-///     lock-1                 see `FileLock`
+///     lock-1                 held while bodies get their last names, or while files without an entry are looked for
+///     opening-1              see `IndexPlace`
 ///     changes-1              see `SharedChanges`
 ///     bodies-1/3f/0…         one file for each body, in 256 folders; all names are numbers of the library's own
 ///     writers-1/…/0…         bodies being written: a folder for each writer, which it holds locked while it lives
@@ -20,6 +21,7 @@ package struct Folder: Sendable {
     var key: String { "\(path)/key" }
     var index: String { "\(path)/index-\(Self.version).sqlite" }
     var lock: String { "\(path)/lock-\(Self.version)" }
+    var opening: String { "\(path)/opening-\(Self.version)" }
     var changes: String { "\(path)/changes-\(Self.version)" }
     var bodies: String { "\(path)/bodies-\(Self.version)" }
     var writers: String { "\(path)/writers-\(Self.version)" }

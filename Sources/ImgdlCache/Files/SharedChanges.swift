@@ -6,15 +6,16 @@ import Synchronization
 /// removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
 /// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
 ///
-/// Nothing in the file is trusted: rubbish there costs look-ups, and time. It may be replaced or removed at any time: whoever
+/// Nothing in the file is trusted: rubbish there costs look-ups, time, and what is on its way to the index. It may be replaced or removed at any time: whoever
 /// counts, and whoever is about to answer from memory, takes the one that is there now (`follow`).
 ///
 /// Threads: any.
 final class SharedChanges: @unchecked Sendable {
     private static let bucketCount = 2_048
     /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
-    /// removed; and the hash of what it is.
-    private static let byteCount = bucketCount * 24
+    /// removed; the hash of what it is; and counters of what was removed, the first of which counts what removes everything.
+    private static let byteCount = bucketCount * 32
+    private static let removals = bucketCount * 3
     /// A program that is killed before it has removed what it announced is waited for no longer.
     private static let longestNanoseconds: UInt64 = 5_000_000_000
 
@@ -22,8 +23,9 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Reserved once, so that whoever looks at it may do so while another file takes its place.
     private let shared: Counters?
-    /// Of what this program has counted, twice as much.
+    /// What of it this program has written, without the hashes; counters twice as high.
     private let own: Counters
+    private static let ownRemovals = bucketCount * 2
     /// Grows with each other file, so that no mark of before is current.
     private let era = Atomic<UInt64>(0)
     private let lock = Lock()
@@ -50,15 +52,15 @@ final class SharedChanges: @unchecked Sendable {
     init() {
         let memory = mmap(nil, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         shared = memory.flatMap {
-            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 3)
+            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 4)
         }
-        own = .allocate(capacity: Self.bucketCount * 2)
-        for index in 0..<Self.bucketCount * 2 { (own + index).initialize(to: Atomic(0)) }
+        own = .allocate(capacity: Self.bucketCount * 3)
+        for index in 0..<Self.bucketCount * 3 { (own + index).initialize(to: Atomic(0)) }
     }
 
     deinit {
         if let shared { munmap(shared, Self.byteCount) }
-        own.deinitialize(count: Self.bucketCount * 2)
+        own.deinitialize(count: Self.bucketCount * 3)
         own.deallocate()
     }
 
@@ -112,14 +114,42 @@ final class SharedChanges: @unchecked Sendable {
         return until > now && until - now <= Self.longestNanoseconds
     }
 
+    /// To be asked for when something that the index does not have yet begins to be served.
+    func removalMark(_ key: String) -> RemovalMark {
+        var mark = RemovalMark(key: Self.bucket(Self.hash(key)))
+        mark.seen = removals(mark.key)
+        return mark
+    }
+
+    /// Another program has begun to remove all of its key, or everything. Whoever asks while no other program writes to the
+    /// index is told of all that were there before.
+    func isRemoved(_ mark: RemovalMark) -> Bool { mark.seen != removals(mark.key) }
+
+    private func removals(_ bucket: UInt32) -> UInt64 {
+        lock.withLock { removalsByOthers(0) &+ removalsByOthers(Int(bucket)) }
+    }
+
+    private func removalsByOthers(_ bucket: Int) -> UInt64 {
+        guard let shared else { return 0 }
+        let own = own[Self.ownRemovals + bucket].load(ordering: .relaxed)
+        return shared[Self.removals + bucket].load(ordering: .acquiring) &- own >> 1
+    }
+
     // MARK: Telling
 
     /// It is going to be removed: until `tell` nobody else serves it.
-    func announce(key: String) { announce(Self.hash(key), in: Self.bucket(Self.hash(key))) }
+    func announce(key: String) {
+        let bucket = Self.bucket(Self.hash(key))
+        announce(Self.hash(key), in: bucket)
+        lock.withLock { countRemoval(Int(bucket)) }
+    }
     func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
     func announceAll() {
         announce(Self.everything, in: 0)
-        lock.withLock { for bucket in 1..<Self.bucketCount { count(bucket) } }
+        lock.withLock {
+            for bucket in 1..<Self.bucketCount { count(bucket) }
+            countRemoval(0)
+        }
     }
 
     /// The index says it now.
@@ -130,6 +160,16 @@ final class SharedChanges: @unchecked Sendable {
     private func tell(_ buckets: some Sequence<UInt32>) {
         follow()
         for bucket in buckets { tell(bucket) }
+    }
+
+    /// Whether others learn of what is told. They do not where this program could not get at the file, as with no descriptor
+    /// left; where nobody can use it all ask the disk.
+    var reachesOthers: Bool {
+        follow()
+        return lock.withLock {
+            guard let place else { return true }
+            return (isWritable && file != nil) || !PlainFile.isSound(place.path)
+        }
     }
 
     private func announce(_ hash: UInt64, in bucket: UInt32) {
@@ -159,13 +199,17 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Inside the lock, as the file may be another one otherwise.
     private func count(_ bucket: Int) {
+        for index in [bucket, 0] { count(index, own: index) }
+    }
+
+    private func countRemoval(_ bucket: Int) { count(Self.removals + bucket, own: Self.ownRemovals + bucket) }
+
+    private func count(_ index: Int, own ownIndex: Int) {
         guard let shared, isWritable else { return }
         // Odd in between.
-        for index in [bucket, 0] {
-            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
-            shared[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
-            own[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
-        }
+        own[ownIndex].wrappingAdd(1, ordering: .sequentiallyConsistent)
+        shared[index].wrappingAdd(1, ordering: .sequentiallyConsistent)
+        own[ownIndex].wrappingAdd(1, ordering: .sequentiallyConsistent)
     }
 
     private static func now() -> UInt64 { UInt64(max(0, MonotonicClock().now().nanoseconds)) }
@@ -187,6 +231,15 @@ final class SharedChanges: @unchecked Sendable {
             let isFirst = place == nil
             place = (path, isReadOnly)
             return attach(isFirst: isFirst)
+        }
+    }
+
+    /// Whether the file that is mapped is the one that is there now, for who must not wait for the disk: a call of the kernel's.
+    /// Else no mark is current, until somebody follows.
+    func check() {
+        lock.withLock {
+            guard let place, FileName(at: place.path) != file else { return }
+            nextEra()
         }
     }
 
@@ -214,8 +267,7 @@ final class SharedChanges: @unchecked Sendable {
         let found = FileName(status)
         if found == file, isWritable != isReadOnly { return true }
         let access = isReadOnly ? PROT_READ : PROT_READ | PROT_WRITE
-        let memory = mmap(shared, Self.byteCount, access, MAP_SHARED | MAP_FIXED, descriptor, 0)
-        guard memory != MAP_FAILED else { return detach(shared) }
+        guard map(shared, access, MAP_SHARED, descriptor) else { return detach(shared) }
         isWritable = !isReadOnly
         let isSame = file == nil || file == found
         if found != file, !isFirst { nextEra() }
@@ -225,16 +277,28 @@ final class SharedChanges: @unchecked Sendable {
 
     private func detach(_ shared: Counters) -> Bool {
         isWritable = false
-        mmap(shared, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
+        _ = map(shared, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1)
         guard file != nil else { return true }
         file = nil
         nextEra()
         return false
     }
 
+    /// What another file counts is nothing that has been removed now.
+    private func map(_ shared: Counters, _ access: Int32, _ flags: Int32, _ descriptor: Int32) -> Bool {
+        let before = (0..<Self.bucketCount).map(removalsByOthers)
+        guard mmap(shared, Self.byteCount, access, flags | MAP_FIXED, descriptor, 0) != MAP_FAILED else { return false }
+        for bucket in 0..<Self.bucketCount {
+            let count = shared[Self.removals + bucket].load(ordering: .acquiring)
+            own[Self.ownRemovals + bucket].store((count &- before[bucket]) << 1, ordering: .relaxed)
+        }
+        return true
+    }
+
     /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is replaced
     /// by who may write. It has all of its blocks: a hole that no room is left for would end the program that looks into it.
     private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
+        guard let end = path.lastIndex(of: "/"), Folder(path: String(path[..<end])).danger == nil else { return nil }
         if !isReadOnly, !PlainFile.isSound(path), unlink(path) != 0 { rmdir(path) }
         guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
         else { return nil }
@@ -249,4 +313,14 @@ final class SharedChanges: @unchecked Sendable {
         close(descriptor)
         return nil
     }
+}
+
+/// How often other programs had removed what is under a key, or everything.
+struct RemovalMark {
+    fileprivate var key: UInt32 = 0
+    fileprivate var seen: UInt64 = 0
+
+    init() {}
+
+    fileprivate init(key: UInt32) { self.key = key }
 }

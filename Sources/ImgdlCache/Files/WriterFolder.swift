@@ -16,11 +16,15 @@ final class WriterFolder {
     static func make(in folder: Folder) throws(DiskError) -> WriterFolder {
         for _ in 0..<100 {
             let path = "\(folder.writers)/\(String(UInt64.random(in: 0...UInt64.max), radix: 16))"
-            guard mkdir(path, 0o700) == 0, chmod(path, 0o700) == 0 else {
+            if mkdir(path, 0o700) != 0 {
                 if errno == EEXIST { continue }
                 throw DiskError("make \(path)")
             }
-            // Between the two lines somebody may have taken it for a dead one's.
+            // From here on somebody may take it for a dead one's, and remove it.
+            if chmod(path, 0o700) != 0 {
+                if errno == ENOENT { continue }
+                throw DiskError("make \(path)")
+            }
             guard let lock = try? FileLock(path, .exclusive, isFolder: true), access(path, F_OK) == 0 else { continue }
             return WriterFolder(path, lock)
         }

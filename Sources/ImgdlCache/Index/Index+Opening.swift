@@ -44,7 +44,12 @@ extension Index {
         }
         if let problem { throw problem }
         do throws(DatabaseError) {
-            try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY")
+            // Fast: pages that a long row leaves are not written over, each of which would be in the log.
+            try database.execute(
+                """
+                PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY;
+                PRAGMA secure_delete = FAST
+                """)
             // A new one has nothing to lose, and whoever looks up waits for it: without a sync for each page of it.
             let isMade = try database.integer("PRAGMA user_version") > 0
             try database.execute("PRAGMA synchronous = \(isMade ? "NORMAL" : "OFF")")
@@ -55,23 +60,6 @@ extension Index {
         } catch {
             throw IndexProblem(error)
         }
-    }
-
-    /// Opens it while nobody moves it aside: SQLite takes log and shared memory by their names, a moment after the file
-    /// itself, and the names may be the next index's by then. nil: somebody was moving it all the while. Without the lock
-    /// where that cannot be had, as nothing can be moved there.
-    static func whileInPlace<Problem: Error>(
-        _ lock: String, _ open: () throws(Problem) -> Index
-    ) throws(Problem) -> Index? {
-        let held: FileLock?
-        do throws(DiskError) {
-            held = try FileLock.waiting(lock, .shared, milliseconds: 1_000)
-            if held == nil { return nil }
-        } catch {
-            held = nil
-        }
-        defer { withExtendedLifetime(held) {} }
-        return try open()
     }
 
     /// SQLite would make a file that all may read, unless the umask says otherwise; its other two get the rights of this one.

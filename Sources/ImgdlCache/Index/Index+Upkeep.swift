@@ -60,7 +60,17 @@ extension Index {
 
     /// Gives some pages that are free back to the disk: the file becomes shorter when the log is brought in. Inside a
     /// transaction.
-    func shrink() throws(DatabaseError) { try database.execute("PRAGMA incremental_vacuum(\(Self.shrunkPages))") }
+    func shrink() throws(DatabaseError) {
+        try database.execute("PRAGMA incremental_vacuum(\(Self.shrunkPages))")
+        shrunkPages += Self.shrunkPages
+    }
+
+    /// Brings the log in where much has been given back: the log of rows that go is short.
+    func shortenFile() {
+        guard shrunkPages >= Self.sparePages else { return }
+        shrunkPages = 0
+        database.emptyLog(waiting: 0)
+    }
 
     /// Counts what is there: totals may have been forged, or be those of a library that counted otherwise. `writers`: those
     /// that have a folder; what others reserved is nobody's. Inside a transaction.

@@ -7,6 +7,8 @@ final class Index {
     /// Nothing was there before.
     let isNew: Bool
     var emptying = StorageLog.Emptying()
+    /// Pages that were given back since the log was brought in for them.
+    var shrunkPages: Int64 = 0
     private let select: Statement
     private let insertion: Statement
     private let deletion: Statement

@@ -1,8 +1,6 @@
 /// How long the log of the index may become. What is in it is brought into the index now and then, which takes a moment when
 /// no other program reads. Where one reads for long the log stays as it is, and only what has room in it is written.
 package enum StorageLog {
-    /// It never takes more: whatever is allowed to begin has room until there.
-    package static let greatestBytes: Int64 = 5 << 20
     /// At this length it is brought into the index.
     package static let usualBytes: Int64 = 3 << 20
     /// From here on nothing begins.
@@ -21,12 +19,16 @@ package enum StorageLog {
         package let changes: Int
         /// Bytes of rows, with which no other row begins.
         package let rowBytes: Int64
+
+        /// As much as there is when the log is short.
+        package static let most = Room(changes: 128, rowBytes: 512 << 10)
+        static let last = Room(changes: 32, rowBytes: 128 << 10)
     }
 
     /// nil: none, until it is shorter.
     package static func room(for purpose: Purpose, length: Int64) -> Room? {
-        if length <= usualBytes { return Room(changes: 128, rowBytes: 512 << 10) }
-        if purpose == .changing, length <= lastBytes { return Room(changes: 32, rowBytes: 128 << 10) }
+        if length <= usualBytes { return .most }
+        if purpose == .changing, length <= lastBytes { return .last }
         return nil
     }
 

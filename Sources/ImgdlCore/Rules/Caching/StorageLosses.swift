@@ -7,6 +7,8 @@ package struct StorageLosses: Equatable, Sendable {
         case noRoom
         /// Another program reads the index for long, and its log is full.
         case reader
+        /// Another program writes to the index for long.
+        case writer
         /// The cache was closed before.
         case closed
         /// The disk does not work: of that the host is told in another way.
@@ -49,6 +51,7 @@ package struct StorageLosses: Equatable, Sendable {
         case .behind: "the disk takes \(isOne ? "answers" : "them") slower than they come"
         case .noRoom: "there is no room for \(isOne ? "it" : "them") within max_bytes"
         case .reader: "another program reads the index for so long that its log is full"
+        case .writer: "another program has been writing to the index for some seconds"
         case .closed: "the cache was closed before \(isOne ? "it was" : "they were") written"
         case .failure: "the disk does not work"
         }

@@ -1,0 +1,105 @@
+import Glibc
+import ImgdlCore
+
+/// The name of the index. SQLite takes its two files beside it, the log and the shared memory, by their names, a moment after
+/// the index itself: so nobody opens an index while another one moves it, and those two are removed where they belong to
+/// another index than the one that is there now. Else the log of one would be written into the other, and the memory of
+/// programs that still have the other one open would be cut off, which ends them.
+struct IndexPlace {
+    let folder: Folder
+
+    /// Whose the names are, by the numbers of their files; 0: there is none.
+    private struct Files: Equatable {
+        var index: UInt64
+        var log: UInt64
+        var memory: UInt64
+
+        static let byteCount = 24
+
+        init(at path: String) {
+            (index, log, memory) = (Self.number(path), Self.number(path + "-wal"), Self.number(path + "-shm"))
+        }
+
+        /// nil: none were noted.
+        init?(notedIn lock: FileLock) {
+            var numbers: [UInt64] = [0, 0, 0]
+            let count = numbers.withUnsafeMutableBytes { pread(lock.descriptor, $0.baseAddress, $0.count, 0) }
+            guard count == Self.byteCount else { return nil }
+            (index, log, memory) = (numbers[0], numbers[1], numbers[2])
+        }
+
+        func note(in lock: FileLock) {
+            let numbers = [index, log, memory]
+            // What could not be noted is looked at again by the next.
+            let count = numbers.withUnsafeBytes { pwrite(lock.descriptor, $0.baseAddress, $0.count, 0) }
+            if count != Self.byteCount { ftruncate(lock.descriptor, 0) }
+        }
+
+        private static func number(_ path: String) -> UInt64 {
+            var status = stat()
+            return lstat(path, &status) == 0 ? UInt64(status.st_ino) : 0
+        }
+    }
+
+    /// Opens what is there with `open`, which makes it where there is none. Waits so long for somebody who is moving it; nil:
+    /// somebody was all the while, or the folder may not be used. Without the lock where that cannot be had, as nothing can be
+    /// moved there.
+    func whileInPlace<Problem: Error>(
+        milliseconds: Int, _ open: () throws(Problem) -> Index
+    ) throws(Problem) -> Index? {
+        guard folder.danger == nil else { return nil }
+        switch try whileShared(milliseconds: milliseconds, open) {
+        case .opened(let index): return index
+        case .isBusy: return nil
+        case .isForeign:
+            guard let lock = try? lockForMoving(milliseconds: milliseconds) else { return nil }
+            return try whileMoving(lock, open)
+        }
+    }
+
+    private enum Attempt {
+        case opened(Index)
+        case isBusy
+        /// The files beside it may be another one's.
+        case isForeign
+    }
+
+    private func whileShared<Problem: Error>(
+        milliseconds: Int, _ open: () throws(Problem) -> Index
+    ) throws(Problem) -> Attempt {
+        let lock: FileLock?
+        do throws(DiskError) {
+            lock = try FileLock.waiting(folder.opening, .shared, milliseconds: milliseconds)
+        } catch {
+            return .opened(try open())
+        }
+        guard let lock else { return .isBusy }
+        defer { withExtendedLifetime(lock) {} }
+        return Files(notedIn: lock) == Files(at: folder.index) ? .opened(try open()) : .isForeign
+    }
+
+    /// nil: somebody else is moving or opening it all the while.
+    func lockForMoving(milliseconds: Int) throws(DiskError) -> FileLock? {
+        try FileLock.waiting(folder.opening, .exclusive, milliseconds: milliseconds)
+    }
+
+    /// The same for who has the lock.
+    func whileMoving<Problem: Error>(
+        _ lock: FileLock, _ open: () throws(Problem) -> Index
+    ) throws(Problem) -> Index {
+        defer { withExtendedLifetime(lock) {} }
+        removeForeign(Files(notedIn: lock))
+        let index = try open()
+        Files(at: folder.index).note(in: lock)
+        return index
+    }
+
+    /// The log and the memory of another index. Without an index they are nobody's.
+    private func removeForeign(_ noted: Files?) {
+        let found = Files(at: folder.index)
+        if found.index != 0, found.index == noted?.index { return }
+        for (end, number, before) in [("-wal", found.log, noted?.log), ("-shm", found.memory, noted?.memory)] {
+            if found.index == 0 || number == before { unlink(folder.index + end) }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import CacheTesting
+import Glibc
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: other programs that are in the way are waited for once, and by nobody who looks up.
+final class PatienceTests: StoreTestCase {
+    private func milliseconds(_ body: () throws -> Void) rethrows -> Int64 {
+        let start = MonotonicClock().now()
+        try body()
+        return (MonotonicClock().now().nanoseconds - start.nanoseconds) / 1_000_000
+    }
+
+    private func code(_ body: () throws -> Void) -> ErrorCode {
+        do {
+            try body()
+            return .ok
+        } catch { return (error as? Failure)?.code ?? .internal }
+    }
+
+    /// As by a program that was stopped while it had it.
+    func testLookUpsDoNotWaitForALock() throws {
+        for name in ["lock-1", "opening-1"] {
+            let cache = try open()
+            for number in 0..<5 { cache.put("k\(number)", bytes(100)) }
+            try cache.flush()
+            XCTAssertNotNil(cache.wait("k0"))
+            let lock = try XCTUnwrap(FileLock.waiting("\(path)/\(name)", .exclusive, milliseconds: 1_000))
+            let time = milliseconds { for number in 0..<5 { XCTAssertNotNil(cache.wait("k\(number)"), name) } }
+            XCTAssertLessThan(time, 1_000, name)
+            withExtendedLifetime(lock) {}
+            cache.close()
+        }
+    }
+
+    /// The first of them waits a little, the others not at all; nothing is found, and all is found again afterwards.
+    func testLookUpsWhileTheIndexIsMoved() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        try cache.disk?.onWriter { $0.reopen() }
+        var lock = try FileLock.waiting(path + "/opening-1", .exclusive, milliseconds: 1_000)
+        XCTAssertNotNil(lock)
+        let time = milliseconds { for _ in 0..<20 { XCTAssertNil(cache.wait("k")) } }
+        XCTAssertLessThan(time, 1_000)
+        lock = nil
+        XCTAssertNotNil(cache.wait("k"))
+        cache.close()
+    }
+
+    func testClosingDoesNotWaitForACallThatWaits() throws {
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        try cache.finishBackgroundWork()
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        let begun = expectation(description: "the call has begun")
+        let calling = try ImgdlCore.Thread.start(name: "calling") {
+            begun.fulfill()
+            XCTAssertNotEqual(self.code { try cache.removeOlder(than: 0) }, .ok)
+        }
+        wait(for: [begun], timeout: 20)
+        // Of five seconds that the call may wait.
+        XCTAssertLessThan(milliseconds { cache.close() }, 3_500)
+        calling.join()
+        try other.execute("ROLLBACK")
+    }
+
+    /// Its time is over when its turn comes, and another index has the name: it says that it has done nothing.
+    func testACallWhoseTimeIsOverTellsNoLie() throws {
+        tuning.attempts = 0
+        let cache = try open()
+        cache.put("old", bytes(10))
+        try cache.flush()
+        try cache.finishBackgroundWork()
+        for end in ["", "-wal", "-shm"] { rename(path + "/index-1.sqlite" + end, path + "/x" + end) }
+        let other = try open()
+        other.put("other", bytes(10))
+        try other.flush()
+        clock.advance(seconds: 10)
+        XCTAssertEqual(code { try cache.removeOlder(than: 5) }, .cacheBusy)
+        XCTAssertNotNil(other.wait("other"))
+        other.close()
+        cache.close()
+    }
+
+    /// They are tried together, and now and then.
+    func testManyRemovalsWhileOthersWrite() throws {
+        tuning.batchMilliseconds = 500
+        tuning.attempts = 2
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        for number in 0..<5_000 { cache.remove(EntryID(rawValue: Int64(number))) }
+        let time = try milliseconds { _ = try cache.disk?.onWriter { _ in } }
+        XCTAssertLessThan(time, 3_000, "each of 5,000 would take longer")
+        try other.execute("ROLLBACK")
+        try cache.flush()
+        XCTAssertEqual(cache.disk?.withState { $0.queued }, QueuedMemory())
+        cache.close()
+    }
+
+    /// Evicting goes on when others have written, and takes no more than there is too much of.
+    func testEvictionGoesOn() throws {
+        var cache = try open()
+        for number in 0..<200 {
+            cache.put("k\(number)", bytes(50_000))
+            if number % 20 == 19 { try cache.flush() }
+        }
+        cache.close()
+        configuration.maximumBytes = 4 << 20
+        cache = try open()
+        try cache.disk?.onWriter { _ in }
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
+        // Whether or not it has begun.
+        try other.execute("BEGIN IMMEDIATE")
+        try cache.finishBackgroundWork()
+        try other.execute("ROLLBACK")
+        try cache.finishBackgroundWork()
+        let bytes = try cache.statistics().bytes
+        XCTAssertLessThanOrEqual(bytes, 4 << 20)
+        XCTAssertGreaterThan(bytes, 3 << 20, "so much may stay")
+        cache.close()
+    }
+}
