@@ -103,7 +103,8 @@ extern "C" {
  *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured. exit()
  *            with downloads running is fine: their callbacks do not come any more, and caches are written out. After
  *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
- *            child and can be released; images and bodies stay usable; new downloaders and caches work.
+ *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
+ *            directory of a cache that was open then.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */
@@ -211,7 +212,7 @@ enum {
                                            /* requests on that connection end so, and are not tried again           */
 
     /* the cache's disk; no download ends so */
-    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for some seconds, or    */
+    IMGDL_ERROR_CACHE_BUSY = 2400,         /* another program has been writing to the index for five seconds, or    */
                                            /* reading it for so long that its log is full                           */
     IMGDL_ERROR_DISK_FULL = 2401,          /* no room, or no quota                                                  */
     IMGDL_ERROR_READ_ONLY = 2402,          /* the directory may be read and not written, by its rights or its disk  */
@@ -766,8 +767,9 @@ typedef struct imgdl_request {
     imgdl_cache_mode cache_mode;         /* IMGDL_CACHE_…                                                            */
     uint32_t reserved2;
     const char *partition;               /* for which of your program's accounts: requests of two partitions share   */
-                                         /* no connections, transfers or cookies, and nothing that is stored. Any    */
-                                         /* text of 256 bytes at most; NULL: the downloader's                        */
+                                         /* no connections, transfers or cookies, and nothing that is stored. UTF-8, */
+                                         /* 256 bytes at most (INVALID_ARGUMENT), without control characters         */
+                                         /* (INVALID_HEADER); "" is one, too. NULL: the downloader's                 */
     uint64_t max_stale_ms;               /* what has been stale in the cache for longer does not answer, whatever    */
                                          /* allows it (section 15), with IMGDL_CACHE_ONLY, too; in whole seconds,    */
                                          /* rounded down. 0: the downloader's; IMGDL_STALE_NEVER; IMGDL_NO_LIMIT     */
@@ -1415,12 +1417,13 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Behind     Downloads never wait for the disk. What comes while 32 MiB wait to be written, has waited for 0.3 seconds with 256
  *            others behind it, or has no room within max_bytes, is not stored: it is counted (not_stored), and there is an event
  *            (NOT_STORED), once a second at most. So is what comes while another program reads the index in one transaction for
- *            long, once its log is full. Removals do not wait behind bodies, and have room in the log for longer; should 8 MiB
- *            of removals wait, all that is stored is removed.
- * Failures   A disk that is full, read-only or broken, or an index that another program keeps for seconds, makes no
- *            download fail: there is an event, nothing is stored, what is there is served, and it is tried again after a
- *            second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer
- *            index is moved aside, and begun anew.
+ *            long, once its log is full, or has been writing to it for more than five seconds. Removals do not wait behind
+ *            bodies, and have room in the log for longer; should 8 MiB of removals wait, all that is stored is removed.
+ * Failures   A disk that is full, read-only or broken, or an index that another program has been writing to for half a minute,
+ *            makes no download fail: there is an event, nothing is stored, what is there is served, and it is tried again after
+ *            a second, then after twice as long each time, up to five minutes, and by each flush. A corrupt, foreign or newer
+ *            index is moved aside, and begun anew. The last such one stays beside it (…aside-…), if it is no larger than an
+ *            eighth of max_bytes, until you delete it; it counts.
  * --------------------------------------------------------------------------------------------------------------- */
 
 #define IMGDL_DEFAULT_CACHE_BYTES 268435456u
@@ -1430,11 +1433,11 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
 enum {
     IMGDL_CACHE_MOVED_ASIDE = 1, /* the index was corrupt, foreign or newer: it was renamed, and begun anew          */
     IMGDL_CACHE_UNWRITABLE = 2,  /* the disk is full, read-only or broken, or another program has been writing to    */
-                                 /* the index for some seconds: nothing is stored until it works again               */
+                                 /* the index for half a minute: nothing is stored until it works again              */
     IMGDL_CACHE_WRITABLE = 3,    /* it works again                                                                   */
     IMGDL_CACHE_NOT_STORED = 4   /* answers were not stored: the disk takes them slower than they come, max_bytes    */
-                                 /* has no room for them, another program keeps reading the index, or the cache was  */
-                                 /* closed before; the message says how many                                         */
+                                 /* has no room for them, another program keeps reading the index or writing to it,  */
+                                 /* or the cache was closed before; the message says how many                        */
 };
 
 typedef struct imgdl_cache_event {
@@ -1512,10 +1515,11 @@ IMGDL_API void imgdl_cache_entry_init(imgdl_cache_entry *entry, size_t struct_si
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const char *url, imgdl_cache_entry *entry);
 
-/* What removes waits some seconds for other programs that write, and on a full disk makes room by what it removes. When it
- * returns IMGDL_OK no program serves what was removed, from memory neither. When it could not, it returns one of
+/* What removes waits five seconds at most for other programs that write (a thread that draws should not call it), and on a
+ * full disk makes room by what it removes. When it returns IMGDL_OK no program serves what was removed, from memory neither.
+ * When it could not, it returns one of
  *
- * CACHE_BUSY        another program has been writing to the index for some seconds, or reading it for so long that its
+ * CACHE_BUSY        another program has been writing to the index for five seconds, or reading it for so long that its
  *                   log is full
  * DISK_FULL         no room, also after what was to be removed had gone from the disk
  * READ_ONLY         the directory may be read and not written
@@ -1530,7 +1534,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_query(imgdl_cache *cache, const
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove(imgdl_cache *cache, const char *url);
 
 /** Removes what has not been used or validated for age_s seconds; a use in the future, by a clock that ran ahead, counts as
- *  now. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
+ *  now, and so does what another program has fetched and not written yet. What it could not remove is not removed later: call
+ *  it again. Returns besides: INVALID_ARGUMENT (negative), and why it could not. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_remove_older(imgdl_cache *cache, int64_t age_s);
 
 /** Removes everything. A download that is being stored meanwhile may remain. Where a full disk has no room for saying so in
@@ -1539,8 +1544,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_clear(imgdl_cache *cache);
 
 /** Writes what has been stored so far to the disk for good: a power cut loses none of it. Returns besides: why it could not,
  *  as above, also, once, when something that came since the last flush could not be stored, as where somebody has taken its
- *  file away or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. A disk that has failed
- *  is tried again before. Since 1.1. */
+ *  file away or the index turned out to be damaged; imgdl_cache_stats.unflushed tells how far it came. What had no room within
+ *  max_bytes, or came faster than the disk takes it, is no error here: not_stored counts it. A disk that has failed is tried
+ *  again before. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_flush(imgdl_cache *cache);
 
 typedef struct imgdl_cache_stats {

@@ -41,7 +41,7 @@ enum CacheBench {
         for i in 0..<count {
             put(cache, key(i), i % stride == 0 ? 100_000 : i % stride == 1 ? 2_000 : 0)
             // No faster than the disk takes it: what waits for too long is not stored.
-            if i % 1_000 == 0 { _ = try? cache.flush() }
+            if i % min(1_000, 20 * stride) == 0 { _ = try? cache.flush() }
         }
         cache.close()
 

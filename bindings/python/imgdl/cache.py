@@ -26,8 +26,10 @@ class CacheEvent(NamedTuple):
 
     kind: str
     """"moved_aside": the index was corrupt, foreign or newer, so it was renamed and begun anew; "unwritable": the disk is
-    full, read-only or broken, or another program has been writing to the index for some seconds, and nothing is stored until
-    it works again; "writable": it works again; "not_stored": answers were not stored, since the disk takes them slower than they come, or `max_bytes` has no room for them."""
+    full, read-only or broken, or another program has been writing to the index for half a minute, and nothing is stored until
+    it works again; "writable": it works again; "not_stored": answers were not stored, since the disk takes them slower than
+    they come, `max_bytes` has no room for them, another program keeps reading the index or writing to it, or the cache was
+    closed before."""
     message: str
     """Names the file or folder, and the cause."""
 

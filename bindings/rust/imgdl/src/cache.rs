@@ -78,13 +78,13 @@ impl CacheOutcome {
 pub enum CacheEvent<'a> {
     /// The index was corrupt, foreign or newer: it was renamed, and begun anew. The text names the file and the cause.
     MovedAside(&'a str),
-    /// The disk is full, read-only or broken, or another program has been writing to the index for some seconds: nothing is
+    /// The disk is full, read-only or broken, or another program has been writing to the index for half a minute: nothing is
     /// stored until it works again.
     Unwritable(&'a str),
     /// It works again.
     Writable(&'a str),
-    /// Answers were not stored: the disk takes them slower than they come, `max_bytes` has no room for them, or the cache was
-    /// closed before. The text says how many.
+    /// Answers were not stored: the disk takes them slower than they come, `max_bytes` has no room for them, another program
+    /// keeps reading the index or writing to it, or the cache was closed before. The text says how many.
     NotStored(&'a str),
 }
 
