@@ -114,7 +114,7 @@ final class CurlTransfer: LingeringStream {
                     if transfer.isLingering {
                         return transfer.goesOn { $0.passOver(bytes) } ? bytes.count : bytes.count &+ 1
                     }
-                    if transfer.keepsBodyBack { return Int(CURL_WRITEFUNC_PAUSE) }
+                    if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
             },
@@ -437,6 +437,9 @@ final class CurlTransfer: LingeringStream {
     private var keepsBodyBack: Bool { holdsBody || decoder?.isBusy == true }
 
     /// Nobody takes the body at present.
+    /// Its turn of curl has not brought too many.
+    private var takesPiece: Bool { transport._withUnsafeGuaranteedRef { $0.takesPiece(of: self) } }
+
     private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
     /// Lets it go on, if it is not paused, and sends what curl has to say for it.
@@ -485,7 +488,7 @@ final class CurlTransfer: LingeringStream {
         silentBytes += bytes.count
         if transport._withUnsafeGuaranteedRef(\.decodesInLine) {
             decoder.keep(bytes)
-            transport._withUnsafeGuaranteedRef { $0.decodeLater(self) }
+            transport._withUnsafeGuaranteedRef { $0.goOnInLine(self) }
         } else {
             let goesOn = decode { body throws(Failure) in try decoder.decode(bytes, body) }
             transport._withUnsafeGuaranteedRef { $0.decoded(decoder.producedBytes) }
@@ -506,7 +509,7 @@ final class CurlTransfer: LingeringStream {
                 goesOn = deliver(bytes)
                 return goesOn && !holdsBody
             }
-            if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.decodeLater(self) } }
+            if goesOn, case .turnIsOver = outcome { transport._withUnsafeGuaranteedRef { $0.goOnInLine(self) } }
         } catch {
             return isDiscarding ? cannotDecode() : fail(error)
         }

@@ -27,7 +27,7 @@ package final class CurlTransport: Transport {
     /// The servers whose handshake somebody waits for.
     private var waitedFor: [ServerConnections] = []
     /// Who has more to decode than one turn allows, in line.
-    private var decodings = DecodingLine()
+    private var line = BodyLine()
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []
 
@@ -38,7 +38,7 @@ package final class CurlTransport: Transport {
         case begin(CurlTransfer)
         case release(CurlTransfer)
         case nudge(CurlTransfer)
-        case decode
+        case serveLine
         case close
     }
 
@@ -326,27 +326,34 @@ package final class CurlTransport: Transport {
     }
 
     /// Somebody is in line, or enough was decoded in this turn of curl: what else comes is decoded behind that.
-    var decodesInLine: Bool { decodings.isFull(inTurnOfCurl: watch.turnNumber) }
+    var decodesInLine: Bool { line.isFull(inTurnOfCurl: watch.turnNumber) }
 
     /// By a callback of curl's.
-    func decoded(_ count: Int) { decodings.decoded(count) }
+    func decoded(_ count: Int) { line.decoded(count) }
 
-    func decodeLater(_ transfer: CurlTransfer) {
-        if decodings.join(transfer) { decodeLater() }
+    /// By a callback of curl's, for each piece of a body. False: it goes on when the transfer has its turn in line.
+    func takesPiece(of transfer: CurlTransfer) -> Bool {
+        if line.takesPiece(inTurnOfCurl: watch.turnNumber) { return true }
+        goOnInLine(transfer)
+        return false
     }
 
-    private func decodeLater() {
+    func goOnInLine(_ transfer: CurlTransfer) {
+        if line.join(transfer) { serveLineLater() }
+    }
+
+    private func serveLineLater() {
         let road = WayBack(transport: self, loop: loop, transfer: nil, isStarting: false)
-        loop.perform { road.transport?.decode() }
+        loop.perform { road.transport?.serveLine() }
     }
 
-    private func decode() {
+    private func serveLine() {
         guard !isReporting else {
-            deferred.append(.decode)
+            deferred.append(.serveLine)
             return
         }
-        for transfer in decodings.takeTurn() { nudge(transfer) }
-        if decodings.needsTurn() { decodeLater() }
+        for transfer in line.takeTurn() { nudge(transfer) }
+        if line.needsTurn() { serveLineLater() }
     }
 
     private func nudge(_ transfer: CurlTransfer) {
@@ -462,7 +469,7 @@ package final class CurlTransport: Transport {
             case .begin(let transfer): begin(transfer, addresses: transfer.addresses)
             case .release(let transfer): release(transfer, isCancelled: true)
             case .nudge(let transfer): nudge(transfer)
-            case .decode: decode()
+            case .serveLine: serveLine()
             case .close: close()
             }
         }

@@ -1,25 +1,42 @@
-/// Transfers that have more to decode than one turn allows. All of them together have a turn of the engine's thread for
-/// `transfersInTurn`, so that however many there are others are served in between.
+/// Transfers whose bodies take more work than one turn allows: to decode, or because they come in small pieces. All of them
+/// together have a turn of the engine's thread for `transfersInTurn`, so that however many there are others are served in
+/// between.
 ///
 /// In a turn of curl, which may give a body out in any number of pieces, no more is decoded at once than one transfer may in
-/// a turn: what comes after it is decoded in line.
-struct DecodingLine {
+/// a turn: what comes after it is decoded in line. Nor does it give out more than so many pieces, such as chunks of a byte:
+/// the rest waits in curl, which puts it together.
+struct BodyLine {
     private static let transfersInTurn = 4
+    /// Where pieces are as large as usual, 8 MiB.
+    static let piecesInTurnOfCurl = 512
     static let bytesInTurnOfCurl = ContentDecoder.stepsInTurn * CodingLayer.outputBytes
 
     private var turnOfCurl: UInt64 = 0
     private var bytesInTurn = 0
+    private var piecesInTurn = 0
     private var line: [CurlTransfer] = []
     private var isAsked = false
 
     /// Whether what comes in this turn of curl has to wait for its turn in line.
     mutating func isFull(inTurnOfCurl turn: UInt64) -> Bool {
-        if turn != turnOfCurl { (turnOfCurl, bytesInTurn) = (turn, 0) }
+        begin(turn)
         return !line.isEmpty || bytesInTurn >= Self.bytesInTurnOfCurl
     }
 
     /// So many bytes were decoded without a turn in line, since `isFull` was asked last.
     mutating func decoded(_ count: Int) { bytesInTurn = min(bytesInTurn, Self.bytesInTurnOfCurl) + count }
+
+    /// A piece of a body has come. False: it and all that follow wait for their turn in line.
+    mutating func takesPiece(inTurnOfCurl turn: UInt64) -> Bool {
+        begin(turn)
+        guard piecesInTurn < Self.piecesInTurnOfCurl else { return false }
+        piecesInTurn += 1
+        return true
+    }
+
+    private mutating func begin(_ turn: UInt64) {
+        if turn != turnOfCurl { (turnOfCurl, bytesInTurn, piecesInTurn) = (turn, 0, 0) }
+    }
 
     /// Whether a turn is to be asked for.
     mutating func join(_ transfer: CurlTransfer) -> Bool {
@@ -31,6 +48,7 @@ struct DecodingLine {
 
     mutating func takeTurn() -> [CurlTransfer] {
         isAsked = false
+        piecesInTurn = 0
         let first = Array(line.prefix(Self.transfersInTurn))
         line.removeFirst(first.count)
         for transfer in first { transfer.isInLine = false }

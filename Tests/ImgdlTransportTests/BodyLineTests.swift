@@ -1,0 +1,33 @@
+import XCTest
+
+@testable import ImgdlTransport
+
+final class BodyLineTests: XCTestCase {
+    /// A turn of curl gives a body out in any number of pieces: together they may mean as much as one transfer's turn.
+    func testATurnOfCurlIsBounded() {
+        var line = BodyLine()
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 1))
+        line.decoded(BodyLine.bytesInTurnOfCurl - 1)
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 1))
+        line.decoded(1)
+        XCTAssertTrue(line.isFull(inTurnOfCurl: 1))
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 2), "another turn has a bound of its own")
+        line.decoded(BodyLine.bytesInTurnOfCurl)
+        XCTAssertTrue(line.isFull(inTurnOfCurl: 2))
+        line.decoded(BodyLine.bytesInTurnOfCurl)
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 3))
+    }
+
+    /// Chunks of a byte: so many of a turn of curl are taken, and again as many in each turn that the line has.
+    func testPiecesOfATurnAreCounted() {
+        var line = BodyLine()
+        for _ in 0..<BodyLine.piecesInTurnOfCurl { XCTAssertTrue(line.takesPiece(inTurnOfCurl: 1)) }
+        XCTAssertFalse(line.takesPiece(inTurnOfCurl: 1))
+        XCTAssertFalse(line.takesPiece(inTurnOfCurl: 1))
+        XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2), "another turn")
+        for _ in 1..<BodyLine.piecesInTurnOfCurl { XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2)) }
+        XCTAssertFalse(line.takesPiece(inTurnOfCurl: 2))
+        _ = line.takeTurn()
+        XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2), "the line's turn")
+    }
+}
