@@ -167,9 +167,17 @@ final class SharedChanges: @unchecked Sendable {
     var reachesOthers: Bool {
         follow()
         return lock.withLock {
-            guard let place else { return true }
-            return (isWritable && file != nil) || !PlainFile.isSound(place.path)
+            // Where nothing can be written it was told before.
+            guard let place, !place.isReadOnly else { return true }
+            return (isWritable && file != nil) || !Self.isUsable(place.path)
         }
+    }
+
+    /// Whether whoever has a descriptor left can use the file that is there. On a full disk it may be a short one.
+    private static func isUsable(_ path: String) -> Bool {
+        var status = stat()
+        return PlainFile.isSound(path) && lstat(path, &status) == 0 && Int(status.st_size) >= byteCount
+            && Int(status.st_blocks) * 512 >= byteCount
     }
 
     private func announce(_ hash: UInt64, in bucket: UInt32) {
