@@ -436,10 +436,10 @@ final class CurlTransfer: LingeringStream {
     /// Asked before each piece of a body.
     private var keepsBodyBack: Bool { holdsBody || decoder?.isBusy == true }
 
-    /// Nobody takes the body at present.
-    /// Its turn of curl has not brought too many.
+    /// Room for another piece in this turn of curl; else the transfer goes on when it has its turn in line.
     private var takesPiece: Bool { transport._withUnsafeGuaranteedRef { $0.takesPiece(of: self) } }
 
+    /// Nobody takes the body at present.
     private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
     /// Lets it go on, if it is not paused, and sends what curl has to say for it.

@@ -26,7 +26,7 @@ package final class CurlTransport: Transport {
     private var spareDeferred: [Deferred] = []
     /// The servers whose handshake somebody waits for.
     private var waitedFor: [ServerConnections] = []
-    /// Who has more to decode than one turn allows, in line.
+    /// Transfers whose bodies take more work than one turn allows, in line.
     private var line = BodyLine()
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []

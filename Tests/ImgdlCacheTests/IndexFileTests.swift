@@ -157,7 +157,9 @@ final class IndexFileTests: StoreTestCase {
         tuning.batchMilliseconds = 5
         let caches = [try open(), try open(), try open()]
         nonisolated(unsafe) var isDone = false
+        nonisolated(unsafe) var rounds = 0
         let lock = Lock()
+        let goesOn = Condition(lock)
         let threads = try caches.enumerated().map { number, cache in
             try ImgdlCore.Thread.start(name: "user") {
                 var round = 0
@@ -168,11 +170,18 @@ final class IndexFileTests: StoreTestCase {
                         XCTAssertEqual(found.bytes, bytes(300, seed: UInt64(number * 20 + round * 7 % 20)))
                     }
                     if round % 5 == 0 { try? cache.flush() }
+                    lock.withLock {
+                        rounds += 1
+                        goesOn.signal()
+                    }
                 }
             }
         }
         for _ in 0..<40 {
-            usleep(20_000)
+            lock.withLock {
+                let begun = rounds
+                while rounds < begun + 12 { goesOn.wait() }
+            }
             unlink(index)
         }
         lock.withLock { isDone = true }

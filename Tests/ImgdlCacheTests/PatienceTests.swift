@@ -63,7 +63,7 @@ final class PatienceTests: StoreTestCase {
             XCTAssertNotEqual(self.code { try cache.removeOlder(than: 0) }, .ok)
         }
         wait(for: [begun], timeout: 20)
-        // Of five seconds that the call may wait.
+        // The call may wait for five seconds.
         XCTAssertLessThan(milliseconds { cache.close() }, 3_500)
         calling.join()
         try other.execute("ROLLBACK")

@@ -77,7 +77,7 @@ final class ReaderTests: StoreTestCase {
         XCTAssertLessThanOrEqual(mostSeen, Self.mostLogBytes)
     }
 
-    /// Of rows that take many pages each a transaction may remove as many as of others.
+    /// Rows that take many pages each may go in one transaction as others do.
     func testTheLogStaysWithinItsBoundWhereLongRowsGo() throws {
         let long = String(repeating: "x", count: 200_000)
         let calls: [(String, (Cache) throws -> Void)] = [

@@ -182,7 +182,7 @@ final class SharedChangesTests: StoreTestCase {
         }
     }
 
-    /// What cannot be used and not be removed: memory asks the disk each time, and nobody waits.
+    /// A folder in its place that cannot be removed: memory asks the disk each time, and nobody waits.
     func testNoFileCanTakeItsPlace() throws {
         let name = path + "/changes-1"
         let (one, two) = try openBoth()
@@ -209,7 +209,7 @@ final class SharedChangesTests: StoreTestCase {
         for cache in [one, two, three] { cache.close() }
     }
 
-    /// What one has fetched and not told the index yet: it is older than the removal, and goes with the rest.
+    /// Answers that one has fetched and not told the index yet are older than the removal, and go with the rest.
     func testWhatIsOnItsWayToTheIndexIsRemovedToo() throws {
         let calls: [(String, (Cache) throws -> Void)] = [
             ("remove", { try $0.removeAndWait(key: "new") }), ("clear", { try $0.clear() }),
@@ -244,7 +244,7 @@ final class SharedChangesTests: StoreTestCase {
         }
     }
 
-    /// Whoever looks in memory is on the engine's thread: another one makes the file.
+    /// Look-ups in memory are on the engine's thread: another one makes the file.
     func testALookUpInMemoryDoesNotWaitForTheDisk() throws {
         let (one, two) = try openBoth()
         unlink(path + "/changes-1")

@@ -27,7 +27,7 @@ struct Batch {
     private static let maximumRetainedBytes = 1 << 20
 
     var isEmpty: Bool { items.isEmpty }
-    /// It has as much as one transaction takes.
+    /// Full: as much as one transaction takes.
     var isFull: Bool {
         items.count >= StorageLog.Room.most.changes || rowCost >= StorageLog.Room.most.rowBytes
     }

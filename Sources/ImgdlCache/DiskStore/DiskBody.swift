@@ -27,7 +27,7 @@ final class DiskBody: @unchecked Sendable {
     var length: Int64 = 0
     var state = State.writing
     var number: Int64 = 0
-    /// What other programs had removed by then.
+    /// Removals by other programs until its last byte came.
     var removalMark = RemovalMark()
     /// When its last byte came, in seconds since 1970.
     var time: Int64 = 0
@@ -41,8 +41,6 @@ final class DiskBody: @unchecked Sendable {
     var file: OpenBody?
     /// What it takes of the room that was granted, its row too.
     var held: Int64 = 0
-    /// Another program has removed it before the index had it.
-    var isRemoved = false
 
     /// For the writing thread, which alone changes it.
     var isWritten: Bool {

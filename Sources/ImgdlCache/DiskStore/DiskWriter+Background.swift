@@ -69,7 +69,7 @@ extension DiskWriter {
     /// Down to what is allowed, and beginnings to nine tenths of that. False: there is no more to evict.
     private func evict(_ index: Index) throws(DatabaseError) -> Bool {
         let limits = store.configuration
-        // What this one has removed is gone, and only said to be reserved still.
+        // Files that this writer has removed are gone, and only said to be reserved still.
         let gone = max(0, reserved - ledger.granted)
         let excess = try index.use(others: otherBytes).total - gone - limits.maximumBytes
         if excess > 0, try remove(index, .all, bytes: excess) > 0 { return true }

@@ -202,8 +202,11 @@ extension DiskWriter {
             case .insert(let body):
                 guard case .written(let checksum, _) = body.state else { continue }
                 held -= body.held
-                body.isRemoved = store.changes.isRemoved(body.removalMark)
-                if body.isRemoved { continue }
+                // Another program has removed it before the index had it. Its room is reserved until its file is gone.
+                if store.changes.isRemoved(body.removalMark) {
+                    outcome.removal.add(body.id, CheckedNumber(body.held))
+                    continue
+                }
                 let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)
                 outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
                 outcome.stored += 1
@@ -229,11 +232,7 @@ extension DiskWriter {
         if !batch.hasBodies { publishing = nil }
         retryMilliseconds = nil
         for body in written.bodies where body.isWritten {
-            if body.isRemoved {
-                unlink(folder.body(body.id))
-            } else {
-                unsynced.add(body.id, hasFile: body.file != nil)
-            }
+            unsynced.add(body.id, hasFile: body.file != nil)
             body.file = nil
             ledger.giveBack(body.held)
             body.held = 0

@@ -56,7 +56,7 @@ extension Folder {
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// What a path that is itself a link leads to now: the folder of then stays the cache's.
+    /// The path itself, or where it leads to now if it is a link: that folder stays the cache's.
     static func withoutLink(_ path: String) -> String {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFLNK, let target = realpath(path, nil) else {

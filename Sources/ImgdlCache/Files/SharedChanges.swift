@@ -23,7 +23,7 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Reserved once, so that whoever looks at it may do so while another file takes its place.
     private let shared: Counters?
-    /// What of it this program has written, without the hashes; counters twice as high.
+    /// This program's own part of it, without the hashes; counters twice as high.
     private let own: Counters
     private static let ownRemovals = bucketCount * 2
     /// Grows with each other file, so that no mark of before is current.
@@ -292,7 +292,7 @@ final class SharedChanges: @unchecked Sendable {
         return false
     }
 
-    /// What another file counts is nothing that has been removed now.
+    /// Maps another file. Removals that it has counted before are none of now.
     private func map(_ shared: Counters, _ access: Int32, _ flags: Int32, _ descriptor: Int32) -> Bool {
         let before = (0..<Self.bucketCount).map(removalsByOthers)
         guard mmap(shared, Self.byteCount, access, flags | MAP_FIXED, descriptor, 0) != MAP_FAILED else { return false }

@@ -30,7 +30,7 @@ struct IndexPlace {
 
         func note(in lock: FileLock) {
             let numbers = [index, log, memory]
-            // What could not be noted is looked at again by the next.
+            // A note that could not be written is made by the next one that opens it.
             let count = numbers.withUnsafeBytes { pwrite(lock.descriptor, $0.baseAddress, $0.count, 0) }
             if count != Self.byteCount { ftruncate(lock.descriptor, 0) }
         }
