@@ -243,7 +243,12 @@ final class DiskStore: @unchecked Sendable {
     private func remove(_ change: IndexChange, _ key: String, _ note: (inout PendingChanges) -> Int64) {
         let memory = DiskCommand.memory(ofRemoving: key)
         let isTaken = lock.withLock { () -> Bool in
-            guard state.queued.removals + memory <= tuning.removalBytes else { return false }
+            guard state.queued.removals + memory <= tuning.removalBytes else {
+                // Both are announced: the removal of everything that waits, and this one by itself.
+                guard isClearingLast else { return false }
+                postClear()
+                return true
+            }
             state.queued.removals += memory
             post(.change(change, number: note(&state.changes), memory: memory))
             return true
@@ -254,10 +259,14 @@ final class DiskStore: @unchecked Sendable {
     func removeAll() {
         // Outside the lock: the disk may let it wait.
         changes.announceAll()
-        lock.withLock {
-            if case .change(.clear, _, _)? = state.commands.last { state.commands.removeLast() }
-            post(.change(.clear, number: state.changes.clear(), memory: 0))
-        }
+        lock.withLock { postClear() }
+    }
+
+    private var isClearingLast: Bool { if case .change(.clear, _, _)? = state.commands.last { true } else { false } }
+
+    private func postClear() {
+        if isClearingLast { state.commands.removeLast() }
+        post(.change(.clear, number: state.changes.clear(), memory: 0))
     }
 
     /// So many wait for a disk that does not take them. What is not told counts as used a while ago.
