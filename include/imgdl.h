@@ -1485,7 +1485,8 @@ IMGDL_API imgdl_cache *imgdl_cache_retain(imgdl_cache *cache);
  *  is left and closes, and waits for that (for the disk), except inside the cache's own callback. What the disk has not taken
  *  after 0.5 seconds is not stored (NOT_STORED). What was removed (a call, or a PUT, POST or DELETE that succeeded) and
  *  another program's writing has kept in the index has two seconds more; then its bodies are removed without the index, and
- *  answers with one are served by nobody. Those without a body, such as redirects, may remain. Since 1.1. */
+ *  answers with one are served by nobody. Those without a body, such as redirects, may remain; and all remain where the
+ *  index could not be opened while the cache was open, as a program prevents that has it locked for itself. Since 1.1. */
 IMGDL_API void imgdl_cache_release(imgdl_cache *cache);
 
 /* What is stored for a URL. Times are seconds since 1970. */

@@ -14,9 +14,10 @@ struct CacheTuning: Sendable {
     var closingMilliseconds: Int64 = 500
     /// Removals that have not been written have so much longer: then bodies go without the index.
     var closingRemovalMilliseconds: Int64 = 2_000
-    /// A quarter of a second each, while another program writes to the index.
-    var attempts = 20
-    var busyMilliseconds: Int64 { Int64(clamping: attempts) * 250 }
+    /// So long another program that writes to the index is waited for.
+    var busyMilliseconds: Int64 = 5_000
+    /// Where it still writes so much later, the disk counts as failed.
+    var failingMilliseconds: Int64 = 20_000
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000

@@ -196,7 +196,7 @@ final class CurlTransfer: LingeringStream {
         var failure = CurlErrors.failure(outcome(code))
         if failure.code == .tlsFailed, !isConnected { nameFile(of: code, in: &failure) }
         if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists,
-            handle?.isRevoked == true
+            handle?.isRevoked == true, !request.tls.allowsInvalidCertificates
         {
             failure.message += " (crl_file “\(file)”)"
         }

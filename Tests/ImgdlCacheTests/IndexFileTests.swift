@@ -120,6 +120,40 @@ final class IndexFileTests: StoreTestCase {
         }
     }
 
+    /// Its name is another file's at the very moment when it is opened.
+    func testTheIndexIsTakenAwayWhileItIsOpened() throws {
+        for isReplaced in [false, true] {
+            let one = try open()
+            one.put("old", bytes(100, seed: 1))
+            try one.flush()
+            let content = read(index)
+            let before = [number(index + "-wal"), number(index + "-shm")]
+            var attempts = 0
+            let found = try IndexPlace(folder: Folder(path: path)).whileInPlace(milliseconds: 1_000) {
+                (check) throws(IndexProblem) in
+                attempts += 1
+                if attempts <= 2 {
+                    unlink(self.index)
+                    if isReplaced {
+                        self.write(content, to: self.index)
+                        chmod(self.index, 0o600)
+                    }
+                }
+                return try Index.open(self.index, steps: IndexSchema.steps, check)
+            }
+            try XCTUnwrap(found).database.execute("UPDATE totals SET bytes = 7")
+            let after = [number(index + "-wal"), number(index + "-shm")]
+            for (old, new) in zip(before, after) { XCTAssertNotEqual(old, new, "replaced: \(isReplaced)") }
+            // Its memory was not cut off.
+            one.put("new", bytes(100, seed: 2))
+            try one.flush()
+            XCTAssertEqual(one.wait("new")?.bytes, bytes(100, seed: 2))
+            XCTAssertEqual(after, [number(index + "-wal"), number(index + "-shm")])
+            one.close()
+            removeFolder(path)
+        }
+    }
+
     /// A copy of the whole folder has its own.
     func testTheLogOfACopiedFolderIsItsOwn() throws {
         let cache = try open()

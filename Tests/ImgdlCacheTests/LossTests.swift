@@ -37,7 +37,7 @@ final class LossTests: StoreTestCase {
     }
 
     func testAWriterThatStaysIsNamed() throws {
-        tuning.attempts = 1
+        tuning.busyMilliseconds = 250
         let cache = try open()
         try cache.flush()
         let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
@@ -219,7 +219,7 @@ final class LossTests: StoreTestCase {
     }
 
     func testRemoveOlderRemovesPicturesAlsoWhereTheDiskCannot() throws {
-        tuning.attempts = 1
+        tuning.busyMilliseconds = 250
         configuration.maximumMemoryBytes = 1 << 20
         configuration.maximumImageBytes = 1 << 20
         let cache = try open()

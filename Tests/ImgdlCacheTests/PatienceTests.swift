@@ -71,7 +71,7 @@ final class PatienceTests: StoreTestCase {
 
     /// Its time is over when its turn comes, and another index has the name: it says that it has done nothing.
     func testACallWhoseTimeIsOverTellsNoLie() throws {
-        tuning.attempts = 0
+        tuning.busyMilliseconds = 0
         let cache = try open()
         cache.put("old", bytes(10))
         try cache.flush()
@@ -90,7 +90,7 @@ final class PatienceTests: StoreTestCase {
     /// They are tried together, and now and then.
     func testManyRemovalsWhileOthersWrite() throws {
         tuning.batchMilliseconds = 500
-        tuning.attempts = 2
+        tuning.busyMilliseconds = 500
         let cache = try open()
         cache.put("k", bytes(10))
         try cache.flush()
@@ -102,6 +102,59 @@ final class PatienceTests: StoreTestCase {
         try other.execute("ROLLBACK")
         try cache.flush()
         XCTAssertEqual(cache.disk?.withState { $0.queued }, QueuedMemory())
+        cache.close()
+    }
+
+    /// The disk counts as failed, and works again when the other program has done.
+    func testAWriterThatNeverEndsIsNotWaitedForWithoutEnd() throws {
+        tuning.busyMilliseconds = 100
+        tuning.failingMilliseconds = 300
+        let cache = try open()
+        cache.put("k", bytes(100))
+        try cache.flush()
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
+        try other.execute("BEGIN IMMEDIATE")
+        cache.put("lost", bytes(100))
+        let time = try milliseconds {
+            let end = MonotonicClock().now().advanced(byMilliseconds: 10_000)
+            while log.kinds.isEmpty, MonotonicClock().now() < end {
+                try cache.disk?.onWriter { $0.commit() }
+                usleep(10_000)
+            }
+        }
+        XCTAssertEqual(log.kinds.first, .unwritable)
+        XCTAssertGreaterThanOrEqual(time, 400)
+        try other.execute("ROLLBACK")
+        try cache.disk?.onWriter { $0.tryAgain() }
+        cache.put("k2", bytes(100))
+        XCTAssertEqual(code { try cache.flush() }, .cacheBusy, "what was lost is told once")
+        try cache.flush()
+        XCTAssertNotNil(cache.wait("k2"))
+        XCTAssertTrue(try cache.statistics().isWritable)
+        cache.close()
+    }
+
+    /// One that was waited for long ago does not count for the next one.
+    func testPatienceBeginsAnewWithEachWriter() throws {
+        tuning.busyMilliseconds = 50
+        tuning.failingMilliseconds = 200
+        let cache = try open()
+        try cache.flush()
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
+        for round in 0..<2 {
+            try other.execute("BEGIN IMMEDIATE")
+            cache.put("k\(round)", bytes(100))
+            try cache.disk?.onWriter { writer in
+                if case .othersWrite = writer.commit() { return }
+                XCTFail("round \(round): the other one writes")
+            }
+            try other.execute("ROLLBACK")
+            try cache.flush()
+            usleep(400_000)
+        }
+        XCTAssertEqual(log.kinds, [])
+        XCTAssertNotNil(cache.wait("k0"))
+        XCTAssertNotNil(cache.wait("k1"))
         cache.close()
     }
 

@@ -102,6 +102,18 @@ final class ReaderTests: StoreTestCase {
         }
     }
 
+    /// What is removed writes as many pages as what is stored.
+    func testATransactionEndsWithItsRoom() {
+        var outcome = DiskWriter.Outcome()
+        for number in 1..<StorageLog.Room.most.changes {
+            outcome.removal.add(EntryID(rawValue: Int64(number)), CheckedNumber(0))
+        }
+        XCTAssertFalse(outcome.fills(.most))
+        outcome.changes = 1
+        XCTAssertTrue(outcome.fills(.most))
+        XCTAssertTrue(DiskWriter.Outcome(rowBytes: StorageLog.Room.most.rowBytes).fills(.most))
+    }
+
     func testNobodyWaitsForTheReader() throws {
         let cache = try open()
         for number in 0..<200 { cache.put("k\(number)", bytes(100)) }
@@ -187,7 +199,7 @@ final class ReaderTests: StoreTestCase {
 
     /// Several wait at the same time: each for the time that it was promised, not for that of those before it, too.
     func testManyWhoWaitForAWriterWaitAtTheSameTime() throws {
-        tuning.attempts = 4
+        tuning.busyMilliseconds = 1000
         let cache = try open()
         for number in 0..<200 { cache.put("k\(number)", bytes(100)) }
         try cache.flush()

@@ -62,6 +62,38 @@ final class RecencyTests: StoreTestCase {
         cache.close()
     }
 
+    /// A use of what waits to be stored waits with it, and one that finds another program writing is told later.
+    func testUsesAreNotLostOnTheirWay() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        let cache = try open()
+        cache.put("old", bytes(10))
+        try cache.flush()
+        cache.put("first", bytes(10))
+        try cache.disk?.onWriter { writer in
+            XCTAssertFalse(writer.batch.isEmpty)
+            cache.put("later", bytes(10))
+            self.clock.advance(seconds: 100)
+            let later = cache.findInMemory("later") { _ in .entry(0, withBody: true) }
+            XCTAssertNotNil(later.map { cache.use($0.entry.id) })
+            writer.commit()
+            XCTAssertTrue(writer.batch.isEmpty)
+        }
+        try cache.flush()
+        XCTAssertEqual(try cache.query("later")?.usedTime, clock.wallTime())
+
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        try other.execute("BEGIN IMMEDIATE")
+        clock.advance(seconds: 100)
+        cache.use(try XCTUnwrap(cache.wait("old")).entry.id)
+        try cache.disk?.onWriter { writer in
+            guard case .othersWrite = writer.commit() else { return XCTFail("the other one writes") }
+        }
+        try other.execute("ROLLBACK")
+        try cache.flush()
+        XCTAssertEqual(try cache.query("old")?.usedTime, clock.wallTime())
+        cache.close()
+    }
+
     func testAUseNowTakesThePlaceOfOneInTheFuture() throws {
         try storeByAFastClock("future")
         let cache = try open()

@@ -117,7 +117,7 @@ final class RecoveryTests: StoreTestCase {
     }
 
     func testAFlushEndsSoonWhileAnotherProgramIsInATransaction() throws {
-        tuning.attempts = 4
+        tuning.busyMilliseconds = 1000
         let cache = try open()
         cache.put("a", bytes(100))
         try cache.flush()
@@ -212,6 +212,7 @@ final class RecoveryTests: StoreTestCase {
         XCTAssertEqual(Int64(files.count), Int64(entries))
         XCTAssertEqual(cache.wait("k0")?.bytes, bytes(20_000))
         XCTAssertEqual(log.kinds.first, .unwritable)
+        XCTAssertEqual(cache.disk?.withState { $0.queued }, QueuedMemory(), "what was given up holds no memory")
         cache.close()
     }
 }

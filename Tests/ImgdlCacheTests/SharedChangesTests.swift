@@ -115,8 +115,15 @@ final class SharedChangesTests: StoreTestCase {
         // Decoded from what was found before it was removed.
         images.keep(image, DecodeOptions(), of: entry, key: "k")
         XCTAssertEqual(images.entries("k").count, 0)
-        one.close()
-        other.close()
+        // Told in a file that has taken the place of the one of before.
+        let second = try XCTUnwrap(find(one, "other")).entry
+        images.keep(image, DecodeOptions(), of: second, key: "other")
+        XCTAssertEqual(images.entries("other").map(\.id), [second.id])
+        unlink(path + "/changes-1")
+        let third = try open()
+        try third.removeAndWait(key: "other")
+        XCTAssertEqual(images.entries("other").count, 0)
+        for cache in [one, other, third] { cache.close() }
     }
 
     /// Killed between saying and doing: after some seconds what is there is served again.

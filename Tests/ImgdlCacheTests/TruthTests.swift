@@ -30,7 +30,7 @@ final class TruthTests: StoreTestCase {
     }
 
     func testAnotherProgramInATransactionIsBusy() throws {
-        tuning.attempts = 1
+        tuning.busyMilliseconds = 250
         try makeStored()
         clock.advance(seconds: 10)
         let cache = try open()

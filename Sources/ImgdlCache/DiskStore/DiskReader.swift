@@ -97,9 +97,9 @@ final class DiskReader {
         if number != 0 {
             let isReadOnly = store.withState { $0.isIndexReadOnly }
             let place = IndexPlace(folder: store.folder)
-            index = try place.whileInPlace(milliseconds: patience()) { () throws(DatabaseError) in
+            index = try place.whileInPlace(milliseconds: patience()) { (check) throws(DatabaseError) in
                 try isReadOnly
-                    ? Index.openUnchanging(store.folder.index) : Index.openForReading(store.folder.index)
+                    ? Index.openUnchanging(store.folder.index, check) : Index.openForReading(store.folder.index, check)
             }
             // Somebody is moving it: nothing is found at this moment.
             if index == nil {

@@ -3,7 +3,7 @@ import Glibc
 import ImgdlCore
 
 extension DiskWriter {
-    private struct Outcome {
+    struct Outcome {
         /// Changes of the batch, from its beginning.
         var changes = 0
         var rowBytes: Int64 = 0

@@ -32,8 +32,9 @@ extension DiskWriter {
         attachChanges()
         let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
-            let found = try IndexPlace(folder: folder).whileInPlace(milliseconds: 1_000) { () throws(IndexProblem) in
-                try Index.open(folder.index, steps: tuning.steps)
+            let place = IndexPlace(folder: folder)
+            let found = try place.whileInPlace(milliseconds: 1_000) { (check) throws(IndexProblem) in
+                try Index.open(folder.index, steps: tuning.steps, check)
             }
             guard let found else { return fail(busy) }
             use(found)
@@ -122,7 +123,9 @@ extension DiskWriter {
         guard let lock else { throw busy }
         let isReplaced = index?.database.hasMoved ?? true
         letGoOfIndex()
-        let open = { () throws(IndexProblem) in try Index.open(self.folder.index, steps: self.tuning.steps) }
+        let open = { (check: IndexPlace.Check) throws(IndexProblem) in
+            try Index.open(self.folder.index, steps: self.tuning.steps, check)
+        }
         if isReplaced, let found = try? place.whileMoving(lock, open) {
             use(found)
             return false

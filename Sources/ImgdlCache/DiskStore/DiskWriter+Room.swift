@@ -135,8 +135,10 @@ extension DiskWriter {
 
     func recount(_ index: Index) throws(DatabaseError) {
         otherBytes = folder.bytesAside()
-        let names = Set(Folder.names(in: folder.writers))
-        try change(index, .changing) { (_) throws(DatabaseError) in try index.recount(writers: names) }
+        try change(index, .changing) { (_) throws(DatabaseError) in
+            // A writer has its folder before the index knows it.
+            try index.recount(writers: Set(Folder.names(in: folder.writers)))
+        }
         nextRecount = store.clock.now().advanced(byMilliseconds: Self.recountMilliseconds)
     }
 }

@@ -4,8 +4,6 @@ import ImgdlCore
 extension DiskWriter {
     /// A quarter of a second at a time: meanwhile the cache may be closed.
     private static var mostPatience: Int64 { 250 }
-    /// After so much more the disk counts as failed.
-    private static var failingMilliseconds: Int64 { 20_000 }
 
     /// One transaction, which waits as long as it may.
     func change<Result>(
@@ -28,7 +26,7 @@ extension DiskWriter {
     }
 
     /// They have been for so long that nobody knows when they will not be.
-    var isTooLong: Bool { patienceEnd.map { now >= $0.advanced(byMilliseconds: Self.failingMilliseconds) } ?? false }
+    var isTooLong: Bool { patienceEnd.map { now >= $0.advanced(byMilliseconds: tuning.failingMilliseconds) } ?? false }
 
     /// Until when it waits, whatever it does now.
     private var end: Instant {

@@ -45,6 +45,11 @@ struct DatabaseError: Error {
         DatabaseError(code: SQLITE_BUSY, path: path, message: "", number: 0)
     }
 
+    /// The tables and what orders them contradict each other, which SQLite does not look for by itself.
+    static func damaged(_ path: String, _ message: String) -> DatabaseError {
+        DatabaseError(code: SQLITE_CORRUPT, path: path, message: message, number: 0)
+    }
+
     /// Another connection writes.
     var isBusy: Bool { !isLogFull && (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) }
     /// The file is no database, a damaged one, or has not the tables it should have.
@@ -194,6 +199,9 @@ final class Database {
             throw error
         }
     }
+
+    /// Rows that the last statement which changes some has changed.
+    var changedRows: Int64 { sqlite3_changes64(handle) }
 
     fileprivate func error(_ status: Int32) -> DatabaseError {
         DatabaseError(

@@ -23,21 +23,26 @@ enum IndexProblem: Error {
 extension Index {
     /// Opens or makes it, and brings an older one to this version. `steps`: of the schema. Waits a second for others at
     /// most, and afterwards a quarter of one.
-    static func open(_ path: String, steps: [String]) throws(IndexProblem) -> Index {
+    static func open(
+        _ path: String, steps: [String], _ check: IndexPlace.Check = { _ in }
+    ) throws(IndexProblem) -> Index {
         let deadline = MonotonicClock().now().advanced(byMilliseconds: 1_000)
-        return try open(path, steps: steps) {
+        return try open(path, steps: steps, check) {
             _ = Thread.resting { usleep(2_000) }
             return MonotonicClock().now() < deadline
         }
     }
 
     /// `isWorthRetrying` is asked where SQLite does not wait for others by itself.
-    static func open(_ path: String, steps: [String], isWorthRetrying: () -> Bool) throws(IndexProblem) -> Index {
+    static func open(
+        _ path: String, steps: [String], _ check: IndexPlace.Check = { _ in }, isWorthRetrying: () -> Bool
+    ) throws(IndexProblem) -> Index {
         try makeFile(path)
         let database: Database
         let problem: IndexProblem?
         do throws(DatabaseError) {
             database = try Database(path, busyMilliseconds: 1_000)
+            try check(database)
             problem = try Self.problem(of: database, version: steps.count)
         } catch {
             throw IndexProblem(error)
@@ -92,17 +97,24 @@ extension Index {
     }
 
     /// A log is what another program has not brought into the file yet: SQLite reads it, where it may see it.
-    static func openUnchanging(_ path: String) throws(DatabaseError) -> Index {
+    static func openUnchanging(
+        _ path: String, _ check: IndexPlace.Check = { _ in }
+    ) throws(DatabaseError) -> Index {
         let hasLog = FileVersion.size(path + "-wal") > 0
-        return try forReading(try Database(path, hasLog ? .reading : .readingUnchanged, busyMilliseconds: 50))
+        return try forReading(try Database(path, hasLog ? .reading : .readingUnchanged, busyMilliseconds: 50), check)
     }
 
     /// For look-ups alone.
-    static func openForReading(_ path: String) throws(DatabaseError) -> Index {
-        try forReading(try Database(path, .writing, busyMilliseconds: 50))
+    static func openForReading(
+        _ path: String, _ check: IndexPlace.Check = { _ in }
+    ) throws(DatabaseError) -> Index {
+        try forReading(try Database(path, .writing, busyMilliseconds: 50), check)
     }
 
-    private static func forReading(_ database: Database) throws(DatabaseError) -> Index {
+    private static func forReading(
+        _ database: Database, _ check: IndexPlace.Check
+    ) throws(DatabaseError) -> Index {
+        try check(database)
         try database.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA query_only = ON")
         return try Index(database)
     }

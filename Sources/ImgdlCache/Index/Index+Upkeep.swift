@@ -92,7 +92,10 @@ extension Index {
             if !writers.contains(name) { gone.append(name) }
         }
         names.reset()
-        for name in gone { try release(name) }
+        for name in gone {
+            try release(name)
+            try checkChanged("a writer")
+        }
     }
 
     /// A writer is no more, and its files neither.

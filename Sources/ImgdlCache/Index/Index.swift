@@ -219,6 +219,25 @@ final class Index {
         bounding.bind(1, time)
         bounding.bind(2, Int64(count))
         try bounding.run()
+        // Others may have done it before.
+        if try hasUses(after: time) { try checkChanged("a use in the future") }
+    }
+
+    /// What was found has been changed, or would be found again without end.
+    func checkChanged(_ what: String) throws(DatabaseError) {
+        guard database.changedRows == 0 else { return }
+        throw .damaged(database.path, "\(what) is found, and is not where it should be")
+    }
+
+    /// As the table says, and not what orders it.
+    private func hasEntries() throws(DatabaseError) -> Bool {
+        try database.integer("SELECT 1 FROM entries NOT INDEXED LIMIT 1") != 0
+    }
+
+    private func delete(_ id: EntryID) throws(DatabaseError) {
+        deletion.bind(1, id.rawValue)
+        try deletion.run()
+        try checkChanged("an entry")
     }
 
     /// Where it is there.
@@ -228,8 +247,7 @@ final class Index {
         guard try existing.step() else { return }
         removal.add(id, existing.number(0))
         existing.reset()
-        deletion.bind(1, id.rawValue)
-        try deletion.run()
+        try delete(id)
     }
 
     func remove(key: String) throws(DatabaseError) -> Removal {
@@ -262,9 +280,9 @@ final class Index {
             removal.add(EntryID(rawValue: statement.integer(0)), statement.number(1))
         }
         statement.reset()
-        for id in removal.ids {
-            deletion.bind(1, id.rawValue)
-            try deletion.run()
+        for id in removal.ids { try delete(id) }
+        if case .all = selection, removal.ids.isEmpty, try hasEntries() {
+            throw .damaged(database.path, "entries are there, and not in their order")
         }
         return removal
     }

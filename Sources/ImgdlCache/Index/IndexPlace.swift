@@ -41,11 +41,15 @@ struct IndexPlace {
         }
     }
 
+    /// Called with a connection that has its file open, and nothing beside it yet: whoever takes away or replaces the index
+    /// may do so at any moment.
+    typealias Check = (Database) throws(DatabaseError) -> Void
+
     /// Opens what is there with `open`, which makes it where there is none. Waits so long for somebody who is moving it; nil:
     /// somebody was all the while, or the folder may not be used. Without the lock where that cannot be had, as nothing can be
     /// moved there.
     func whileInPlace<Problem: Error>(
-        milliseconds: Int, _ open: () throws(Problem) -> Index
+        milliseconds: Int, _ open: (Check) throws(Problem) -> Index
     ) throws(Problem) -> Index? {
         guard folder.danger == nil else { return nil }
         switch try whileShared(milliseconds: milliseconds, open) {
@@ -65,17 +69,28 @@ struct IndexPlace {
     }
 
     private func whileShared<Problem: Error>(
-        milliseconds: Int, _ open: () throws(Problem) -> Index
+        milliseconds: Int, _ open: (Check) throws(Problem) -> Index
     ) throws(Problem) -> Attempt {
         let lock: FileLock?
         do throws(DiskError) {
             lock = try FileLock.waiting(folder.opening, .shared, milliseconds: milliseconds)
         } catch {
-            return .opened(try open())
+            return .opened(try open { _ in })
         }
         guard let lock else { return .isBusy }
         defer { withExtendedLifetime(lock) {} }
-        return Files(notedIn: lock) == Files(at: folder.index) ? .opened(try open()) : .isForeign
+        guard let noted = Files(notedIn: lock), noted == Files(at: folder.index) else { return .isForeign }
+        var isForeign = false
+        do throws(Problem) {
+            let index = try open { (database) throws(DatabaseError) in
+                isForeign = database.hasMoved || noted != Files(at: folder.index)
+                if isForeign { throw .busy(folder.index) }
+            }
+            return .opened(index)
+        } catch {
+            if isForeign { return .isForeign }
+            throw error
+        }
     }
 
     /// nil: somebody else is moving or opening it all the while.
@@ -85,14 +100,35 @@ struct IndexPlace {
 
     /// The same for who has the lock.
     func whileMoving<Problem: Error>(
-        _ lock: FileLock, _ open: () throws(Problem) -> Index
+        _ lock: FileLock, _ open: (Check) throws(Problem) -> Index
     ) throws(Problem) -> Index {
         defer { withExtendedLifetime(lock) {} }
-        removeForeign(Files(notedIn: lock))
-        let index = try open()
-        Files(at: folder.index).note(in: lock)
-        return index
+        let noted = Files(notedIn: lock)
+        removeForeign(noted)
+        var attempts = 0
+        while true {
+            attempts += 1
+            var hasMoved = false
+            var opened: UInt64 = 0
+            do throws(Problem) {
+                let index = try open { (database) throws(DatabaseError) in
+                    opened = Files(at: folder.index).index
+                    hasMoved = database.hasMoved
+                    if hasMoved { throw .busy(folder.index) }
+                    removeForeign(noted)
+                }
+                var files = Files(at: folder.index)
+                files.index = opened
+                files.note(in: lock)
+                return index
+            } catch {
+                // Another one has the name already.
+                guard hasMoved, attempts < Self.mostAttempts else { throw error }
+            }
+        }
     }
+
+    private static let mostAttempts = 10
 
     /// The log and the memory of another index. Without an index they are nobody's.
     private func removeForeign(_ noted: Files?) {

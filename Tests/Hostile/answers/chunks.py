@@ -61,11 +61,9 @@ raw("chunk-of-one-byte-each", HEAD + chunked(PICTURE, 1), "OK", width=3)
 raw("chunk-of-one-byte-10000", lambda request: [HEAD, b"1\r\nx\r\n" * 10000, b"0\r\n\r\n"], "OK",
     options={"flags": 1}, length=10000, cpu=0.5, pieces=("one",))
 raw("chunk-of-one-byte-200000", lambda request: [HEAD, b"1\r\nx\r\n" * 200000, b"0\r\n\r\n"], ("OK", FLOOD),
-    options={"flags": 1}, cpu=1.5, pieces=("one",), neighbour=0.3)
+    options={"flags": 1}, cpu=1.5, pieces=("one",))
 raw("chunk-endless-of-one-byte", lambda request: (HEAD if not at else b"1\r\nx\r\n" * 10000 for at in range(ENDLESS)),
-    ("TOTAL_TIMEOUT", FLOOD), options={"flags": 1, "total_timeout_ms": 1000}, is_flood=True, cpu=3, memory=64,
-    # Its bytes pay for themselves, so that a turn takes some 80 ms; a picture takes up to four turns.
-    neighbour=0.4)
+    ("TOTAL_TIMEOUT", FLOOD), options={"flags": 1, "total_timeout_ms": 1000}, is_flood=True, cpu=3, memory=64)
 
 # ---- Trailers: 256 KiB with the header, 100 KiB a field, 1,000 fields.
 reply("trailer-one", "OK", body=PICTURE, trailers=[("X-Sum", "1")], width=3)
