@@ -251,6 +251,40 @@ final class SharedChangesTests: StoreTestCase {
         }
     }
 
+    /// What shares its counters with something that is removed is lost, and what it has taken the place of does not come back.
+    func testNothingOlderComesBackWhereARemovalIsTakenForItsOwn() throws {
+        let (one, other) = try openBoth()
+        clock.advance(seconds: 10)
+        one.put("k", bytes(100, seed: 3), response(at: 3))
+        XCTAssertEqual(find(one, "k")?.bytes, bytes(100, seed: 3))
+        let changes = try XCTUnwrap(other.disk?.changes)
+        changes.announce(key: "k")
+        changes.tell(key: "k")
+        XCTAssertNil(find(one, "k"))
+        try one.flush()
+        for cache in [one, other] { XCTAssertNil(find(cache, "k")) }
+        one.close()
+        other.close()
+    }
+
+    /// Each key has counters of its own, as good as.
+    func testRemovalsOfOthersAreNotTakenForItsOwn() throws {
+        let (one, other) = try openBoth()
+        let (seen, told) = (try XCTUnwrap(one.disk?.changes), try XCTUnwrap(other.disk?.changes))
+        var mistaken = 0
+        for number in 0..<10_000 {
+            let mark = seen.removalMark("key")
+            told.announce(key: "https://example.org/\(number).png")
+            if seen.isRemoved(mark) { mistaken += 1 }
+        }
+        XCTAssertLessThanOrEqual(mistaken, 1)
+        let mark = seen.removalMark("key")
+        told.announce(key: "key")
+        XCTAssertTrue(seen.isRemoved(mark))
+        one.close()
+        other.close()
+    }
+
     /// Look-ups in memory are on the engine's thread: another one makes the file.
     func testALookUpInMemoryDoesNotWaitForTheDisk() throws {
         let (one, two) = try openBoth()

@@ -32,7 +32,7 @@ struct Candidates {
             let rows = isHidden ? [] : try rows(key, index, store.changes, damaged)
             let found = store.withState { state -> (Candidates, Int64)? in
                 guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
-                state.changes.drop(key) { store.changes.isRemoved($0.removalMark) }
+                state.changes.withdraw(key) { store.changes.isRemoved($0.removalMark) }
                 return (Candidates(key, rows, state.changes, state.uses, usedSince), state.changes.lastNumber)
             }
             if let found { return found }
@@ -65,7 +65,7 @@ struct Candidates {
             )
         }
         for row in changes.hidesIndex(key) ? [] : rows {
-            guard let entry = changes.current(row.entry, key: key) else { continue }
+            guard let entry = changes.current(row.entry, key: key), !changes.isOutdated(row, key: key) else { continue }
             let place = Place.file(checksum: row.checksum)
             append(
                 Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses,

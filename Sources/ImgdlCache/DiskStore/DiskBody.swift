@@ -48,6 +48,9 @@ final class DiskBody: @unchecked Sendable {
         return false
     }
 
+    /// Whether that is of an earlier second, and would have gone for it.
+    func outdates(_ row: Index.Row) -> Bool { response.replaces(row.entry.response) && row.storedTime < time }
+
     init(id: EntryID, key: String, mark: ChangeMark) {
         self.id = id
         self.key = key

@@ -205,6 +205,9 @@ extension DiskWriter {
                 // Another program has removed it before the index had it. Its room is reserved until its file is gone.
                 if store.changes.isRemoved(body.removalMark) {
                     outcome.removal.add(body.id, CheckedNumber(body.held))
+                    for row in try index.rows(body.key, damaged: { _ in }) where body.outdates(row) {
+                        try index.remove(row.entry.id, &outcome.removal)
+                    }
                     continue
                 }
                 let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)

@@ -7,13 +7,16 @@ struct PendingChanges {
     /// How often changes have gone from here into the index.
     private(set) var settlements = 0
     private var added: [String: [DiskBody]] = [:]
+    /// Of those, what other programs have removed meanwhile: nobody gets it, nor what it has taken the place of.
+    private var withdrawn: [String: [DiskBody]] = [:]
     private var updated: [EntryID: (number: Int64, response: StoredResponse)] = [:]
     private var removed: [EntryID: Int64] = [:]
     private var removedKeys: [String: Int64] = [:]
     private var cleared: Int64?
 
     var isEmpty: Bool {
-        added.isEmpty && updated.isEmpty && removed.isEmpty && removedKeys.isEmpty && cleared == nil
+        added.isEmpty && withdrawn.isEmpty && updated.isEmpty && removed.isEmpty && removedKeys.isEmpty
+            && cleared == nil
     }
 
     private mutating func next() -> Int64 {
@@ -49,6 +52,7 @@ struct PendingChanges {
     mutating func remove(key: String) -> Int64 {
         let number = next()
         added[key] = nil
+        withdrawn[key] = nil
         removedKeys[key] = number
         return number
     }
@@ -56,6 +60,7 @@ struct PendingChanges {
     mutating func clear() -> Int64 {
         let number = next()
         added = [:]
+        withdrawn = [:]
         updated = [:]
         removed = [:]
         removedKeys = [:]
@@ -67,12 +72,18 @@ struct PendingChanges {
     mutating func drop(_ body: DiskBody) {
         added[body.key]?.removeAll { $0 === body }
         if added[body.key]?.isEmpty ?? false { added[body.key] = nil }
+        withdrawn[body.key]?.removeAll { $0 === body }
+        if withdrawn[body.key]?.isEmpty ?? false { withdrawn[body.key] = nil }
     }
 
     /// Bodies under the key of which that is so.
-    mutating func drop(_ key: String, where isRemoved: (DiskBody) -> Bool) {
-        added[key]?.removeAll(where: isRemoved)
-        if added[key]?.isEmpty ?? false { added[key] = nil }
+    mutating func withdraw(_ key: String, where isRemoved: (DiskBody) -> Bool) {
+        guard let bodies = added[key] else { return }
+        let gone = bodies.filter(isRemoved)
+        if gone.isEmpty { return }
+        let rest = bodies.filter { body in !gone.contains { $0 === body } }
+        added[key] = rest.isEmpty ? nil : rest
+        withdrawn[key, default: []] += gone
     }
 
     /// The index has the batch, and so everything up to its number.
@@ -113,6 +124,11 @@ struct PendingChanges {
 
     /// Whether the index still says the truth about anything under the key.
     func hidesIndex(_ key: String) -> Bool { cleared != nil || removedKeys[key] != nil }
+
+    /// Whether it is older than what another program has removed.
+    func isOutdated(_ row: Index.Row, key: String) -> Bool {
+        withdrawn[key]?.contains { $0.outdates(row) } ?? false
+    }
 
     /// What became of an entry of the index; nil: it is gone.
     func current(_ entry: StoredEntry, key: String) -> StoredEntry? {

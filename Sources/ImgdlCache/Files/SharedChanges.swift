@@ -6,15 +6,18 @@ import Synchronization
 /// removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
 /// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
 ///
-/// Nothing in the file is trusted: rubbish there costs look-ups, time, and what is on its way to the index. It may be replaced or removed at any time: whoever
-/// counts, and whoever is about to answer from memory, takes the one that is there now (`follow`).
+/// Nothing in the file is trusted: rubbish there costs look-ups, time, and what is on its way to the index. It may be replaced
+/// or removed at any time: whoever counts, and whoever is about to answer from memory, takes the one that is there now
+/// (`follow`).
 ///
 /// Threads: any.
 final class SharedChanges: @unchecked Sendable {
     private static let bucketCount = 2_048
     /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
-    /// removed; the hash of what it is; and counters of what was removed, the first of which counts what removes everything.
-    private static let byteCount = bucketCount * 32
+    /// removed; the hash of what it is; and, twice over, counters of keys that were removed, the first of which counts what removes
+    /// everything: a key that shares one of its two with another shares hardly ever both, and no look-up is all that it would
+    /// lose.
+    private static let byteCount = bucketCount * 40
     private static let removals = bucketCount * 3
     /// A program that is killed before it has removed what it announced is waited for no longer.
     private static let longestNanoseconds: UInt64 = 5_000_000_000
@@ -52,15 +55,15 @@ final class SharedChanges: @unchecked Sendable {
     init() {
         let memory = mmap(nil, Self.byteCount, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
         shared = memory.flatMap {
-            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 4)
+            $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 5)
         }
-        own = .allocate(capacity: Self.bucketCount * 3)
-        for index in 0..<Self.bucketCount * 3 { (own + index).initialize(to: Atomic(0)) }
+        own = .allocate(capacity: Self.bucketCount * 4)
+        for index in 0..<Self.bucketCount * 4 { (own + index).initialize(to: Atomic(0)) }
     }
 
     deinit {
         if let shared { munmap(shared, Self.byteCount) }
-        own.deinitialize(count: Self.bucketCount * 3)
+        own.deinitialize(count: Self.bucketCount * 4)
         own.deallocate()
     }
 
@@ -116,17 +119,30 @@ final class SharedChanges: @unchecked Sendable {
 
     /// To be asked for when something that the index does not have yet begins to be served.
     func removalMark(_ key: String) -> RemovalMark {
-        var mark = RemovalMark(key: Self.bucket(Self.hash(key)))
-        mark.seen = removals(mark.key)
+        var mark = RemovalMark(Self.removalBuckets(Self.hash(key)))
+        note(&mark)
         return mark
     }
 
     /// Another program has begun to remove all of its key, or everything. Whoever asks while no other program writes to the
     /// index is told of all that were there before.
-    func isRemoved(_ mark: RemovalMark) -> Bool { mark.seen != removals(mark.key) }
+    func isRemoved(_ mark: RemovalMark) -> Bool {
+        var now = mark
+        note(&now)
+        return now.all != mark.all || (now.first != mark.first && now.second != mark.second)
+    }
 
-    private func removals(_ bucket: UInt32) -> UInt64 {
-        lock.withLock { removalsByOthers(0) &+ removalsByOthers(Int(bucket)) }
+    private func note(_ mark: inout RemovalMark) {
+        lock.withLock {
+            mark.all = removalsByOthers(0)
+            mark.first = removalsByOthers(mark.buckets.first)
+            mark.second = removalsByOthers(mark.buckets.second)
+        }
+    }
+
+    /// In the two sets of counters.
+    private static func removalBuckets(_ hash: UInt64) -> (first: Int, second: Int) {
+        (Int(bucket(hash)), bucketCount + 1 + Int((hash & 0xF_FFFF) % UInt64(bucketCount - 1)))
     }
 
     private func removalsByOthers(_ bucket: Int) -> UInt64 {
@@ -141,7 +157,8 @@ final class SharedChanges: @unchecked Sendable {
     func announce(key: String) {
         let bucket = Self.bucket(Self.hash(key))
         announce(Self.hash(key), in: bucket)
-        lock.withLock { countRemoval(Int(bucket)) }
+        let (first, second) = Self.removalBuckets(Self.hash(key))
+        lock.withLock { for bucket in [first, second] { countRemoval(bucket) } }
     }
     func announce(_ id: EntryID) { announce(Self.hash(id), in: Self.bucket(Self.hash(id))) }
     func announceAll() {
@@ -294,9 +311,9 @@ final class SharedChanges: @unchecked Sendable {
 
     /// Maps another file. Removals that it has counted before are none of now.
     private func map(_ shared: Counters, _ access: Int32, _ flags: Int32, _ descriptor: Int32) -> Bool {
-        let before = (0..<Self.bucketCount).map(removalsByOthers)
+        let before = (0..<2 * Self.bucketCount).map(removalsByOthers)
         guard mmap(shared, Self.byteCount, access, flags | MAP_FIXED, descriptor, 0) != MAP_FAILED else { return false }
-        for bucket in 0..<Self.bucketCount {
+        for bucket in before.indices {
             let count = shared[Self.removals + bucket].load(ordering: .acquiring)
             own[Self.ownRemovals + bucket].store((count &- before[bucket]) << 1, ordering: .relaxed)
         }
@@ -325,10 +342,12 @@ final class SharedChanges: @unchecked Sendable {
 
 /// How often other programs had removed what is under a key, or everything.
 struct RemovalMark {
-    fileprivate var key: UInt32 = 0
-    fileprivate var seen: UInt64 = 0
+    fileprivate var buckets = (first: 0, second: 0)
+    fileprivate var all: UInt64 = 0
+    fileprivate var first: UInt64 = 0
+    fileprivate var second: UInt64 = 0
 
     init() {}
 
-    fileprivate init(key: UInt32) { self.key = key }
+    fileprivate init(_ buckets: (first: Int, second: Int)) { self.buckets = buckets }
 }
