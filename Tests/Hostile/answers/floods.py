@@ -60,7 +60,8 @@ flood("data-of-one-byte", lambda stream: frame(DATA, 0, stream, b"x"), options={
 for updates in (20, 200, 2000):
     flood(f"{updates}-window-updates-a-body", lambda stream, updates=updates: frame(DATA, 0, stream, bytes(16000))
           + window_update(stream, 1) * updates,
-          options={"flags": 1, "total_timeout_ms": 1500}, code=(FLOOD, "PROTOCOL", "TOTAL_TIMEOUT"), memory=300, cpu=2)
+          options={"flags": 1, "total_timeout_ms": 1500, "max_body_bytes": 64 << 20},
+          code=(FLOOD, "PROTOCOL", "TOTAL_TIMEOUT", "BODY_LIMIT"), memory=100, cpu=2)
 flood("unknown-frames", lambda stream: frame(0xEE, 0, stream))
 flood("unknown-frames-large", lambda stream: frame(0xEE, 0, 0, bytes(16000)), code=QUIET)
 flood("rst-of-closed", lambda stream: rst_stream(1, 8), before=True)
