@@ -55,7 +55,7 @@ final class PatienceTests: StoreTestCase {
         cache.put("k", bytes(100))
         try cache.flush()
         try cache.finishBackgroundWork()
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         let begun = expectation(description: "the call has begun")
         let calling = try ImgdlCore.Thread.start(name: "calling") {
@@ -94,7 +94,7 @@ final class PatienceTests: StoreTestCase {
         let cache = try open()
         cache.put("k", bytes(10))
         try cache.flush()
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         for number in 0..<5_000 { cache.remove(EntryID(rawValue: Int64(number))) }
         let time = try milliseconds { _ = try cache.disk?.onWriter { _ in } }

@@ -28,7 +28,7 @@ final class ReaderTests: StoreTestCase {
 
     /// Reads until it is closed.
     private func read() throws -> Database {
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN; SELECT count(*) FROM entries")
         return other
     }
@@ -173,7 +173,7 @@ final class ReaderTests: StoreTestCase {
 
     /// As a connection sees it that begins now.
     private func entries(_ key: String) throws -> Int64 {
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         return try other.integer("SELECT count(*) FROM entries WHERE key = '\(key)'")
     }
 
@@ -205,7 +205,7 @@ final class ReaderTests: StoreTestCase {
         try cache.flush()
         try cache.finishBackgroundWork()
         let ids = try (0..<200).map { try XCTUnwrap(cache.wait("k\($0)")).entry.id }
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         for id in ids { cache.update(id, response([HeaderField("X", long)], at: 200)) }
         let calls: [@Sendable () throws -> Void] = [

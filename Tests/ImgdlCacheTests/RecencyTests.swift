@@ -81,7 +81,7 @@ final class RecencyTests: StoreTestCase {
         try cache.flush()
         XCTAssertEqual(try cache.query("later")?.usedTime, clock.wallTime())
 
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         clock.advance(seconds: 100)
         cache.use(try XCTUnwrap(cache.wait("old")).entry.id)

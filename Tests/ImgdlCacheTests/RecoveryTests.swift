@@ -86,7 +86,7 @@ final class RecoveryTests: StoreTestCase {
     func testWhatIsThereIsServedWhileAnotherProgramIsInATransaction() throws {
         for transaction in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
             try makeStored("a")
-            let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+            let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
             try other.execute(transaction)
             let cache = try open()
             XCTAssertEqual(cache.wait("a")?.bytes, bytes(100), transaction)
@@ -105,7 +105,7 @@ final class RecoveryTests: StoreTestCase {
     /// It has the index for itself: not even reading is possible until it lets go.
     func testAnIndexThatCannotBeReadIsOpenedOnceItCanBe() throws {
         try makeStored("a")
-        var other: Database? = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        var other: Database? = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other?.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE entries SET used = used; COMMIT")
         let cache = try openWaiting()
         XCTAssertNil(cache.wait("a"))
@@ -122,7 +122,7 @@ final class RecoveryTests: StoreTestCase {
         cache.put("a", bytes(100))
         try cache.flush()
         try cache.finishBackgroundWork()
-        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 0)
+        let other = try Database(path + "/index-1.sqlite", busyMilliseconds: 1_000)
         try other.execute("BEGIN IMMEDIATE")
         for number in 0..<10 { cache.put("b\(number)", bytes(100)) }
         let start = MonotonicClock().now()
