@@ -66,7 +66,7 @@ static int is_decoder(const char *thread)
     return is_named;
 }
 
-/* Of the threads that decode: each has a processor where there are enough, and holds up nobody else. */
+/* CPU time of the threads that decode: each has a processor where there are enough, and holds up nobody else. */
 static double decoders_ms(void)
 {
     double sum = 0;

@@ -102,7 +102,7 @@ final class ReaderTests: StoreTestCase {
         }
     }
 
-    /// What is removed writes as many pages as what is stored.
+    /// Removals write as many pages as what is stored.
     func testATransactionEndsWithItsRoom() {
         var outcome = DiskWriter.Outcome()
         for number in 1..<StorageLog.Room.most.changes {

@@ -251,7 +251,7 @@ final class SharedChangesTests: StoreTestCase {
         }
     }
 
-    /// What shares its counters with something that is removed is lost, and what it has taken the place of does not come back.
+    /// An answer that shares its counters with one that is removed is lost, and the one before it does not come back.
     func testNothingOlderComesBackWhereARemovalIsTakenForItsOwn() throws {
         let (one, other) = try openBoth()
         clock.advance(seconds: 10)

@@ -7,7 +7,7 @@ struct PendingChanges {
     /// How often changes have gone from here into the index.
     private(set) var settlements = 0
     private var added: [String: [DiskBody]] = [:]
-    /// Of those, what other programs have removed meanwhile: nobody gets it, nor what it has taken the place of.
+    /// Bodies that other programs have removed meanwhile: nobody gets them, nor what they have taken the place of.
     private var withdrawn: [String: [DiskBody]] = [:]
     private var updated: [EntryID: (number: Int64, response: StoredResponse)] = [:]
     private var removed: [EntryID: Int64] = [:]

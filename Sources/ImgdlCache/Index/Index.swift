@@ -223,7 +223,7 @@ final class Index {
         if try hasUses(after: time) { try checkChanged("a use in the future") }
     }
 
-    /// What was found has been changed, or would be found again without end.
+    /// Rows that were found have been changed, or would be found again without end.
     func checkChanged(_ what: String) throws(DatabaseError) {
         guard database.changedRows == 0 else { return }
         throw .damaged(database.path, "\(what) is found, and is not where it should be")
