@@ -235,7 +235,8 @@ fn a_codec_of_ones_own_decodes() {
     assert_eq!(drops.count(), 0);
     decoder.feed(&bytes[100..]).unwrap();
     assert!(decoder.finish().unwrap().pixels() == image.pixels());
-    assert_eq!(drops.count(), 1);
+    // Decoding in another test of this process may still be asking it whether it knows the format.
+    drops.wait_for(1);
     assert_eq!(decode(&bytes, &options).unwrap_err().code(), Code::BAD_IMAGE_DATA);
 }
 

@@ -353,6 +353,16 @@ impl Drops {
     pub fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
+
+    /// Until so many were dropped; more are a failure.
+    pub fn wait_for(&self, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.count() < count {
+            assert!(Instant::now() < deadline, "{} of {count} were dropped", self.count());
+            std::thread::yield_now();
+        }
+        assert_eq!(self.count(), count);
+    }
 }
 
 impl CountsItsDrop {
