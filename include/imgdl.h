@@ -960,8 +960,8 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
- *  *downloader, one reference to release. It cannot be shut down or destroyed (INVALID_OPERATION). Returns: as
- *  imgdl_downloader_create. Since 1.0. */
+ *  *downloader, one reference to release; the process has one of its own, so that a release too many is ignored. It cannot
+ *  be shut down or destroyed (INVALID_OPERATION). Returns: as imgdl_downloader_create. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shared(imgdl_downloader **downloader);
 
 /** Another reference, and the same handle; NULL for an invalid one. Since 1.0. */

@@ -20,16 +20,21 @@ final class HandleTable {
     static let shared = HandleTable()
 
     private struct Slot: BitwiseCopyable {
-        var generation: UInt32 = 1
+        var generation: UInt32
         var references: Int32 = 0
         /// Of the process that it was made in.
         var process: Int32 = 0
         var kind = HandleKind.data
+        /// One of the references is the process's own, which nobody gives back.
+        var isKept = false
         /// Held by the table.
         var object: Unmanaged<AnyObject>?
 
-        mutating func occupy(_ object: Unmanaged<AnyObject>, _ kind: HandleKind, _ references: Int32) {
+        mutating func occupy(
+            _ object: Unmanaged<AnyObject>, _ kind: HandleKind, _ references: Int32, isKept: Bool
+        ) {
             self.references = references
+            self.isKept = isKept
             process = Int32(truncatingIfNeeded: ProcessGeneration.current)
             self.kind = kind
             self.object = object
@@ -37,12 +42,15 @@ final class HandleTable {
 
         /// The object, if that was the last reference.
         mutating func release() -> AnyObject? {
+            if isKept, references == 1 { return nil }
             references -= 1
             guard references == 0 else { return nil }
-            generation &+= 1
-            if generation == 0 { generation = 1 }
+            if !isUsedUp { generation += 1 }
             return object.take()?.takeRetainedValue()
         }
+
+        /// No generation follows: the slot is left alone, since a handle of long ago would be valid again.
+        var isUsedUp: Bool { generation == .max }
     }
 
     let lock = Lock()
@@ -50,11 +58,18 @@ final class HandleTable {
     /// Taken from the front: a slot rests before it is used again.
     private var free: [UInt32] = []
     private var freeHead = 0
+    private let firstGeneration: UInt32
+    /// A slot's number has 31 bits in a handle.
+    private static let mostSlots = 1 << 31
 
-    private init() {}
+    /// `firstGeneration`: for the test of a slot's last one.
+    init(firstGeneration: UInt32 = 1) { self.firstGeneration = firstGeneration }
 
-    /// A new handle with so many references.
-    func insert(_ object: consuming AnyObject, _ kind: HandleKind, references: Int32 = 1) -> OpaquePointer? {
+    /// A new handle with so many references; nil when there is none left. `isKept`: one of them is the process's own, and
+    /// whoever releases it too often releases nothing.
+    func insert(
+        _ object: consuming AnyObject, _ kind: HandleKind, references: Int32 = 1, isKept: Bool = false
+    ) -> OpaquePointer? {
         let object = Unmanaged.passRetained(consume object)
         return lock.withLock {
             let index: Int
@@ -62,9 +77,13 @@ final class HandleTable {
                 index = reused
             } else {
                 index = slots.count
-                slots.append(Slot())
+                guard index < Self.mostSlots else {
+                    object.release()
+                    return nil
+                }
+                slots.append(Slot(generation: firstGeneration))
             }
-            slots[index].occupy(object, kind, references)
+            slots[index].occupy(object, kind, references, isKept: isKept)
             return OpaquePointer(bitPattern: UInt(slots[index].generation) << 32 | UInt(index) << 1)
         }
     }
@@ -108,8 +127,9 @@ final class HandleTable {
         let (last, isForeign): (AnyObject?, Bool) = lock.withLock {
             guard let index = index(handle, kind) else { return (nil, false) }
             let isForeign = self.isForeign(index)
+            let isUsedUp = slots[index].isUsedUp
             guard let last = slots[index].release() else { return (nil, false) }
-            free.append(UInt32(index))
+            if !isUsedUp { free.append(UInt32(index)) }
             return (last, isForeign)
         }
         if isForeign, let last {

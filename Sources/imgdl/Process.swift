@@ -70,32 +70,36 @@ enum Process {
         return cache
     }
 
-    /// The handle of the shared downloader, with a reference for the caller.
+    /// The handle of the shared downloader, with a reference for the caller. The process has one of its own: a library that
+    /// releases more than it has would end the downloader of all others.
     static func sharedDownloader() throws(Failure) -> OpaquePointer {
-        if let handle = lock.withLock({ shared?.generation == ProcessGeneration.current ? shared?.handle : nil }) {
-            _ = HandleTable.shared.retain(handle, .downloader)
-            return handle
-        }
+        if let handle = lock.withLock({ currentShared }) { return retained(handle) }
         let downloader = try makeDownloader(DownloaderConfiguration(userAgent: userAgent), executor: nil)
-        guard let handle = HandleTable.shared.insert(downloader, .downloader) else {
-            throw Failure(.outOfMemory, "no handle left")
-        }
         // Another thread may have been quicker.
-        let (winner, isMine) = lock.withLock { () -> (OpaquePointer, Bool) in
-            if let shared, shared.generation == ProcessGeneration.current { return (shared.handle, false) }
-            shared = (handle, ProcessGeneration.current)
-            return (handle, true)
+        let (handle, isMine) = lock.withLock { () -> (OpaquePointer?, Bool) in
+            if let currentShared { return (currentShared, false) }
+            let handle = HandleTable.shared.insert(downloader, .downloader, isKept: true)
+            shared = handle.map { ($0, ProcessGeneration.current) }
+            return (handle, handle != nil)
         }
-        if !isMine {
-            _ = HandleTable.shared.release(handle, .downloader)
-            downloader.destroy()
-        }
-        _ = HandleTable.shared.retain(winner, .downloader)
-        return winner
+        if !isMine { downloader.destroy() }
+        guard let handle else { throw Failure(.outOfMemory, "no handle left") }
+        return retained(handle)
+    }
+
+    /// Inside the lock. After fork the parent's is none.
+    private static var currentShared: OpaquePointer? {
+        shared?.generation == ProcessGeneration.current ? shared?.handle : nil
+    }
+
+    private static func retained(_ handle: OpaquePointer) -> OpaquePointer {
+        // It is kept: more references than can be counted are as good as that many.
+        _ = HandleTable.shared.retain(handle, .downloader)
+        return handle
     }
 
     static func isShared(_ handle: OpaquePointer?) -> Bool {
-        lock.withLock { shared?.generation == ProcessGeneration.current && shared?.handle == handle }
+        handle != nil && lock.withLock { currentShared == handle }
     }
 
     static let userAgent = "imgdl/\(version)"

@@ -171,6 +171,25 @@ TEST("the shared downloader is one, and cannot be shut down or destroyed")
     imgdl_downloader_release(first);
 }
 
+TEST("the shared downloader outlives whoever releases it too often")
+{
+    imgdl_downloader *careless = NULL, *other = NULL, *again = NULL;
+    REQUIRE_OK(imgdl_downloader_shared(&careless));
+    REQUIRE_OK(imgdl_downloader_shared(&other));
+    for (int i = 0; i < 10; i++)
+        imgdl_downloader_release(careless);
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=shared-death"), &recorder);
+    CHECK_CODE(download_and_wait(other, &request, &recorder), IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_shared(&again));
+    CHECK(again == other);
+    for (int i = 0; i < 10; i++) /* destroy releases a reference of others, and never of this one */
+        CHECK_CODE(imgdl_downloader_destroy(again), IMGDL_ERROR_INVALID_OPERATION);
+    recorder_clear(&recorder);
+    CHECK_CODE(download_and_wait(other, &request, &recorder), IMGDL_OK);
+}
+
 /* ---- Handles in every order */
 
 enum { DOWNLOADER, EXECUTOR, TOKEN, KINDS };
