@@ -18,7 +18,7 @@ extension Engine {
         lookUp(id, consultation.number, transfer)
     }
 
-    private func lookUp(_ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer) {
+    private func lookUp(_ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer) {
         transfer.exchange = nil
         let question = cacheQuestion(id, transfer)
         let exchange = CacheExchange(key: transfer.url.cacheKey, question)
@@ -39,7 +39,7 @@ extension Engine {
 
     /// Where everybody wants pictures that are kept, nothing is read at all.
     private func findPictures(
-        _ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer, _ exchange: CacheExchange, _ store: any Store
+        _ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer, _ exchange: CacheExchange, _ store: any Store
     ) -> Bool {
         guard let images = store.images, let wanted = downloads.wantedPictures(id) else { return false }
         let choice = CacheChoice(
@@ -67,7 +67,7 @@ extension Engine {
     }
 
     /// The store has been looked into. `found`: what the choice was about, with the body where one was asked for.
-    func found(_ id: TransferID, _ number: UInt32, _ choice: CacheChoice, _ found: FoundEntry?, _ now: Instant) {
+    func found(_ id: TransferID, _ number: UInt64, _ choice: CacheChoice, _ found: FoundEntry?, _ now: Instant) {
         guard downloads.isConsulting(id, number), let transfer = transfer(id), let exchange = transfer.exchange
         else { return }
         if let replacement = exchange.replacement {
@@ -119,7 +119,7 @@ extension Engine {
         downloads.consulted(id, number, .forward(fallbackUntil: fallbackUntil), now)
     }
 
-    private func unavailable(_ id: TransferID, _ number: UInt32, _ now: Instant) {
+    private func unavailable(_ id: TransferID, _ number: UInt64, _ now: Instant) {
         store?.count(.miss)
         let failure = Failure(.notCached, "nothing that is stored may be used, and nothing is asked of the server")
         downloads.consulted(id, number, .unavailable(failure), now)
@@ -159,7 +159,7 @@ extension Engine {
     /// Reports a stored response to the rules as if it were received: at once, and without a place. `length`: of its
     /// body where that is not read.
     private func play(
-        _ id: TransferID, _ number: UInt32, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
+        _ id: TransferID, _ number: UInt64, _ head: ResponseHead, _ body: [BodySlice], _ now: Instant,
         length: Int64 = 0
     ) {
         guard let transfer = transfer(id) else { return }
@@ -228,14 +228,14 @@ extension Engine {
         store.find(exchange.key, choose: choose) { [mailbox] in mailbox.post(.found(id, number, choice, $0)) }
     }
 
-    private func giveUpReplacement(_ id: TransferID, _ number: UInt32) {
+    private func giveUpReplacement(_ id: TransferID, _ number: UInt64) {
         let question = CacheQuestion(CacheRequest(method: "GET", fields: [], mode: .use, context: nil))
         let choice = CacheChoice(question, wallTime: 0, needsBody: false, compares: false, isQueued: false)
         prompt(.found(id, number, choice, nil))
     }
 
     private func replace(
-        _ id: TransferID, _ number: UInt32, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
+        _ id: TransferID, _ number: UInt64, _ transfer: ActiveTransfer, _ exchange: CacheExchange,
         _ replacement: CacheExchange.Replacement, _ found: FoundEntry?, _ now: Instant
     ) {
         guard let found else {

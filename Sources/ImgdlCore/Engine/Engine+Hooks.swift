@@ -27,7 +27,7 @@ extension Engine {
         if let reply = pending.takePrompt() { prompt(.answered(id, question.number, reply)) }
     }
 
-    func answered(_ id: TransferID, _ number: UInt32, _ reply: HookReply, _ now: Instant) {
+    func answered(_ id: TransferID, _ number: UInt64, _ reply: HookReply, _ now: Instant) {
         guard downloads.isAsking(id, number), let transfer = transfer(id) else { return }
         downloads.answered(id, number, answer(reply, id, transfer), now)
     }
@@ -75,14 +75,14 @@ enum HookReply: Sendable {
 /// Where one answer arrives: inside the call that asks it waits to be taken, later it goes through the mailbox.
 private final class PendingReply: @unchecked Sendable {
     private let id: TransferID
-    private let number: UInt32
+    private let number: UInt64
     private let mailbox: Mailbox
     private let lock = Lock()
     private var isInside = true
     private var isGiven = false
     private var prompt: HookReply?
 
-    init(_ id: TransferID, _ number: UInt32, _ mailbox: Mailbox) {
+    init(_ id: TransferID, _ number: UInt64, _ mailbox: Mailbox) {
         self.id = id
         self.number = number
         self.mailbox = mailbox

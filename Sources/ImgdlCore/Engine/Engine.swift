@@ -235,8 +235,8 @@ final class Engine {
 
     /// What has been answered inside the call.
     enum Prompt {
-        case answered(TransferID, UInt32, HookReply)
-        case found(TransferID, UInt32, CacheChoice, FoundEntry?)
+        case answered(TransferID, UInt64, HookReply)
+        case found(TransferID, UInt64, CacheChoice, FoundEntry?)
         case pictured(TransferID, variant: Int, DecodedImage)
     }
 

@@ -17,10 +17,10 @@ enum Command {
     /// Cancel everything and go on with this.
     indirect case reconfigure(any Transport, Limits, CacheSettings)
     /// The store has been looked into.
-    indirect case found(TransferID, UInt32, CacheChoice, FoundEntry?)
+    indirect case found(TransferID, UInt64, CacheChoice, FoundEntry?)
     indirect case decodeStepped(DecodeReport)
     case memoryReleased
-    indirect case answered(TransferID, UInt32, HookReply)
+    indirect case answered(TransferID, UInt64, HookReply)
     indirect case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
     /// No more submits will come: end when there is nothing left.

@@ -12,7 +12,7 @@ struct TransferCourse {
     /// Those are its subscribers'.
     var knowsLowest = false
     /// Counts starts: the lower, the older.
-    var startNumber: UInt32 = 0
+    var startNumber: UInt64 = 0
     var pausedAt = Instant(nanoseconds: 0)
     /// What of its body counts as memory in use.
     var countedBytes: Int64 = 0
@@ -84,7 +84,7 @@ struct LowestLimits {
 struct TransferDetours {
     /// What a hook is asked, and how many questions there were.
     var question: Question?
-    var questionCount: UInt32 = 0
+    var questionCount: UInt64 = 0
     /// What waits for the answer: the head, and an end that came meanwhile.
     var askedHead: AskedHead?
     var heldEnd: Result<Void, Failure>?

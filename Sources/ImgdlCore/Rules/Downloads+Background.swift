@@ -4,7 +4,7 @@
 extension Downloads {
     struct Background {
         /// Counts stays in the background: a grace of an earlier one ends nothing.
-        var number: UInt32
+        var number: UInt64
         var graceEnd: Instant?
         /// The grace has ended; nothing starts.
         var isOver = false
@@ -82,7 +82,7 @@ extension Downloads {
     }
 
     /// Who went on in the background does so no longer; the others wait for the foreground.
-    mutating func expireGrace(_ number: UInt32, _ now: Instant) {
+    mutating func expireGrace(_ number: UInt64, _ now: Instant) {
         guard background?.number == number, background?.isOver == false else { return }
         background?.isOver = true
         let failure = Failure(.backgroundExpired, "the time that it may go on in the background is over")

@@ -8,7 +8,7 @@
 ///         └──forward──▶ (waiting) ──▶ connecting
 extension Downloads {
     /// Whether this consultation still waits for its answer.
-    package func isConsulting(_ id: TransferID, _ number: UInt32) -> Bool {
+    package func isConsulting(_ id: TransferID, _ number: UInt64) -> Bool {
         transfers.contains(id) && transfers[id].phase == .consulting && transfers[id].cache.number == number
     }
 
@@ -32,7 +32,7 @@ extension Downloads {
     mutating func consult(_ id: TransferID, _ kind: Consultation.Kind) {
         findLowestLimits(id)
         transfers[id].phase = .consulting
-        transfers[id].cache.number &+= 1
+        transfers[id].cache.number += 1
         transfers[id].cache.fallbackUntil = nil
         transfers[id].cache.hasBegun = true
         let consultation = Consultation(kind, number: transfers[id].cache.number)
@@ -63,7 +63,7 @@ extension Downloads {
     }
 
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
-    package mutating func consulted(_ id: TransferID, _ number: UInt32, _ answer: CacheAnswer, _ now: Instant) {
+    package mutating func consulted(_ id: TransferID, _ number: UInt64, _ answer: CacheAnswer, _ now: Instant) {
         guard isConsulting(id, number) else { return }
         uncountConsultation(id)
         switch answer {

@@ -2,12 +2,12 @@
 /// stand still; the subscribers' total timeouts, and cancelling, do not wait for the answer.
 extension Downloads {
     /// Whether this question still waits for its answer.
-    package func isAsking(_ id: TransferID, _ number: UInt32) -> Bool {
+    package func isAsking(_ id: TransferID, _ number: UInt64) -> Bool {
         transfers.contains(id) && transfers[id].question?.number == number
     }
 
     /// The hook has answered. Answers of transfers that are over, and to questions of long ago, are ignored.
-    package mutating func answered(_ id: TransferID, _ number: UInt32, _ answer: Answer, _ now: Instant) {
+    package mutating func answered(_ id: TransferID, _ number: UInt64, _ answer: Answer, _ now: Instant) {
         guard isAsking(id, number), let question = transfers[id].question else { return }
         transfers[id].question = nil
         if case .refused = answer { transfers[id].isRefused = true }
@@ -22,7 +22,7 @@ extension Downloads {
     }
 
     mutating func ask(_ id: TransferID, _ kind: Question.Kind) {
-        transfers[id].questionCount &+= 1
+        transfers[id].questionCount += 1
         let question = Question(kind, number: transfers[id].questionCount)
         transfers[id].question = question
         actions.append(.ask(id, question))

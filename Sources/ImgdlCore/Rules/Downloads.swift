@@ -32,9 +32,9 @@ package struct Downloads: ~Copyable {
     var waiting: WaitingQueue
     /// Those that have a place, in no order.
     var running: [TransferID] = []
-    var starts: UInt32 = 0
+    var starts: UInt64 = 0
     var background: Background?
-    var backgroundStays: UInt32 = 0
+    var backgroundStays: UInt64 = 0
     /// Transfers that wait for their next attempt.
     var restingCount = 0
     /// Transfers without a place that the cache is consulted about.
@@ -90,7 +90,7 @@ package struct Downloads: ~Copyable {
         /// The subscriber may see a partial image that was too early for it.
         case heldPartial(SubscriberID)
         /// Of a stay in the background.
-        case grace(UInt32)
+        case grace(UInt64)
         /// It is time for the next attempt.
         case rest(TransferID)
     }

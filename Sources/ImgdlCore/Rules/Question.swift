@@ -15,9 +15,9 @@ package struct Question: Equatable, Sendable {
 
     package let kind: Kind
     /// Counted within its transfer: tells late answers from good ones.
-    package let number: UInt32
+    package let number: UInt64
 
-    package init(_ kind: Kind, number: UInt32) {
+    package init(_ kind: Kind, number: UInt64) {
         self.kind = kind
         self.number = number
     }

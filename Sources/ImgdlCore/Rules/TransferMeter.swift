@@ -8,11 +8,14 @@ package struct TransferMeter {
     private var attempt = Metrics()
     private var bytesReceived: Int64 = 0
     private var bytesSent: Int64 = 0
-    private var redirects: UInt32 = 0
+    private var redirects: UInt32
     private var decodes: [(options: DecodeOptions, duration: Int64)] = []
-    package private(set) var retries: UInt32 = 0
+    package private(set) var retries: UInt32
 
-    package init() {}
+    package init() { self.init(redirects: 0, retries: 0) }
+
+    /// For the test of the last numbers.
+    init(redirects: UInt32, retries: UInt32) { (self.redirects, self.retries) = (redirects, retries) }
 
     package var hasStarted: Bool { started != nil }
 
@@ -23,7 +26,7 @@ package struct TransferMeter {
             started = now
             attempt.httpVersion = 0
         } else {
-            retries += 1
+            Self.count(&retries)
             attempt = Metrics()
         }
     }
@@ -34,7 +37,10 @@ package struct TransferMeter {
         if answered == nil { answered = now }
     }
 
-    package mutating func follow() { redirects += 1 }
+    package mutating func follow() { Self.count(&redirects) }
+
+    /// As far as the number goes: retries without end may follow redirects each time.
+    private static func count(_ number: inout UInt32) { if number < .max { number += 1 } }
 
     package mutating func answer(_ httpVersion: Int32) { attempt.httpVersion = httpVersion }
 

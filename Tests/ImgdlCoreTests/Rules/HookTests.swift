@@ -9,7 +9,7 @@ final class HookTests: XCTestCase {
     ) -> TransferRequest {
         TransferRequest(url: testURL("https://a.example/\(path)"), method: method, hooks: SilentHooks(kinds))
     }
-    private func ask(_ entry: Play.Entry, _ kind: Question.Kind, _ number: UInt32) -> Action {
+    private func ask(_ entry: Play.Entry, _ kind: Question.Kind, _ number: UInt64) -> Action {
         .ask(entry.transfer, Question(kind, number: number))
     }
     private func head(_ status: Int32, type: String? = nil) -> ResponseHead {

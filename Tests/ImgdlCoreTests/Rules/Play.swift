@@ -55,7 +55,7 @@ struct Play: ~Copyable {
         return downloads.headReceived(id, head, location: location, retryAfter: retryAfter, now)
     }
 
-    mutating func answer(_ id: TransferID, _ number: UInt32, _ answer: Answer) {
+    mutating func answer(_ id: TransferID, _ number: UInt64, _ answer: Answer) {
         downloads.answered(id, number, answer, now)
     }
 

@@ -12,7 +12,7 @@ final class StoredAnswerTests: XCTestCase {
         let now = Instant(nanoseconds: 0)
         let request = TransferRequest(url: testURL("http://a.example/1"), cacheMode: .use)
         let id = downloads.submit(request, Boxed(wrappedValue: options), now).transfer
-        var number: UInt32?
+        var number: UInt64?
         for case .consult(_, let consultation) in downloads.takeActions() { number = consultation.number }
         downloads.consulted(id, try XCTUnwrap(number), .play, now)
         let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: 10, isEncoded: false)

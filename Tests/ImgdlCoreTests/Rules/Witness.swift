@@ -49,7 +49,7 @@ struct Witness {
         /// It has a place, or had to give it up in the background.
         var isPlaced = false
         var consultation: Consultation?
-        var lastConsultation: UInt32 = 0
+        var lastConsultation: UInt64 = 0
         /// The answer to it, until it is sent.
         var isForwarded = false
         var isExchanging = false
@@ -63,7 +63,7 @@ struct Witness {
         var isDraining = false
         var request: TransferRequest
         var question: Question?
-        var lastQuestion: UInt32 = 0
+        var lastQuestion: UInt64 = 0
         /// Its end has been reported, and waits for an answer.
         var hasHeldEnd = false
         /// What the transport has been told.

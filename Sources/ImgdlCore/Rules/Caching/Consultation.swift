@@ -17,9 +17,9 @@ package struct Consultation: Equatable, Sendable {
 
     package let kind: Kind
     /// Counted within its transfer: tells late answers from good ones.
-    package let number: UInt32
+    package let number: UInt64
 
-    package init(_ kind: Kind, number: UInt32) {
+    package init(_ kind: Kind, number: UInt64) {
         self.kind = kind
         self.number = number
     }
@@ -39,7 +39,7 @@ package enum CacheAnswer: Equatable, Sendable {
 /// What one attempt of a transfer has to do with the cache.
 struct CacheUse {
     /// Of consultations.
-    var number: UInt32 = 0
+    var number: UInt64 = 0
     /// The exchange was consulted about in this attempt, and hooks asked about the request.
     var hasBegun = false
     /// The exchange goes to the server when its turn comes.
