@@ -362,20 +362,27 @@ class RuleTests(OriginTests):
     def test_the_response_of_a_retry_is_that_of_its_body(self):
         whole = self.origin.bytes("palette.png")
         attempts = []
+        # A response that nobody has heard of when its attempt ends is not told any more.
+        gate = self.origin.gate()
 
         def modify(request, next):
             attempts.append(request)
-            broken = {"close_after": 100} if len(attempts) == 1 else {}
+            broken = {"hold_after": 50, "gate": gate.name, "close_after": 100} if len(attempts) == 1 else {}
             url = self.origin.picture("palette.png", header=f"X-Attempt:{len(attempts)}", **broken)
             next.with_request(url=url)
 
         heard = []
+
+        def respond(token, response):
+            heard.append(response.header("X-Attempt"))
+            gate.open()
+
         with self.downloader(hooks=imgdl.Hooks(modify_request=modify)) as downloader:
             token = downloader.download(
                 self.origin.picture("palette.png"),
                 body=True,
                 retries=imgdl.Retry(1, base=0.001),
-                on_response=lambda token, response: heard.append(response.header("X-Attempt")),
+                on_response=respond,
             )
             body = token.result(PATIENCE)
         self.assertEqual(bytes(body), whole)
