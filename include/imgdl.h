@@ -906,7 +906,8 @@ typedef struct imgdl_config {
     imgdl_executor *executor;     /* of requests that name none; NULL: a thread of the downloader                    */
     /* since 1.1 */
     imgdl_config_flags flags;     /* IMGDL_CONFIG_…                                                                  */
-    uint32_t max_per_host;        /* running transfers to one host and port; 0: no limit but max_concurrent          */
+    uint32_t max_per_host;        /* running transfers to one host and port; 0: no limit but max_concurrent. One that */
+                                  /* a redirect or a hook leads to another host waits for a place there              */
     uint64_t memory_budget;       /* bytes of bodies and pixels that are in work; 0 is IMGDL_DEFAULT_MEMORY_BUDGET.  */
                                   /* When it is reached nothing new starts and HTTP/1.1 transfers pause              */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
@@ -1004,7 +1005,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_order(imgdl_downloader
 IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
- *  their clocks with them. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
+ *  their clocks with them: what a redirect leads to, or a hook's answer, is not sent before the foreground. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
  *  grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */

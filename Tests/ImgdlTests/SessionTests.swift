@@ -72,7 +72,72 @@ final class SessionTests: DownloaderTestCase {
         for origin in origins { XCTAssertEqual(origin.log.maxInFlight, 2) }
     }
 
+    /// Hooks and redirects lead to a host that allows one at a time, and whoever must wait there holds no place elsewhere.
+    func testB13_RedirectsAndHooksURLsCountAtTheirHost() throws {
+        let hooks = TestHooks()
+        defer { hooks.release() }
+        let others = try (0..<3).map { _ in try Origin() }
+        defer { for other in others { other.stop() } }
+        replaceDownloader {
+            $0.max_concurrent = 16
+            $0.max_per_host = 1
+        }
+        hooks.modifyRequest = { [origin] request, next in
+            let number = String(cString: request.url).suffix(1)
+            let url = origin!.url("/pictures/rgba.png?hold_after=10&gate=go&n=hook\(number)")
+            XCTAssertEqual(withOutgoing(url: url) { imgdl_continue_with_request(next, $0) }, 0)
+        }
+        var downloads: [Download] = []
+        for (number, other) in others.enumerated() {
+            let target = origin.url("/pictures/rgba.png?hold_after=10&gate=go&n=\(number)")
+            let encoded = target.addingPercentEncoding(withAllowedCharacters: .alphanumerics)!
+            downloads.append(start(other.url("/redirect?to=\(encoded)")))
+            downloads.append(start(other.url("/hooked?n=\(number)")) { $0.hooks = hooks.handle })
+        }
+        for other in others { XCTAssertTrue(other.wait { $0.count("/redirect") == 1 && $0.inFlight == 0 }) }
+        assertOriginSees("the first of them") { $0.inFlight == 1 }
+        origin.gate("go").open()
+        for download in downloads { assertEnds(download, "IMGDL_OK") }
+        XCTAssertEqual(origin.log.requests.count, 6)
+        XCTAssertEqual(origin.log.maxInFlight, 1)
+    }
+
     // MARK: Background
+
+    private var goesOn: (inout imgdl_request) -> Void {
+        { $0.flags = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND) }
+    }
+
+    func testO4_AHooksLateAnswerSendsNothingInTheBackground() {
+        let hooks = TestHooks()
+        defer { hooks.release() }
+        let asked = Monitor<TestHooks.Next?>(nil)
+        hooks.modifyRequest = { _, next in asked.change { $0 = next } }
+        let late = start(picture("baseline.jpg")) { $0.hooks = hooks.handle }
+        let next = asked.wait(until: .patient) { $0 } as TestHooks.Next?
+        XCTAssertEqual(imgdl_downloader_enter_background(downloader, 0), 0)
+        XCTAssertEqual(imgdl_continue_unchanged(next), 0)
+        assertEnds(start(picture("rgba.png"), goesOn), "IMGDL_OK")
+        XCTAssertEqual(origin.log.count("/pictures/baseline.jpg"), 0)
+        XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+        assertEnds(late, "IMGDL_OK")
+    }
+
+    func testO4_ARedirectSendsNothingInTheBackground() {
+        let moved = start(
+            picture("baseline.jpg", "status=302&header=Location:/pictures/lossy.webp&empty=1&hold_head=1&gate=moved"))
+        assertOriginSees("the request") { $0.inFlight == 1 }
+        XCTAssertEqual(imgdl_downloader_enter_background(downloader, 0), 0)
+        // It has been paused when this one has ended, and the answer is there when the next one has.
+        assertEnds(start(picture("rgba.png"), goesOn), "IMGDL_OK")
+        origin.gate("moved").open()
+        assertOriginSees("the answer is out") { $0.inFlight == 0 }
+        for number in 0..<3 { assertEnds(start(picture("rgba.png", "n=\(number)"), goesOn), "IMGDL_OK") }
+        XCTAssertEqual(origin.log.count("/pictures/lossy.webp"), 0)
+        XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+        assertEnds(moved, "IMGDL_OK")
+        XCTAssertEqual(origin.log.count("/pictures/lossy.webp"), 1)
+    }
 
     func testO4_OnlyWhatAskedForItRunsInTheBackground() {
         let flag = UInt32(IMGDL_REQUEST_CONTINUE_IN_BACKGROUND)

@@ -24,6 +24,8 @@ struct TransferCourse {
     var lastActivity = Instant(nanoseconds: 0)
     /// When its own deadline is looked at; nil when no reminder stands.
     var reminder: Instant?
+    /// Goes to the server when it has a place at its host.
+    var heldRequest: HopRequest?
     /// Begun, and neither its end reported nor stopped.
     var isAtTransport = false
     @Boxed var detours = TransferDetours()

@@ -48,8 +48,12 @@ extension Downloads {
 
     /// Total timeouts while it waits: those that have begun stand still when it does not go on in the background.
     mutating func updateClocks(_ id: TransferID, _ now: Instant) {
-        let standsStill = background != nil && !transfers[id].continuesInBackground
+        let standsStill = waitsForForeground(id)
         forEachSubscriber(id) { standsStill ? $0.stopClock($1, now) : $0.continueClock($1, now) }
+    }
+
+    private func waitsForForeground(_ id: TransferID) -> Bool {
+        background != nil && transfers[id].isWaiting && !transfers[id].continuesInBackground
     }
 
     private mutating func updateClocksOfRetried(_ now: Instant) {
@@ -65,7 +69,7 @@ extension Downloads {
             let mayGoOn = background == nil || transfers[id].continuesInBackground
             if mayGoOn { giveWay(to: id, now) }
             if mayGoOn, running.count < limits.maximumConcurrent,
-                let place = waiting.takePlace(HostAndPort(transfers[id].request.url))
+                let place = waiting.takePlace(host(of: id))
             {
                 occupy(id, place)
                 resume(id, .background, now)
@@ -177,7 +181,8 @@ extension Downloads {
         guard timeout > 0, subscribers[subscriber].clock == .off else { return }
         let end = now.advanced(byMilliseconds: timeout)
         subscribers[subscriber].clock = .stopped(left: end.nanoseconds - now.nanoseconds)
-        if !transfers[transfer(of: subscriber)].pauses.contains(.background) { continueClock(subscriber, now) }
+        let id = transfer(of: subscriber)
+        if !transfers[id].pauses.contains(.background), !waitsForForeground(id) { continueClock(subscriber, now) }
     }
 
     mutating func stopClock(_ subscriber: SubscriberID, _ now: Instant) {

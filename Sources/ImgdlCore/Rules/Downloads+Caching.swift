@@ -69,8 +69,7 @@ extension Downloads {
         switch answer {
         case .forward(let fallbackUntil):
             transfers[id].cache.fallbackUntil = fallbackUntil
-            transfers[id].cache.isConsulted = true
-            if holdsPlace(id) { dispatch(id, now) } else { comeBack(id, now) }
+            send(id, .consulted, now)
         case .later: comeBack(id, now)
         case .play: play(id, now)
         case .unavailable(let failure): fail(id, failure, now)
@@ -105,21 +104,6 @@ extension Downloads {
         guard transfers[id].cache.isAsked else { return }
         transfers[id].cache.isAsked = false
         askedCount -= 1
-    }
-
-    /// To the queue; one that is under way goes first, as if it had never left its place.
-    private mutating func comeBack(_ id: TransferID, _ now: Instant) {
-        enqueue(id, atFront: transfers[id].isUnderWay, now)
-        updateClocks(id, now)
-    }
-
-    /// What it was consulted about goes to the server.
-    mutating func dispatch(_ id: TransferID, _ now: Instant) {
-        transfers[id].cache.isConsulted = false
-        transfers[id].isObserved = true
-        actions.append(.send(id))
-        connect(id, now)
-        transfers[id].cache.isExchanging = true
     }
 
     private mutating func play(_ id: TransferID, _ now: Instant) {
@@ -162,7 +146,8 @@ extension Downloads {
             return true
         }
         guard transfers[id].cache.asksAgain else { return false }
-        dispatch(id, now)
+        transfers[id].cache.asksAgain = false
+        send(id, .consulted, now)
         return true
     }
 

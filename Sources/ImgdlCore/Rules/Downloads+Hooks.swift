@@ -32,32 +32,19 @@ extension Downloads {
 
     /// It has its place: its request is sent, or a hook asked for it.
     mutating func begin(_ id: TransferID, _ now: Instant) {
-        if transfers[id].cache.isConsulted { return dispatch(id, now) }
+        if let held = transfers[id].heldRequest {
+            transfers[id].heldRequest = nil
+            return send(id, held, now)
+        }
         if transfers[id].cache.hasBegun { return consult(id, .again) }
-        guard transfers[id].asks(.modifyRequest) else { return send(id, now) }
+        guard transfers[id].asks(.modifyRequest) else { return sendFirst(id, now) }
         transfers[id].phase = .asking
         ask(id, .request)
     }
 
-    private mutating func send(_ id: TransferID, _ now: Instant) {
+    private mutating func sendFirst(_ id: TransferID, _ now: Instant) {
         if consults(id) { return consult(id, .first) }
-        transfers[id].isObserved = true
-        actions.append(.start(id))
-        connect(id, now)
-    }
-
-    /// A request goes to the transport.
-    mutating func connect(_ id: TransferID, _ now: Instant) {
-        transfers[id].phase = .connecting
-        transfers[id].isAtTransport = true
-        transfers[id].hasHead = false
-        transfers[id].drained = 0
-        transfers[id].cache.isPlaying = false
-        transfers[id].cache.asksAgain = false
-        transfers[id].cache.isStoring = false
-        // A new exchange knows nothing of the old one's pause.
-        if !transfers[id].pauses.isEmpty { actions.append(.setPaused(id, true)) }
-        touch(id, now)
+        send(id, .first, now)
     }
 
     private mutating func answeredRequest(_ id: TransferID, _ answer: Answer, _ now: Instant) {
@@ -70,7 +57,7 @@ extension Downloads {
             transfers[id].sendsBody = request.body != nil
         case .unchanged, .response, .body, .redirect, .credential: break
         }
-        send(id, now)
+        sendFirst(id, now)
     }
 
     // MARK: Redirects

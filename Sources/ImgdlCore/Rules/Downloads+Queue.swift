@@ -7,7 +7,7 @@ extension Downloads {
     mutating func enqueue(_ id: TransferID, atFront: Bool = false, _ now: Instant) {
         transfers[id].phase = .waiting
         waiting.insert(
-            SlotTable<Transfer>.slot(id), HostAndPort(transfers[id].request.url), priority: transfers[id].priority,
+            SlotTable<Transfer>.slot(id), host(of: id), priority: transfers[id].priority,
             continuesInBackground: transfers[id].continuesInBackground, order: atFront ? .lifo : limits.order, now)
         updateAttendance(id)
     }
@@ -113,11 +113,11 @@ extension Downloads {
         limits.maximumPerHost = maximum
         var queue = WaitingQueue()
         swap(&queue, &waiting)
-        let isRecounted = queue.setMaximumPerHost(maximum) { HostAndPort(transfers[transferID(at: $0)].request.url) }
+        let isRecounted = queue.setMaximumPerHost(maximum) { host(of: transferID(at: $0)) }
         swap(&queue, &waiting)
         if isRecounted {
             for id in running {
-                let place = waiting.takePlace(HostAndPort(transfers[id].request.url), always: true)
+                let place = waiting.takePlace(host(of: id), always: true)
                 transfers[id].place = place ?? -1
             }
         }

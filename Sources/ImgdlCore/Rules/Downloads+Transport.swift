@@ -84,7 +84,7 @@ extension Downloads {
         guard isAtTransport(id) else { return }
         guard transfers[id].question == nil else { return transfers[id].heldEnd = .success(()) }
         transfers[id].isAtTransport = false
-        if hasFollowed(id, now) { return }
+        if hasFollowed(id, now) { return startWaiting(now) }
         if let doom = transfers[id].doom { return fail(id, doom, now) }
         leaveTransport(id, now)
         transfers[id].phase = .transforming
@@ -100,7 +100,7 @@ extension Downloads {
         guard transfers[id].question == nil else { return transfers[id].heldEnd = .failure(failure) }
         transfers[id].isAtTransport = false
         // What the body of a redirect or of an error page comes to does not matter.
-        if hasFollowed(id, now) { return }
+        if hasFollowed(id, now) { return startWaiting(now) }
         fail(id, transfers[id].doom ?? failure, now)
     }
 
@@ -180,8 +180,7 @@ extension Downloads {
     /// What is stored for whom it is asked as now may answer.
     private mutating func authenticate(_ id: TransferID, _ credential: Credential, _ now: Instant) {
         if consults(id) { return consult(id, .challenge(credential)) }
-        actions.append(.authenticate(id, credential))
-        connect(id, now)
+        send(id, .credential(credential), now)
     }
 
     mutating func follow(_ id: TransferID, _ redirect: Redirect, _ now: Instant) {
@@ -189,9 +188,7 @@ extension Downloads {
         transfers[id].method = redirect.method
         transfers[id].sendsBody = redirect.sendsBody
         if consults(id) { return consult(id, .redirect(redirect)) }
-        transfers[id].cache.isExchanging = false
-        actions.append(.follow(id, redirect))
-        connect(id, now)
+        send(id, .redirect(redirect), now)
     }
 
     // MARK: Refusals

@@ -70,10 +70,10 @@ extension Downloads {
     /// One that has been paused and that somebody waits for is to go on: what takes its place ends.
     mutating func giveWay(to id: TransferID, _ now: Instant) {
         guard internalCount > 0, !transfers[id].isUnattended else { return }
-        let host = HostAndPort(transfers[id].request.url)
+        let host = host(of: id)
         for other in running.reversed() where transfers[other].isUnattended {
             let isFull = running.count >= limits.maximumConcurrent
-            let isAtHost = limits.maximumPerHost > 0 && HostAndPort(transfers[other].request.url) == host
+            let isAtHost = limits.maximumPerHost > 0 && waiting.isPlace(transfers[other].place, at: host)
             if isFull || (isAtHost && !waiting.isOpen(transfers[other].place)) { giveUp(other, now) }
         }
     }

@@ -134,7 +134,7 @@ package struct Downloads: ~Copyable {
             let continuesInBackground = options.wrappedValue.continuesInBackground
             let subscriber = join(id, options)
             if continuesInBackground { reconsider(id, now) }
-            if !transfers[id].isWaiting { catchUp(subscriber, now) }
+            if transfers[id].isUnderWay { catchUp(subscriber, now) }
             // It may have opened a decoder, and have a paused transfer go on.
             if background == nil { pressIfFull(now) } else { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)

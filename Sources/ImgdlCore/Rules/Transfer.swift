@@ -78,7 +78,7 @@ struct Transfer: ~Copyable {
         set { course.value.detours.hopSendsBody = newValue }
     }
 
-    /// In or before the queue: nobody has been told that this attempt has started.
+    /// In or before the queue, or between two attempts.
     var isWaiting: Bool { phase == .waiting || phase == .resting || phase == .consulting && !isUnderWay }
 
     /// What is left of the body is read only to use the connection again.
@@ -159,6 +159,7 @@ struct Transfer: ~Copyable {
         course.value.hasHead = false
         course.value.outcome = .network
         course.value.cache.reset()
+        course.value.heldRequest = nil
         isUnderWay = false
         course.value.sent = nil
         course.value.answered = nil

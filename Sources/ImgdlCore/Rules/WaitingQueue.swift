@@ -186,6 +186,11 @@ package struct WaitingQueue: ~Copyable {
         leave(place)
     }
 
+    /// It is one at this host.
+    package func isPlace(_ place: Place, at host: HostAndPort) -> Bool {
+        maximumPerHost == 0 || names[Int(place)] == host
+    }
+
     /// Its host has another one free.
     package func isOpen(_ place: Place) -> Bool { hosts[Int(place)].isOpen }
 

@@ -199,7 +199,7 @@ final class BackgroundTests: XCTestCase {
         XCTAssertEqual(play.downloads.decodingCount, 0)
     }
 
-    func testARedirectOfAPausedTransferStaysPaused() {
+    func testARedirectOfAPausedTransferWaitsForTheForeground() {
         var play = Play()
         let plain = play.submit("a")
         play.connected(plain.transfer)
@@ -209,7 +209,9 @@ final class BackgroundTests: XCTestCase {
         play.finished(plain.transfer)
         let redirect = Redirect(
             url: testURL("https://a.example/b"), method: "GET", sendsBody: false, leavesOrigin: false)
-        play.expect([.follow(plain.transfer, redirect), .setPaused(plain.transfer, true)])
+        play.expect([])
+        play.downloads.enterForeground(play.now)
+        play.expect([.follow(plain.transfer, redirect)])
     }
 
     private let retrying = SubscriberOptions.with {
@@ -294,7 +296,7 @@ final class BackgroundTests: XCTestCase {
         XCTAssertEqual(failure.code, .idleTimeout)
     }
 
-    /// The place is given up and taken again while the hook is asked; the request goes out paused where it has none.
+    /// The place is given up and taken again while the hook is asked.
     func testAQuestionAndThePlaceGoTheirOwnWays() {
         var play = Play(width: 1)
         let url = testURL("https://a.example/a")
@@ -303,11 +305,17 @@ final class BackgroundTests: XCTestCase {
         play.downloads.enterBackground(grace: nil, play.now)
         XCTAssertEqual(play.downloads.runningCount, 0)
         play.expect([], "nothing is at the transport")
+        play.downloads.enterForeground(play.now)
+        play.expect([])
+        XCTAssertEqual(play.downloads.runningCount, 1)
         play.answer(a.transfer, 1, .unchanged)
-        play.expect([.start(a.transfer), .setPaused(a.transfer, true)])
+        play.expect([.start(a.transfer)])
         play.connected(a.transfer)
         play.head(a.transfer)
         play.skip()
+        play.downloads.enterBackground(grace: nil, play.now)
+        XCTAssertEqual(play.downloads.runningCount, 0)
+        play.expect([], "paused for its question already")
         play.downloads.enterForeground(play.now)
         play.expect([], "still paused for its question")
         XCTAssertEqual(play.downloads.runningCount, 1)

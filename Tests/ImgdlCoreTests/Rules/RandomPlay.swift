@@ -229,7 +229,9 @@ struct RandomPlay: ~Copyable {
             try settle("background, grace \(grace as Any)")
         case 6, 7: try enterForeground()
         case 8:
+            let isLimited = witness.limits.maximumPerHost > 0
             witness.limits.maximumPerHost = Int.random(in: 0...3, using: &random)
+            if isLimited != (witness.limits.maximumPerHost > 0) { witness.recountHosts() }
             downloads.setMaximumPerHost(witness.limits.maximumPerHost, witness.now)
             try settle("width for each host \(witness.limits.maximumPerHost)")
         case 0:
@@ -381,6 +383,7 @@ struct RandomPlay: ~Copyable {
 
     private mutating func comeBack(_ id: TransferID) {
         witness.transfers[id]!.transport = .waiting
+        witness.transfers[id]!.host = HostAndPort(witness.transfers[id]!.hop)
         witness.transfers[id]!.waitsSince = witness.now
         witness.transfers[id]!.front = witness.transfers[id]!.isUnderWay ? downloads.priority(id) : nil
     }
@@ -446,6 +449,7 @@ struct RandomPlay: ~Copyable {
         witness.transfers[id]!.since = witness.now
         let isAboutHead = [.response, .challenge].contains(question.kind)
         if isAboutHead, !asksOn(id, question, answer) { prepare(id, answer) }
+        if case .request(let request) = answer { witness.transfers[id]!.hop = request.url }
         downloads.answered(id, question.number, answer, witness.now)
         if isAboutHead, downloads.request(id) != nil { settleHead(id) }
         try settle("\(name(id)) is answered \(question): \(answer)")
@@ -629,12 +633,27 @@ struct RandomPlay: ~Copyable {
         witness.placed = witness.placedNow(downloads).union(givenUpAgain(actions))
         witness.lined = Set(
             witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted })
+        noteHeldRequests { ![.connecting, .receiving].contains($0.transport) }
         for action in actions {
             transcript.append("    \(describe(action))")
             try witness.see(action)
         }
+        // Those that were stopped first.
+        noteHeldRequests { _ in true }
         for id in witness.liveTransfers { witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted }
         try witness.check(downloads, afterDeadlines: afterDeadlines)
+    }
+
+    /// Of hops that have come to wait for a place.
+    private mutating func noteHeldRequests(where isLooked: (Witness.TransferRecord) -> Bool) {
+        for id in witness.liveTransfers where downloads.request(id) != nil {
+            guard downloads.transfers[id].phase == .waiting, let held = downloads.transfers[id].heldRequest,
+                witness.transfers[id]!.heldRequest == nil,
+                witness.transfers[id]!.transport != .waiting, isLooked(witness.transfers[id]!)
+            else { continue }
+            transcript.append("    \(name(id)) waits at \(downloads.host(of: id).host)")
+            witness.hold(id, held, downloads.priority(id))
+        }
     }
 
     /// Of the rules' own subscribers and transfers, those that gave way within the event in which they came.

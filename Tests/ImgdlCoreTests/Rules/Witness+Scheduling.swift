@@ -7,16 +7,13 @@ extension Witness {
         Set(liveSubscribers.map { subscribers[$0]! }.filter(\.options.continuesInBackground).map(\.transfer))
     }
 
-    /// Whom a limit for each host counts it with: hooks and redirects change nothing about it.
-    private func host(_ id: TransferID) -> HostAndPort { HostAndPort(transfers[id]!.request.url) }
-
     /// Of these, those that a place is free for at their host, and that may run in the background if need be.
     func eligible(_ waiting: [TransferID], _ placed: [TransferID]) -> [TransferID] {
         guard !waiting.isEmpty else { return [] }
-        let counts = Dictionary(placed.map { (host($0), 1) }, uniquingKeysWith: +)
+        let counts = Dictionary(placed.map { (transfers[$0]!.host, 1) }, uniquingKeysWith: +)
         let continuing = isInBackground ? continuing : []
         return waiting.filter { id in
-            let isOpen = limits.maximumPerHost == 0 || counts[host(id), default: 0] < limits.maximumPerHost
+            let isOpen = limits.maximumPerHost == 0 || counts[transfers[id]!.host, default: 0] < limits.maximumPerHost
             return isOpen && (!isInBackground || continuing.contains(id))
         }
     }
@@ -45,6 +42,19 @@ extension Witness {
         }
         starts = []
     }
+
+    /// Hooks and redirects lead to no host that has no place.
+    mutating func seeMoves() throws {
+        for move in moves where limits.maximumPerHost > 0 {
+            let placed = move.there.filter { transfers[$0]!.heldSince == nil }
+            try require(placed.count < limits.maximumPerHost, "went to a host that has no place")
+            try require(!move.isHeld, "went to a host without a place of its own")
+        }
+        moves = []
+    }
+
+    /// The limit for each host has come or gone: all places are taken anew.
+    mutating func recountHosts() { for id in running { transfers[id]!.host = HostAndPort(transfers[id]!.hop) } }
 
     /// Nobody but the rules themselves is left, or has just been.
     func isUnattended(_ id: TransferID) -> Bool {
@@ -97,7 +107,10 @@ extension Witness {
     }
 
     private mutating func seeHold(_ id: TransferID, _ isHeld: Bool) {
-        if isHeld, transfers[id]!.heldSince == nil { transfers[id]!.heldSince = now }
+        if isHeld, transfers[id]!.heldSince == nil {
+            transfers[id]!.heldSince = now
+            transfers[id]!.host = HostAndPort(transfers[id]!.hop)
+        }
         guard !isHeld, let held = transfers[id]!.heldSince.take() else { return }
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             guard let start = subscribers[subscriber]!.clockStart else { continue }

@@ -62,6 +62,11 @@ struct Witness {
         var hasHead = false
         var isDraining = false
         var request: TransferRequest
+        /// What its hop asks; where it has its place, or waits for one.
+        var hop: ParsedURL
+        var host: HostAndPort
+        /// Is sent when it has a place at its host.
+        var heldRequest: HopRequest?
         var question: Question?
         var lastQuestion: UInt64 = 0
         /// Its end has been reported, and waits for an answer.
@@ -98,6 +103,18 @@ struct Witness {
         var isLined = false
         var mayBeJoined: Bool { !isForgotten && (!failed || isLined) && !isClosed }
         var mustBeJoined: Bool { mayBeJoined && !mayBeAlone }
+
+        init(_ request: TransferRequest) {
+            self.request = request
+            hop = request.url
+            host = HostAndPort(hop)
+        }
+    }
+
+    /// One that went to another host with its place, and those that had a place there at that moment.
+    struct Move {
+        let isHeld: Bool
+        let there: [TransferID]
     }
 
     /// One that left the queue, with those that ran and that waited at that moment.
@@ -125,6 +142,7 @@ struct Witness {
     /// Nothing that waits, is paused or is held back goes on before they are released.
     var holdsStarts = false
     var starts: [Start] = []
+    var moves: [Move] = []
     /// Of the rules: transfers with a place, or without one in the background.
     var placed: Set<TransferID> = []
     /// Of the rules: those without one that the cache is asked about, or will be.
@@ -169,13 +187,12 @@ struct Witness {
 
     mutating func accept(_ subscriber: SubscriberID, _ record: SubscriberRecord, _ request: TransferRequest) {
         if transfers[record.transfer] == nil {
-            transfers[record.transfer] = TransferRecord(request: request, waitsSince: now)
+            transfers[record.transfer] = TransferRecord(request)
+            transfers[record.transfer]!.waitsSince = now
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
-        let transfer = transfers[record.transfer]!
-        let isOnlyConsulting = transfer.transport == .consulting && !transfer.isUnderWay
-        if ![.waiting, .resting].contains(transfer.transport), !isOnlyConsulting {
+        if transfers[record.transfer]!.isUnderWay {
             subscribers[subscriber]!.clockStart = now
             subscribers[subscriber]!.joined = now
         }
@@ -217,15 +234,28 @@ struct Witness {
             try live(id)
             let transfer = transfers[id]!
             try require(transfer.isExchanging && !transfer.isPlaying, "stores what is stored")
-        case .follow(let id, _):
+        case .follow(let id, let redirect):
             try live(id)
             let transfer = transfers[id]!
-            try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
+            if transfer.transport == .waiting {
+                try require(transfer.heldRequest == .redirect(redirect), "another redirect than the one that waited")
+                try leaveQueue(id)
+            } else {
+                let isRedirected = [.ended, .asking].contains(transfer.transport) && transfer.isDraining
+                try require(isRedirected, "followed no redirect")
+            }
             try require(transfer.question == nil, "followed before the hook has answered")
+            transfers[id]!.hop = redirect.url
             connect(id)
-        case .authenticate(let id, _):
+        case .authenticate(let id, let credential):
             try live(id)
-            try require(transfers[id]!.transport == .ended && transfers[id]!.isDraining, "a credential for nothing")
+            if transfers[id]!.transport == .waiting {
+                try require(transfers[id]!.heldRequest == .credential(credential), "a credential that did not wait")
+                try leaveQueue(id)
+            } else {
+                let isChallenged = transfers[id]!.transport == .ended && transfers[id]!.isDraining
+                try require(isChallenged, "a credential for nothing")
+            }
             transfers[id]!.received = 0
             let isExchanging = transfers[id]!.isExchanging
             connect(id)
@@ -317,8 +347,37 @@ struct Witness {
         }
     }
 
+    /// Its hop waits for a place, instead of being sent.
+    mutating func hold(_ id: TransferID, _ request: HopRequest, _ priority: Priority) {
+        switch request {
+        case .first: break
+        case .consulted: transfers[id]!.isForwarded = true
+        case .redirect(let redirect): transfers[id]!.hop = redirect.url
+        case .credential: transfers[id]!.received = 0
+        }
+        transfers[id]!.heldRequest = request
+        transfers[id]!.host = HostAndPort(transfers[id]!.hop)
+        transfers[id]!.transport = .waiting
+        transfers[id]!.waitsSince = now
+        transfers[id]!.front = priority
+        transfers[id]!.isPlaced = false
+        transfers[id]!.isPaused = false
+        transfers[id]!.asksAgain = false
+        transfers[id]!.hasHead = false
+        transfers[id]!.isDraining = false
+        transfers[id]!.finished = false
+        transfers[id]!.failed = false
+    }
+
     /// A request goes to the transport.
     private mutating func connect(_ id: TransferID) {
+        let host = HostAndPort(transfers[id]!.hop)
+        if host != transfers[id]!.host {
+            let there = running.filter { $0 != id && transfers[$0]!.host == host }
+            moves.append(Move(isHeld: transfers[id]!.heldSince != nil, there: there))
+        }
+        transfers[id]!.host = host
+        transfers[id]!.heldRequest = nil
         transfers[id]!.transport = .connecting
         transfers[id]!.isExchanging = false
         transfers[id]!.isPlaying = false
@@ -380,7 +439,7 @@ struct Witness {
         }
         let after = transfer.retryAfter ?? 0
         try require(longest < .max && after <= longest, "tried again for nobody, or against Retry-After")
-        var fresh = TransferRecord(request: transfer.request)
+        var fresh = TransferRecord(transfer.request)
         fresh.transport = .resting
         fresh.hasStarted = true
         fresh.wasSent = transfer.wasSent
@@ -424,8 +483,9 @@ struct Witness {
             if isPlaced, transfer.transport != .asking { try leaveQueue(id) }
             try require(isPlaced || transfer.transport == .waiting && !transfer.isUnderWay, "consulted out of turn")
         case .again: try leaveQueue(id)
-        case .redirect:
+        case .redirect(let redirect):
             try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
+            transfers[id]!.hop = redirect.url
         case .challenge:
             try require(transfer.transport == .ended && transfer.isDraining, "answered no challenge")
             transfers[id]!.received = 0
@@ -476,7 +536,7 @@ struct Witness {
         try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
         subscriber.lastRank = rank
         switch notice {
-        case .started: try require(![.waiting, .resting].contains(transfer.transport), "started in the queue")
+        case .started: try require(transfer.isUnderWay, "started in the queue")
         case .response: try require(transfer.hasHead, "a response before its head")
         case .header(let variant): try require(transfer.headers.contains(variant), "a header nobody has read")
         case .progress(let received, let expected):
@@ -566,6 +626,7 @@ struct Witness {
         }
         try seeMemory(downloads)
         try seePauses(downloads)
+        try seeMoves()
         try seeStarts(priorities)
         for id in resting where afterDeadlines { try require(transfers[id]!.wakes! > now, "rests too long") }
         let live = liveTransfers

@@ -42,8 +42,6 @@ struct CacheUse {
     var number: UInt64 = 0
     /// The exchange was consulted about in this attempt, and hooks asked about the request.
     var hasBegun = false
-    /// The exchange goes to the server when its turn comes.
-    var isConsulted = false
     /// Its answer may be stored.
     var isExchanging = false
     /// Its answer is being stored.
