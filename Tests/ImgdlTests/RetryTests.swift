@@ -52,6 +52,22 @@ final class RetryTests: DownloaderTestCase {
         XCTAssertEqual(requests.read { $0 }, 1)
     }
 
+    /// A rest of 50 s is nothing to one that never asked to be tried again.
+    func testOneWithoutRetriesDoesNotWaitForAnothers() {
+        let (url, requests) = route([429, 200], headers: ["Retry-After": "50"])
+        let patient = start(url) { $0.retry_count = 1 }
+        assertOriginSees("the refusal is sent") { $0.requests.count == 1 && $0.inFlight == 0 }
+        // What was answered after it has been read, so that has been, too.
+        assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
+        let began = Moment.now
+        assertEnds(start(url) { $0.retry_count = UInt32(IMGDL_RETRY_NONE) }, "IMGDL_OK")
+        XCTAssertLessThan(Moment.now - began, .seconds(25))
+        XCTAssertEqual(requests.read { $0 }, 2)
+        XCTAssertEqual(patient.record.terminals, 0, "it rests on")
+        patient.cancel()
+        assertEnds(patient, "IMGDL_ERROR_CANCELLED")
+    }
+
     func testRetryAfterBeyondTheMaximumEndsIt() {
         let (url, _) = route([429], headers: ["Retry-After": "50"])
         let download = start(url) {

@@ -23,11 +23,11 @@ extension Engine {
     /// Nobody joins a transfer any more that was sent, on any hop, with other cookies than the jar has now: it may have
     /// changed while the transfer waited, and again since.
     func partFromOtherCookies(_ request: TransferRequest) {
-        guard request.identity.usesCookies, let transport, let id = downloads.joinable(request),
-            let transfer = transfer(id)
-        else { return }
-        let isOther = transfer.cookiesSent.contains { transport.cookies(for: $0.request) != $0.cookies }
-        if isOther { downloads.unshare(id) }
+        guard request.identity.usesCookies, let transport else { return }
+        for id in downloads.shared(by: request) {
+            let sent = transfer(id)?.cookiesSent ?? []
+            if sent.contains(where: { transport.cookies(for: $0.request) != $0.cookies }) { downloads.unshare(id) }
+        }
     }
 
     /// The context of the hop that is sent now; nil: its answer is not stored.

@@ -71,7 +71,8 @@ extension Downloads {
         stepDecoder(id, variant, now)
     }
 
-    /// The transfer has left the queue: with its first attempt, not with each.
+    /// The transfer has left the queue: with its first attempt, not with each. One that joins between two attempts has
+    /// started, too: its total timeout does not wait for the next.
     mutating func start(_ subscriber: SubscriberID, _ now: Instant) {
         guard !subscribers[subscriber].hasStarted else { return }
         subscribers[subscriber].hasStarted = true
@@ -240,12 +241,43 @@ extension Downloads {
         remindOfGrace()
     }
 
-    func joinable(_ request: TransferRequest) -> TransferID? {
-        let slot = shared.find(request.hash) { transfers[transferID(at: $0)].request == request }
-        return slot.map { transferID(at: $0) }
+    /// Which transfer of the same bytes a request with these options joins. One that rests before its next attempt it joins
+    /// only where it would wait so long itself.
+    func joinable(
+        _ request: TransferRequest, _ options: borrowing Boxed<SubscriberOptions>, _ now: Instant
+    ) -> TransferID? {
+        var resting: Int?
+        let slot = shared.find(request.hash) { slot in
+            let id = transferID(at: slot)
+            guard transfers[id].request == request else { return false }
+            guard transfers[id].phase == .resting else { return true }
+            if let until = transfers[id].restsUntil,
+                RetryRules.waits(until.milliseconds(since: now), options.wrappedValue)
+            {
+                resting = slot
+            }
+            return false
+        }
+        return (slot ?? resting).map { transferID(at: $0) }
     }
 
-    /// There must be none that can be joined yet.
+    /// Later requests for the same bytes may join a transfer.
+    func isShared(_ request: TransferRequest) -> Bool {
+        shared.find(request.hash) { transfers[transferID(at: $0)].request == request } != nil
+    }
+
+    /// Those that they may join.
+    func shared(by request: TransferRequest) -> [TransferID] {
+        var all: [TransferID] = []
+        _ = shared.find(request.hash) { slot in
+            let id = transferID(at: slot)
+            if transfers[id].request == request { all.append(id) }
+            return false
+        }
+        return all
+    }
+
+    /// There must be none of the same bytes that can be joined yet, but for one that rests.
     mutating func offer(_ id: TransferID) {
         if shared.isFull { growShared() }
         shared.insert(SlotTable<Transfer>.slot(id), transfers[id].request.hash)
@@ -258,9 +290,9 @@ extension Downloads {
         swap(&all, &shared)
     }
 
-    /// Later requests for the same bytes join it, unless they have another one.
+    /// Later requests for the same bytes may join it, unless they have another one: so there are two of them at most.
     mutating func share(_ id: TransferID) {
-        if transfers[id].isShareable, joinable(transfers[id].request) == nil { offer(id) }
+        if transfers[id].isShareable, !isShared(transfers[id].request) { offer(id) }
     }
 
     /// Later requests start anew. A newer transfer of the same request, which they may join, stays (features D3).

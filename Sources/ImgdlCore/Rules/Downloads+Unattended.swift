@@ -6,7 +6,7 @@ extension Downloads {
     /// Validates what is stored, in the background (RFC 5861 section 3): one for each request at a time, and nobody is
     /// told.
     package mutating func revalidate(_ request: TransferRequest, _ now: Instant) -> TransferID? {
-        guard joinable(request) == nil else { return nil }
+        guard !isShared(request) else { return nil }
         let id = insert(request)
         offer(id)
         joinInternally(id, timeout: limits.unattendedTimeout)

@@ -130,11 +130,15 @@ package struct Downloads: ~Copyable {
     package mutating func submit(
         _ request: consuming TransferRequest, _ options: consuming Boxed<SubscriberOptions>, _ now: Instant
     ) -> Admission {
-        if let id = joinable(request) {
+        if let id = joinable(request, options, now) {
             let continuesInBackground = options.wrappedValue.continuesInBackground
             let subscriber = join(id, options)
             if continuesInBackground { reconsider(id, now) }
-            if transfers[id].isUnderWay { catchUp(subscriber, now) }
+            if transfers[id].isUnderWay {
+                catchUp(subscriber, now)
+            } else if transfers[id].hasStarted {
+                start(subscriber, now)
+            }
             // It may have opened a decoder, and have a paused transfer go on.
             if background == nil { pressIfFull(now) } else { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)

@@ -29,6 +29,13 @@ package enum RetryRules {
         return min(max(0, policy.maximum), span?.length ?? .max)
     }
 
+    /// Whether a request with these options would wait so long for another attempt of its own, in milliseconds, and still
+    /// have time for it.
+    package static func waits(_ milliseconds: Int64, _ options: SubscriberOptions) -> Bool {
+        options.retry.count > 0 && milliseconds <= options.retry.maximum
+            && (options.totalTimeout == 0 || milliseconds < options.totalTimeout)
+    }
+
     /// Retry-After in milliseconds (RFC 9110 section 10.2.3), nil when there is none or it is not valid. `wallTime`:
     /// seconds since 1970, asked for where it says a date.
     package static func retryAfter(_ head: ResponseHead, wallTime: @autoclosure () -> Int64) -> Int64? {

@@ -156,8 +156,13 @@ struct RandomPlay: ~Copyable {
             if !joined.mayBeJoined || request.method == "POST" {
                 throw Witness.Violation(text: "joined what cannot be joined: \(name(id))")
             }
+            if joined.transport == .resting, !waits(for: id, options) {
+                throw Witness.Violation(text: "waits longer than it would by itself: \(name(id))")
+            }
         } else {
-            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined {
+            if let latest = latest[request], request.method != "POST", witness.transfers[latest]!.mustBeJoined,
+                witness.transfers[latest]!.transport != .resting || waits(for: latest, options)
+            {
                 throw Witness.Violation(text: "a second transfer of the same bytes")
             }
             latest[request] = id
@@ -168,6 +173,14 @@ struct RandomPlay: ~Copyable {
         witness.accept(subscriber, record, request)
         everybody.append(subscriber)
         try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
+    }
+
+    /// Whether a request with these options would rest as long as this one does.
+    private func waits(for id: TransferID, _ options: SubscriberOptions) -> Bool {
+        guard downloads.request(id) != nil, let until = downloads.transfers[id].restsUntil else { return true }
+        let wait = until.milliseconds(since: witness.now)
+        let hasTime = options.totalTimeout == 0 || wait < options.totalTimeout
+        return options.retry.count > 0 && wait <= options.retry.maximum && hasTime
     }
 
     private mutating func cancel() throws {

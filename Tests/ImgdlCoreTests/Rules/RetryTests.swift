@@ -117,6 +117,92 @@ final class RetryTests: XCTestCase {
             [.end(c.subscriber, .failure(lost)), .forget(b.transfer)], "a joiner's attempts count from its own")
     }
 
+    // MARK: Joining one that rests
+
+    /// Tries again in `wait` milliseconds, as its server has asked.
+    private func resting(_ play: inout Play, _ wait: Int64) -> Play.Entry {
+        let a = play.submit("a", retrying(5))
+        play.connected(a.transfer)
+        play.head(a.transfer, 503, retryAfter: wait)
+        play.finished(a.transfer)
+        play.skip()
+        XCTAssertEqual(play.downloads.transfers[a.transfer].phase, .resting)
+        return a
+    }
+
+    func testOneWithoutRetriesDoesNotWaitForAnothers() {
+        var play = Play()
+        let a = resting(&play, 12_000)
+        play.pass(1_000)
+        let b = play.submit("a", retrying(0))
+        XCTAssertNotEqual(b.transfer, a.transfer)
+        play.expect([.start(b.transfer)])
+        let c = play.submit("a", retrying(5))
+        XCTAssertEqual(c.transfer, b.transfer, "one that goes on is joined rather than one that rests")
+        play.pass(10_999)
+        play.finished(b.transfer)
+        play.expect([
+            .end(b.subscriber, .success(variant: nil)), .end(c.subscriber, .success(variant: nil)),
+            .forget(b.transfer),
+        ])
+        let late = play.submit("a", retrying(1))
+        XCTAssertEqual(late.transfer, a.transfer, "the one that rests is still there")
+        play.pass(1)
+        play.expect([.start(a.transfer)], "at its own time")
+    }
+
+    func testAJoinerWaitsAsLongAsItWouldByItself() {
+        func timed(_ milliseconds: Int64) -> SubscriberOptions {
+            var options = retrying(1)
+            options.totalTimeout = milliseconds
+            return options
+        }
+        for (options, joins) in [
+            (retrying(1, maximum: 12_000), true), (retrying(1, maximum: 11_999), false),
+            (timed(12_001), true), (timed(12_000), false),
+        ] {
+            var play = Play()
+            let a = resting(&play, 12_000)
+            XCTAssertEqual(play.submit("a", options).transfer == a.transfer, joins)
+        }
+    }
+
+    /// Its time is its own, and begins when it joins.
+    func testTheTotalTimeoutOfAJoinerRunsWhileTheTransferRests() {
+        var play = Play()
+        let a = resting(&play, 400)
+        var options = retrying(1, .started)
+        options.totalTimeout = 500
+        let joiner = play.submit("a", options)
+        XCTAssertEqual(joiner.transfer, a.transfer)
+        play.expect([.emit(joiner.subscriber, .started)])
+        play.pass(499)
+        play.expect([.start(a.transfer)])
+        play.pass(1)
+        let failure = Failure(.totalTimeout, "not complete within its total timeout of 500 ms", status: 503)
+        play.expect([.end(joiner.subscriber, .failure(failure))])
+    }
+
+    /// However many decline to wait, a request has two transfers to choose from at most.
+    func testThoseThatDeclineShareOneTransfer() {
+        var play = Play(width: 100)
+        let a = resting(&play, 12_000)
+        let own = (0..<10).map { _ in play.submit("a", retrying(0)).transfer }
+        XCTAssertEqual(Set(own).count, 1)
+        XCTAssertEqual(play.downloads.shared.count, 2)
+        // It comes to rest as well: the first one stays the one to join.
+        play.downloads.cancelAll(play.now)
+        play.skip()
+        let b = resting(&play, 12_000)
+        let c = play.submit("a", retrying(3, maximum: 100))
+        play.connected(c.transfer)
+        play.head(c.transfer, 503, retryAfter: 50)
+        play.finished(c.transfer)
+        XCTAssertEqual(play.downloads.shared.count, 1)
+        XCTAssertEqual(play.submit("a", retrying(1)).transfer, b.transfer)
+        XCTAssertNotEqual(b.transfer, a.transfer)
+    }
+
     func testRetryAfterIsObeyedUpToEachMaximum() {
         var play = Play()
         let a = play.submit("a", retrying(1, base: 1, maximum: 1_000))
@@ -191,7 +277,7 @@ final class RetryTests: XCTestCase {
         let joiner = play.submit(
             "a",
             .with(.started) {
-                $0.decode = nil; $0.totalTimeout = 1_000
+                $0.decode = nil; $0.totalTimeout = 1_000; $0.retry.count = 1
             })
         XCTAssertEqual(joiner.transfer, a.transfer)
         play.skip()
@@ -201,7 +287,6 @@ final class RetryTests: XCTestCase {
         play.expect(
             [
                 .end(running.subscriber, .lost), .forget(running.transfer), .start(a.transfer),
-                .emit(joiner.subscriber, .started),
             ], "before what has waited all the time")
     }
 

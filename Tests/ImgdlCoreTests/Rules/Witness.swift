@@ -192,10 +192,8 @@ struct Witness {
             liveTransfers.append(record.transfer)
         }
         subscribers[subscriber] = record
-        if transfers[record.transfer]!.isUnderWay {
-            subscribers[subscriber]!.clockStart = now
-            subscribers[subscriber]!.joined = now
-        }
+        if transfers[record.transfer]!.hasStarted { subscribers[subscriber]!.clockStart = now }
+        if transfers[record.transfer]!.isUnderWay { subscribers[subscriber]!.joined = now }
         liveSubscribers.append(subscriber)
     }
 
@@ -536,7 +534,7 @@ struct Witness {
         try require(rank > subscriber.lastRank || isRepeatable, "told out of order, or twice")
         subscriber.lastRank = rank
         switch notice {
-        case .started: try require(transfer.isUnderWay, "started in the queue")
+        case .started: try require(transfer.hasStarted, "started in the queue")
         case .response: try require(transfer.hasHead, "a response before its head")
         case .header(let variant): try require(transfer.headers.contains(variant), "a header nobody has read")
         case .progress(let received, let expected):
