@@ -15,7 +15,7 @@ struct ConfigReader {
     /// NULL gives the defaults.
     init(_ source: UnsafePointer<imgdl_config>?) throws(Failure) {
         guard source != nil else { return }
-        let config = try SizedStruct.read(source, version1: configSize1)
+        let config = try SizedStruct.read(source, version1: configSize1, ends: FieldEnds.config)
         guard config.reserved == 0, config.reserved2 == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.reserved or reserved2 is not 0")
         }

@@ -70,7 +70,7 @@ private struct RequestArray {
             throw Failure(
                 .unsupportedOption, "its struct_size is not that of the first: call imgdl_request_init for each")
         }
-        return try SizedStruct.read(request, version1: requestSize1)
+        return try SizedStruct.read(request, version1: requestSize1, ends: FieldEnds.request)
     }
 }
 
@@ -171,4 +171,6 @@ public func imgdl_batch_progress_get(
 public func imgdl_batch_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .batch) }
 
 @_cdecl("imgdl_batch_release") @implementation
-public func imgdl_batch_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .batch) }
+public func imgdl_batch_release(_ handle: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(handle, .batch) }
+}

@@ -25,6 +25,8 @@ public func imgdl_coder_register(
 
 @_cdecl("imgdl_coder_release") @implementation
 public func imgdl_coder_release(_ coder: OpaquePointer?) {
-    guard let released = HandleTable.shared.release(coder, .coder) as? CoderObject else { return }
-    Process.codec.registry.remove(released.id)
+    uncancelled {
+        guard let released = HandleTable.shared.release(coder, .coder) as? CoderObject else { return }
+        Process.codec.registry.remove(released.id)
+    }
 }

@@ -36,7 +36,7 @@ struct DecodeRequest {
     /// NULL gives the defaults.
     init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
         guard source != nil else { return }
-        let read = try SizedStruct.read(source, version1: decodeOptionsSize1)
+        let read = try SizedStruct.read(source, version1: decodeOptionsSize1, ends: FieldEnds.decodeOptions)
         guard read.flags & ~Self.knownFlags == 0, read.reserved == 0, read.reserved2 == 0 else {
             throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know")
         }
@@ -130,7 +130,7 @@ func imageInfo(_ header: ImageHeader) -> imgdl_image_info {
 
 @_cdecl("imgdl_decode_options_init") @implementation
 public func imgdl_decode_options_init(_ options: UnsafeMutablePointer<imgdl_decode_options>?, _ size: Int) {
-    SizedStruct.initialize(options, size, version1: decodeOptionsSize1)
+    SizedStruct.initialize(options, size, version1: decodeOptionsSize1, ends: FieldEnds.decodeOptions)
 }
 
 @_cdecl("imgdl_image_info_init") @implementation
@@ -208,4 +208,6 @@ public func imgdl_decoder_finish(_ decoder: OpaquePointer?, _ image: UnsafeMutab
 }
 
 @_cdecl("imgdl_decoder_destroy") @implementation
-public func imgdl_decoder_destroy(_ decoder: OpaquePointer?) { _ = HandleTable.shared.release(decoder, .decoder) }
+public func imgdl_decoder_destroy(_ decoder: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(decoder, .decoder) }
+}

@@ -3,7 +3,7 @@ import ImgdlCore
 
 @_cdecl("imgdl_request_init") @implementation
 public func imgdl_request_init(_ request: UnsafeMutablePointer<imgdl_request>?, _ size: Int) {
-    SizedStruct.initialize(request, size, version1: requestSize1)
+    SizedStruct.initialize(request, size, version1: requestSize1, ends: FieldEnds.request)
 }
 
 @_cdecl("imgdl_download") @implementation
@@ -12,7 +12,7 @@ public func imgdl_download(
 ) -> imgdl_status {
     call { () throws(Failure) in
         do throws(Failure) {
-            let request = try SizedStruct.read(request, version1: requestSize1)
+            let request = try SizedStruct.read(request, version1: requestSize1, ends: FieldEnds.request)
             try accept(request, try object(handle, .downloader, as: Downloader.self), token)
         } catch {
             disposeUserData(request)

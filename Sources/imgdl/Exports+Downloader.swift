@@ -8,7 +8,7 @@ func waitLimit(_ milliseconds: Int64) -> Int64? { milliseconds < 0 ? nil : milli
 
 @_cdecl("imgdl_config_init") @implementation
 public func imgdl_config_init(_ config: UnsafeMutablePointer<imgdl_config>?, _ size: Int) {
-    SizedStruct.initialize(config, size, version1: configSize1)
+    SizedStruct.initialize(config, size, version1: configSize1, ends: FieldEnds.config)
 }
 
 @_cdecl("imgdl_downloader_create") @implementation
@@ -36,7 +36,9 @@ public func imgdl_downloader_retain(_ handle: OpaquePointer?) -> OpaquePointer? 
 
 @_cdecl("imgdl_downloader_release") @implementation
 public func imgdl_downloader_release(_ handle: OpaquePointer?) {
-    (HandleTable.shared.release(handle, .downloader) as? Downloader)?.shutDown(cancelling: false, completion: nil)
+    uncancelled {
+        (HandleTable.shared.release(handle, .downloader) as? Downloader)?.shutDown(cancelling: false, completion: nil)
+    }
 }
 
 @_cdecl("imgdl_downloader_cancel_all") @implementation

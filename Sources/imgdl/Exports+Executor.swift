@@ -30,5 +30,5 @@ public func imgdl_executor_retain(_ executor: OpaquePointer?) -> OpaquePointer? 
 
 @_cdecl("imgdl_executor_release") @implementation
 public func imgdl_executor_release(_ executor: OpaquePointer?) {
-    (HandleTable.shared.release(executor, .executor) as? PumpedExecutor)?.close()
+    uncancelled { (HandleTable.shared.release(executor, .executor) as? PumpedExecutor)?.close() }
 }

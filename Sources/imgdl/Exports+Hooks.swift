@@ -30,7 +30,9 @@ public func imgdl_hooks_create(
 public func imgdl_hooks_retain(_ hooks: OpaquePointer?) -> OpaquePointer? { retain(hooks, .hooks) }
 
 @_cdecl("imgdl_hooks_release") @implementation
-public func imgdl_hooks_release(_ hooks: OpaquePointer?) { _ = HandleTable.shared.release(hooks, .hooks) }
+public func imgdl_hooks_release(_ hooks: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(hooks, .hooks) }
+}
 
 /// Looks at the question, then takes it: what `prepare` throws leaves it to be answered.
 private func answer<Answer>(

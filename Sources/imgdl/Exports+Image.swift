@@ -128,7 +128,9 @@ public func imgdl_image_ready(_ handle: OpaquePointer?) -> imgdl_rectangle {
 public func imgdl_image_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .image) }
 
 @_cdecl("imgdl_image_release") @implementation
-public func imgdl_image_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .image) }
+public func imgdl_image_release(_ handle: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(handle, .image) }
+}
 
 @_cdecl("imgdl_data_bytes") @implementation
 public func imgdl_data_bytes(_ handle: OpaquePointer?) -> UnsafeRawPointer? {
@@ -142,4 +144,6 @@ public func imgdl_data_length(_ handle: OpaquePointer?) -> Int { data(handle) { 
 public func imgdl_data_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .data) }
 
 @_cdecl("imgdl_data_release") @implementation
-public func imgdl_data_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .data) }
+public func imgdl_data_release(_ handle: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(handle, .data) }
+}

@@ -122,7 +122,9 @@ public func imgdl_token_wait(_ handle: OpaquePointer?, _ timeout: Int64) -> imgd
 
 @_cdecl("imgdl_result_init") @implementation
 public func imgdl_result_init(_ result: UnsafeMutablePointer<imgdl_result>?, _ size: Int) {
-    guard SizedStruct.initialize(result, size, version1: resultSize1), let result else { return }
+    guard let result, SizedStruct.initialize(result, size, version1: resultSize1, ends: FieldEnds.result) else {
+        return
+    }
     // Both are within the first version's size. A request that was refused has no token to fill it.
     result.pointee.code = ErrorCode.notReady.rawValue
     result.pointee.message = staticText(
@@ -136,7 +138,7 @@ public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutable
         let token = try token(handle)
         guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }
         guard let value = token.borrowedResult() else { throw Failure(.notReady, "the download has not ended yet") }
-        try SizedStruct.write(value, to: result, version1: resultSize1)
+        try SizedStruct.write(value, to: result, version1: resultSize1, ends: FieldEnds.result)
     }
 }
 
@@ -147,7 +149,9 @@ public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 { (try? token(han
 public func imgdl_token_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .token) }
 
 @_cdecl("imgdl_token_release") @implementation
-public func imgdl_token_release(_ handle: OpaquePointer?) { _ = HandleTable.shared.release(handle, .token) }
+public func imgdl_token_release(_ handle: OpaquePointer?) {
+    uncancelled { _ = HandleTable.shared.release(handle, .token) }
+}
 
 func checkedPriority(_ value: Int32) throws(Failure) -> Priority {
     guard let priority = Int8(exactly: value).flatMap({ Priority(rawValue: $0) }) else {

@@ -9,6 +9,15 @@ void system_thread_mark_as_library(void) { is_library = 1; }
 
 int system_thread_is_library(void) { return is_library; }
 
+int system_thread_hold_cancellation(void)
+{
+    int before;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+void system_thread_restore_cancellation(int before) { (void)pthread_setcancelstate(before, NULL); }
+
 void system_thread_set_last_error(const char *message)
 {
     strncpy(last_error, message, sizeof last_error - 1);

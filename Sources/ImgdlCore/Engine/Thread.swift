@@ -1,7 +1,8 @@
 import CSystem
 import Glibc
 
-/// A thread of the library's own. All signals are blocked on it: they belong to the host's threads.
+/// A thread of the library's own. All signals are blocked on it: they belong to the host's threads. It cannot be cancelled:
+/// its end would leave a lock taken.
 ///
 /// Whoever starts it ends it with `join` or `detach`, once; letting go of it without either detaches it.
 @usableFromInline package final class Thread: @unchecked Sendable {
@@ -75,6 +76,7 @@ private final class Start {
         let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
         system_thread_set_name(name)
         system_thread_mark_as_library()
+        _ = system_thread_hold_cancellation()
         system_thread_begin_work()
         defer { system_thread_end_work() }
         start.body()

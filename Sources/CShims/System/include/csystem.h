@@ -77,6 +77,11 @@ void system_nap(int descriptor, long nanoseconds);
 void system_thread_mark_as_library(void);
 int system_thread_is_library(void);
 
+/* Until it is restored nobody cancels the calling thread: pthread_cancel would end it in the middle of a wait, with a lock
+ * taken. Gives what restores it. */
+int system_thread_hold_cancellation(void);
+void system_thread_restore_cancellation(int before);
+
 /* What was wrong with the last failed call on this thread: at most 1023 bytes of it are kept. Never NULL. */
 void system_thread_set_last_error(const char *message);
 const char *system_thread_last_error(void);

@@ -1,0 +1,261 @@
+/* A struct_size that would cut a field in two is refused by every function that takes a struct. */
+#define SUITE "sizes"
+#include "support.h"
+
+#include <stddef.h>
+
+/* Where fields that came after 1.0 end. A program may have declared a part of them. */
+#define END(type, field) (offsetof(type, field) + sizeof((type *)0)->field)
+
+static const size_t request_ends[] = {
+#define FIELD(name) END(imgdl_request, name)
+    FIELD(user), FIELD(password), FIELD(connect_timeout_ms), FIELD(idle_timeout_ms), FIELD(retry_count),
+    FIELD(retry_base_ms), FIELD(retry_max_ms), FIELD(reserved), FIELD(accepted_statuses), FIELD(accepted_status_count),
+    FIELD(accepted_types), FIELD(accepted_type_count), FIELD(ca_file), FIELD(client_certificate), FIELD(client_key),
+    FIELD(client_key_password), FIELD(pinned_public_key), FIELD(hooks), FIELD(scale_factor), FIELD(cache_mode),
+    FIELD(reserved2), FIELD(partition), FIELD(max_stale_ms), 0,
+#undef FIELD
+};
+static const size_t config_ends[] = {
+#define FIELD(name) END(imgdl_config, name)
+    FIELD(flags), FIELD(max_per_host), FIELD(memory_budget), FIELD(proxy), FIELD(user), FIELD(password),
+    FIELD(client_certificate), FIELD(client_key), FIELD(client_key_password), FIELD(pinned_public_key),
+    FIELD(cookie_file), FIELD(hooks), FIELD(retry_count), FIELD(retry_base_ms), FIELD(retry_max_ms),
+    FIELD(failure_ttl_ms), FIELD(accepted_statuses), FIELD(accepted_status_count), FIELD(accepted_types),
+    FIELD(accepted_type_count), FIELD(progress_interval), FIELD(cache), FIELD(cache_mode), FIELD(reserved2),
+    FIELD(dns_servers), FIELD(crl_file), FIELD(nat64_prefixes), FIELD(partition), FIELD(max_stale_ms), 0,
+#undef FIELD
+};
+static const size_t decode_options_ends[] = {
+#define FIELD(name) END(imgdl_decode_options, name)
+    FIELD(target_width), FIELD(target_height), FIELD(max_output_bytes), FIELD(max_frames), FIELD(format_hint),
+    FIELD(coder), FIELD(max_side), FIELD(max_scans), FIELD(max_animation_pixels), FIELD(max_metadata_bytes),
+    FIELD(max_memory_bytes), FIELD(max_decode_ms), FIELD(colour), FIELD(allocate), FIELD(deallocate),
+    FIELD(allocator_user_data), FIELD(good_enough_scan), FIELD(reserved2), 0,
+#undef FIELD
+};
+static const size_t result_ends[] = {
+#define FIELD(name) END(imgdl_result, name)
+    FIELD(content_type), FIELD(preview), FIELD(preview_length), FIELD(metrics), 0,
+#undef FIELD
+};
+static const size_t none[] = {0};
+
+enum { LARGEST = 4096, ROOM = LARGEST + 64 };
+
+/* Each of these has a valid struct of today in `memory`, and gives what its function says of it. */
+static union {
+    uint32_t struct_size;
+    unsigned char bytes[ROOM];
+    max_align_t alignment;
+} memory;
+static imgdl_downloader *downloader;
+static imgdl_token *ended;
+static imgdl_cache *cache;
+static imgdl_decoder *decoder;
+static imgdl_batch *batch;
+static imgdl_continuation *question;
+static const char *url;
+
+static imgdl_status give_request(void) { return imgdl_download(downloader, (imgdl_request *)&memory, NULL); }
+static imgdl_status give_config(void)
+{
+    imgdl_downloader *made = NULL;
+    imgdl_status status = imgdl_downloader_create((imgdl_config *)&memory, &made);
+    ignore_status(imgdl_downloader_destroy(made));
+    return status;
+}
+static imgdl_status give_config_again(void) { return imgdl_downloader_reconfigure(downloader, (imgdl_config *)&memory); }
+static imgdl_status give_decode_options(void)
+{
+    imgdl_image *image = NULL;
+    return imgdl_decode("?", 1, (imgdl_decode_options *)&memory, &image);
+}
+static imgdl_status give_decoder_options(void)
+{
+    imgdl_decoder *made = NULL;
+    imgdl_status status = imgdl_decoder_create((imgdl_decode_options *)&memory, &made);
+    imgdl_decoder_destroy(made);
+    return status;
+}
+static imgdl_status give_request_decode(void)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.decode = (imgdl_decode_options *)&memory;
+    return imgdl_download(downloader, &request, NULL);
+}
+static imgdl_status give_batch_request(void)
+{
+    return imgdl_downloader_prefetch(downloader, (imgdl_request *)&memory, 1, NULL, NULL);
+}
+static imgdl_status give_batch_options(void)
+{
+    return imgdl_downloader_prefetch(downloader, NULL, 0, (imgdl_batch_options *)&memory, NULL);
+}
+static imgdl_status give_hooks(void)
+{
+    imgdl_hooks *made = NULL;
+    return imgdl_hooks_create((imgdl_hooks_table *)&memory, &made);
+}
+static imgdl_status give_coder(void)
+{
+    imgdl_coder *made = NULL;
+    return imgdl_coder_register((imgdl_coder_table *)&memory, &made);
+}
+static imgdl_status give_transport(void)
+{
+    return imgdl_transport_register(downloader, "sizes", (imgdl_transport_table *)&memory);
+}
+static imgdl_status give_cache_config(void)
+{
+    imgdl_cache *made = NULL;
+    imgdl_status status = imgdl_cache_open((imgdl_cache_config *)&memory, &made);
+    imgdl_cache_release(made);
+    return status;
+}
+static imgdl_status give_outgoing(void) { return imgdl_continue_with_request(question, (imgdl_outgoing *)&memory); }
+static imgdl_status take_result(void) { return imgdl_token_result(ended, (imgdl_result *)&memory); }
+static imgdl_status take_metrics(void) { return imgdl_token_metrics(ended, (imgdl_metrics *)&memory); }
+static imgdl_status take_info(void) { return imgdl_decoder_info(decoder, (imgdl_image_info *)&memory); }
+static imgdl_status take_stats(void) { return imgdl_downloader_stats(downloader, (imgdl_stats *)&memory); }
+static imgdl_status take_progress(void) { return imgdl_batch_progress_get(batch, (imgdl_batch_progress *)&memory); }
+static imgdl_status take_entry(void) { return imgdl_cache_query(cache, url, (imgdl_cache_entry *)&memory); }
+static imgdl_status take_cache_stats(void) { return imgdl_cache_statistics(cache, (imgdl_cache_stats *)&memory); }
+
+static int is_possible(size_t size, size_t first, size_t today, const size_t *ends)
+{
+    for (; *ends; ends++)
+        if (size == *ends)
+            return 1;
+    return size == first || (size >= today && size <= LARGEST);
+}
+
+/* `first`: the size of 1.0. The memory beyond today's is zero, as if a newer header had nothing set there. */
+static void try_sizes(const char *name, imgdl_status (*function)(void), size_t first, size_t today, const size_t *ends,
+                      size_t alignment)
+{
+    for (size_t size = 0; size < ROOM; size += size < today + 16 || size > LARGEST - 16 ? 1 : 61) {
+        memory.struct_size = (uint32_t)size;
+        int is_refused = function() == IMGDL_ERROR_UNSUPPORTED_OPTION;
+        if (is_refused == (size % alignment == 0 && is_possible(size, first, today, ends)))
+            FAIL("%s: a struct_size of %zu is %s: %s", name, size, is_refused ? "refused" : "taken", imgdl_last_error());
+    }
+    memory.struct_size = UINT32_MAX;
+    if (function() != IMGDL_ERROR_UNSUPPORTED_OPTION)
+        FAIL("%s: a struct_size of UINT32_MAX is taken", name);
+    memset(&memory, 0, sizeof memory);
+}
+
+#define GREW(function, type, first, ends) try_sizes(#function, function, offsetof(type, first), sizeof(type), ends, 1)
+#define NEVER_GREW(function, type) try_sizes(#function, function, sizeof(type), sizeof(type), none, 1)
+
+static void try_init(const char *name, void (*init)(void *, size_t), size_t first, size_t today, const size_t *ends)
+{
+    for (size_t size = 0; size < today + 16; size++) {
+        memset(&memory, 0xAA, sizeof memory);
+        init(&memory, size);
+        int is_filled = memory.struct_size == size;
+        if (is_filled != is_possible(size, first, today, ends))
+            FAIL("%s of %zu bytes %s", name, size, is_filled ? "fills the struct" : "does nothing");
+        if (is_filled != (memory.bytes[4] != 0xAA))
+            FAIL("%s of %zu bytes fills a part", name, size);
+    }
+    memset(&memory, 0, sizeof memory);
+}
+
+#define INIT(type, first_size, ends)                                                                                   \
+    try_init(#type "_init", (void (*)(void *, size_t))(void (*)(void))type##_init, first_size, sizeof(type), ends)
+
+TEST("an init does nothing for a size that ends inside a field")
+{
+    INIT(imgdl_request, offsetof(imgdl_request, user), request_ends);
+    INIT(imgdl_config, offsetof(imgdl_config, flags), config_ends);
+    INIT(imgdl_decode_options, offsetof(imgdl_decode_options, target_width), decode_options_ends);
+    INIT(imgdl_result, offsetof(imgdl_result, content_type), result_ends);
+    INIT(imgdl_image_info, sizeof(imgdl_image_info), none);
+    INIT(imgdl_outgoing, sizeof(imgdl_outgoing), none);
+    INIT(imgdl_batch_options, sizeof(imgdl_batch_options), none);
+    INIT(imgdl_metrics, sizeof(imgdl_metrics), none);
+    INIT(imgdl_stats, sizeof(imgdl_stats), none);
+    INIT(imgdl_cache_config, sizeof(imgdl_cache_config), none);
+    INIT(imgdl_cache_entry, sizeof(imgdl_cache_entry), none);
+    INIT(imgdl_cache_stats, sizeof(imgdl_cache_stats), none);
+}
+
+TEST("what a caller gives: a struct_size that ends inside a field is UNSUPPORTED_OPTION for every function")
+{
+    downloader = new_downloader();
+    url = at_origin("/pictures/tiny.png?_=sizes");
+    REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
+    /* What is taken fails for another reason: no URL, no executor, no function, no picture. */
+    GREW(give_request, imgdl_request, user, request_ends);
+    try_sizes("give_batch_request", give_batch_request, offsetof(imgdl_request, user), sizeof(imgdl_request), request_ends,
+              _Alignof(imgdl_request)); /* in an array the next one follows */
+    GREW(give_request_decode, imgdl_decode_options, target_width, decode_options_ends);
+    GREW(give_decode_options, imgdl_decode_options, target_width, decode_options_ends);
+    GREW(give_decoder_options, imgdl_decode_options, target_width, decode_options_ends);
+    ((imgdl_config *)&memory)->executor = (imgdl_executor *)&memory;
+    GREW(give_config, imgdl_config, flags, config_ends);
+    ((imgdl_config *)&memory)->executor = (imgdl_executor *)&memory;
+    GREW(give_config_again, imgdl_config, flags, config_ends);
+    NEVER_GREW(give_batch_options, imgdl_batch_options);
+    NEVER_GREW(give_hooks, imgdl_hooks_table);
+    NEVER_GREW(give_coder, imgdl_coder_table);
+    NEVER_GREW(give_transport, imgdl_transport_table);
+    NEVER_GREW(give_cache_config, imgdl_cache_config);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+static void on_question(const imgdl_outgoing *outgoing, imgdl_continuation *next, void *user_data)
+{
+    (void)outgoing;
+    (void)user_data;
+    question = next;
+    /* What is taken has a URL that is none, and leaves the question open. */
+    memory.struct_size = sizeof(imgdl_outgoing);
+    ((imgdl_outgoing *)&memory)->url = "?";
+    NEVER_GREW(give_outgoing, imgdl_outgoing);
+    CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
+}
+
+TEST("what a caller takes: a struct_size that ends inside a field is UNSUPPORTED_OPTION for every function")
+{
+    size_t size;
+    uint8_t *picture = read_picture("tiny.png", &size);
+    REQUIRE_OK(imgdl_decoder_create(NULL, &decoder));
+    REQUIRE_OK(imgdl_decoder_feed(decoder, picture, size));
+    cache = new_cache(NULL);
+    downloader = new_caching_downloader(cache);
+    url = at_origin("/pictures/tiny.png?header=Cache-Control:max-age=600&_=taken");
+    imgdl_hooks_table table;
+    memset(&table, 0, sizeof table);
+    table.struct_size = sizeof table;
+    table.modify_request = on_question;
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    REQUIRE_OK(imgdl_hooks_create(&table, &request.hooks));
+    REQUIRE_OK(imgdl_download(downloader, &request, &ended));
+    REQUIRE_OK(imgdl_token_wait(ended, PATIENCE_MS));
+    REQUIRE(question != NULL);
+    imgdl_hooks_release(request.hooks);
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, NULL, 0, NULL, &batch));
+    ask(downloader, url, IMGDL_CACHE_DEFAULT, 0);
+    await_stored(cache, url, 1);
+
+    GREW(take_result, imgdl_result, content_type, result_ends);
+    NEVER_GREW(take_metrics, imgdl_metrics);
+    NEVER_GREW(take_info, imgdl_image_info);
+    NEVER_GREW(take_stats, imgdl_stats);
+    NEVER_GREW(take_progress, imgdl_batch_progress);
+    NEVER_GREW(take_cache_stats, imgdl_cache_stats);
+    NEVER_GREW(take_entry, imgdl_cache_entry);
+    imgdl_batch_release(batch);
+    imgdl_decoder_destroy(decoder);
+    imgdl_token_release(ended);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    free(picture);
+}
