@@ -2,6 +2,7 @@
 #define SUITE "observing"
 #include "support.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -111,6 +112,55 @@ TEST_WITHIN(UNDER_SANITIZER ? 300 : 60, "stress: observers come and go while all
         }
     CHECK(started <= stats.transfers && stopped <= stats.transfers);
     CHECK(!HAS_LEAKS());
+}
+
+static void look_at_statistics(struct recorder *recorder, const imgdl_event *event)
+{
+    (void)event;
+    imgdl_stats stats = stats_of(recorder->context);
+    CHECK_NUMBER(stats.cancelled, 1);
+    CHECK_NUMBER(stats.succeeded + stats.failed, 0);
+}
+
+TEST("what is cancelled after its end and before anybody is told counts as cancelled, as the callback says (N1)")
+{
+    for (int round = 0; round < 4; round++) {
+        imgdl_executor *executor = NULL;
+        REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+        imgdl_downloader *downloader = new_downloader();
+        struct recorder recorder;
+        recorder_init(&recorder);
+        recorder.hook = look_at_statistics;
+        recorder.context = downloader;
+        const char *paths[] = {"/pictures/tiny.png?_=between%d", "/status/404?_=between%d"};
+        imgdl_request request = recorded_request(at_origin(paths[round % 2], round), &recorder);
+        request.event_mask = 0; /* the terminal alone */
+        request.executor = executor;
+        imgdl_token *token = NULL;
+        REQUIRE_OK(imgdl_download(downloader, &request, &token));
+        struct pollfd ready = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+        REQUIRE(poll(&ready, 1, PATIENCE_MS) == 1);
+        imgdl_stats stats = stats_of(downloader);
+        CHECK_NUMBER(round % 2 ? stats.failed : stats.succeeded, 1);
+        if (round < 2) {
+            CHECK_CODE(imgdl_token_cancel(token), IMGDL_OK);
+            CHECK_CODE(imgdl_executor_dispatch(executor, 0, NULL), IMGDL_OK);
+            CHECK_CODE(recorder.code, IMGDL_ERROR_CANCELLED);
+            check_ending(&recorder);
+        }
+        imgdl_executor_release(executor); /* without a dispatch, what it has is cancelled */
+        CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
+        stats = stats_of(downloader);
+        CHECK_NUMBER(stats.cancelled, 1);
+        CHECK_NUMBER(stats.succeeded + stats.failed, 0);
+        imgdl_result result;
+        imgdl_result_init(&result, sizeof result);
+        CHECK_CODE(imgdl_token_result(token, &result), IMGDL_OK);
+        CHECK_CODE(result.code, IMGDL_ERROR_CANCELLED);
+        imgdl_token_release(token);
+        CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+        recorder_clear(&recorder);
+    }
 }
 
 TEST("every transfer that starts stops, whatever becomes of it (N1, N3)")

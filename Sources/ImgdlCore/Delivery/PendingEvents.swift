@@ -26,11 +26,11 @@ enum PendingEvents {
         }
     }
 
-    var holdsTerminal: Bool {
+    var terminal: DownloadResult? {
         switch self {
-        case .nothing: false
-        case .terminal: true
-        case .several(let several): several.terminal != nil
+        case .nothing: nil
+        case .terminal(let result): result
+        case .several(let several): several.terminal
         }
     }
 

@@ -35,7 +35,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
             return (false, wasEmpty && !queue.isEmpty)
         }
         if wakes { signal() }
-        if isDropped, case .terminal = event { subscription.discard() }
+        if isDropped, case .terminal(let result) = event { subscription.discard(result) }
     }
 
     /// How many callbacks ran. Throws `wouldDeadlock` when called inside one of them or on two threads at once.
@@ -84,8 +84,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     private func dropWaiting() {
-        for subscription in lock.withLock({ queue.takeAll() }) where subscription.pending.holdsTerminal {
-            subscription.discard()
+        for subscription in lock.withLock({ queue.takeAll() }) {
+            if let result = subscription.pending.terminal { subscription.discard(result) }
         }
     }
 

@@ -152,7 +152,12 @@ package final class Subscription: @unchecked Sendable {
     func deliver(_ event: DownloadEvent) {
         switch event {
         case .terminal(let result):
-            if isCancelled, result.code != .cancelled { end(cancelled(result)) } else { end(result) }
+            if isCancelled, result.code != .cancelled {
+                correctStatistics(result.code)
+                end(cancelled(result))
+            } else {
+                end(result)
+            }
         default:
             if !isCancelled { sink?.deliver(event, of: self) }
         }
@@ -163,8 +168,14 @@ package final class Subscription: @unchecked Sendable {
         rarities.look { $0.whenComplete?(result.code) }
     }
 
-    /// Ends it without a callback: its executor is gone.
-    func discard() {
+    /// They say what is told of it, before it is told.
+    private func correctStatistics(_ code: ErrorCode) {
+        recipient.downloader.statistics.update { $0.cancelAfterwards(code) }
+    }
+
+    /// Ends it without a callback, and not as it had ended: its executor is gone.
+    func discard(_ ended: DownloadResult) {
+        correctStatistics(ended.code)
         let reason = "its executor is gone"
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)

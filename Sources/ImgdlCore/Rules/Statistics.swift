@@ -76,6 +76,16 @@ package struct Statistics: Equatable, Sendable {
         total.add(nanoseconds: metrics.total)
     }
 
+    /// A request that had ended so was cancelled before anybody was told.
+    package mutating func cancelAfterwards(_ code: ErrorCode) {
+        switch code {
+        case .cancelled: return
+        case .ok: succeeded -= min(1, succeeded)
+        default: failed -= min(1, failed)
+        }
+        cancelled += 1
+    }
+
     private mutating func count(_ code: ErrorCode) {
         switch code {
         case .ok: succeeded += 1

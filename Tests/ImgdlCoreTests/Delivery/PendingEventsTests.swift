@@ -24,20 +24,20 @@ final class PendingEventsTests: XCTestCase {
         XCTAssertTrue(pending.isEmpty)
         pending.add(.terminal(DownloadResult(failure: nil)))
         XCTAssertFalse(pending.isEmpty)
-        XCTAssertTrue(pending.holdsTerminal)
+        XCTAssertNotNil(pending.terminal)
         XCTAssertEqual(taken(&pending), ["terminal ok"])
         XCTAssertTrue(pending.isEmpty)
-        XCTAssertFalse(pending.holdsTerminal)
+        XCTAssertNil(pending.terminal)
     }
 
     func testTheNewestProgressOfEachAndTheTerminalLast() {
         var pending = PendingEvents.nothing
         pending.add(.progress(ImgdlCore.Progress(received: 1)))
-        XCTAssertFalse(pending.holdsTerminal)
+        XCTAssertNil(pending.terminal)
         pending.add(.started)
         pending.add(.progress(ImgdlCore.Progress(received: 2)))
         pending.add(.terminal(DownloadResult(failure: Failure(.cancelled, "cancelled"))))
-        XCTAssertTrue(pending.holdsTerminal)
+        XCTAssertNotNil(pending.terminal)
         XCTAssertEqual(taken(&pending), ["started", "progress 2", "terminal cancelled"])
         XCTAssertTrue(pending.isEmpty)
         pending.add(.terminal(DownloadResult(failure: nil)))
