@@ -87,7 +87,8 @@ extern "C" {
  * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need.
  *            Zero means default in every field. Fields are only ever added at the end: a program compiled against an
  *            older header works with a newer library. A struct from a newer header whose unknown part is not zero is
- *            refused with IMGDL_ERROR_UNSUPPORTED_OPTION. Padding that has a name (reserved) must be zero.
+ *            refused with IMGDL_ERROR_UNSUPPORTED_OPTION, and so is a struct_size below that of version 1.0, one that ends
+ *            inside a field, and one above 4096. Padding that has a name (reserved) must be zero.
  *
  * Strings    are UTF-8, end with NUL, and are copied before the call returns. Strings that the library gives live as
  *            long as the text says; static ones forever.
@@ -96,7 +97,9 @@ extern "C" {
  *            on that one handle must not overlap. No call waits for the network except those with "wait" in their
  *            name and imgdl_downloader_destroy, none for the disk except imgdl_cache_…; those answer
  *            IMGDL_ERROR_WOULD_DEADLOCK where they would wait for the thread that they are on. No lock is held while
- *            your code runs.
+ *            your code runs. A thread needs 64 KiB of stack for the library's part of any call. No call is a cancellation
+ *            point: a thread that pthread_cancel is called for inside of one, or inside a callback that one runs, ends
+ *            after the call; the library's own threads cannot be cancelled. A callback must not end its thread.
  *
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
@@ -1041,9 +1044,10 @@ enum {
     IMGDL_SHUTDOWN_CANCEL = 1  /* they are cancelled                  */
 };
 
-/** Takes no more requests and ends. Every outstanding terminal is delivered on its own executor; done comes last, on a
- *  thread of its own that ends with it, when no other thread, descriptor or connection of the downloader is left.
- *  Called again with CANCEL it hurries a FINISH up; each done is called. Does not release the handle.
+/** Takes no more requests and ends. Every outstanding terminal is delivered on its own executor; done comes last, on the
+ *  downloader's last thread, which ends with it, when no other thread, descriptor or connection of the downloader is left.
+ *  Called again with CANCEL it hurries a FINISH up; each done is called, also after the end: then on a thread of its own, or,
+ *  where the system gives none, before the return. Ending needs no thread that is not there. Does not release the handle.
  *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED.
  *  Since:   1.0 */

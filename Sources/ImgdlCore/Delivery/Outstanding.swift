@@ -124,8 +124,8 @@ package final class Outstanding: @unchecked Sendable {
     /// Whether waiting for all of them on the calling thread would wait for that thread.
     var wouldDeadlock: Bool { lock.withLock { pumped.contains { $0.executor.isOwnedByCurrentThread } } }
 
-    /// For the thread that ends a downloader, which nothing else waits on.
-    func waitUntilNoneFromReaper() { _ = waitForNone(until: nil) }
+    /// For the thread that ends a downloader, when nothing else waits for it.
+    func waitUntilNoneAtTheEnd() { _ = waitForNone(until: nil) }
 
     private var isNone: Bool { live.load(ordering: .sequentiallyConsistent) == 0 }
 

@@ -43,7 +43,9 @@ package final class Downloader: @unchecked Sendable {
     let defaultExecutor: any Executor
     /// Where `defaultExecutor` is a thread of this downloader's own.
     private let deliveryThread: ThreadExecutor?
+    /// It sees to the end, too: all that the end needs is there from the beginning.
     private let engineThread: Thread
+    private let lastWork = LastWork()
     package let exitStop: ExitStop
 
     let lock = Lock()
@@ -60,8 +62,7 @@ package final class Downloader: @unchecked Sendable {
     /// Those that have not ended.
     var batches: [ObjectIdentifier: Batch] = [:]
     var acceptsBatches = true
-    /// The thread that waits for the end, where there is one.
-    private var reaper: Thread?
+    private var isEngineThreadJoined = false
 
     /// What can be asked for and changed. The engine is told, and goes by copies of its own.
     struct Settings {
@@ -71,8 +72,8 @@ package final class Downloader: @unchecked Sendable {
 
     private enum Ending {
         case running
-        /// Somebody waits for the threads to end.
-        case reaping
+        /// The engine's thread has its last work.
+        case ending
         case ended
     }
 
@@ -101,16 +102,21 @@ package final class Downloader: @unchecked Sendable {
         fields = RequestFields(userAgent: configuration.userAgent)
         requestDefaults = configuration.defaults
         ended = Condition(lock)
+        var ownExecutor: ThreadExecutor?
         do throws(Failure) {
-            deliveryThread = executor == nil ? try ThreadExecutor() : nil
-            defaultExecutor = executor ?? deliveryThread ?? InlineExecutor.shared
-            engineThread = try Thread.start(name: "imgdl-engine") { [engine] in engine.run() }
-            exitStop = ExitStop(engine, on: engineThread, loaders, clock)
+            if executor == nil { ownExecutor = try ThreadExecutor() }
+            engineThread = try Thread.start(name: "imgdl-engine") { [engine, lastWork] in
+                if engine.run() { lastWork.perform() }
+            }
         } catch {
+            ownExecutor?.close()
             transport.close()
             engine.letGoOfTransport()
             throw error
         }
+        deliveryThread = ownExecutor
+        defaultExecutor = executor ?? ownExecutor ?? InlineExecutor.shared
+        exitStop = ExitStop(engine, on: engineThread, loaders, clock)
     }
 
     // MARK: Requests
@@ -261,51 +267,49 @@ package final class Downloader: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Takes no more requests; `completion` runs when everything is over, on a thread of its own.
+    /// Takes no more requests; `completion` runs when everything is over, on the engine's thread, which ends with it.
     package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
         closeBatches()
-        mailbox.shutDown(cancelling: cancelling)
-        let isFirst = lock.withLock { () -> Bool in
+        let isLate = lock.withLock { () -> Bool in
             if let completion { completions.append(completion) }
-            guard ending == .running else { return false }
-            ending = .reaping
-            return true
+            return ending == .ended
         }
-        if isFirst {
-            startReaper { [self] in reap() }
-        } else if lock.withLock({ ending == .ended }) {
-            startReaper { [self] in runCompletions() }
-        }
+        beginEnd(cancelling: cancelling)
+        guard isLate, completion != nil else { return }
+        // The engine's thread is gone. Without another one it is told here.
+        if (try? Thread.start(name: "imgdl-end") { [self] in runCompletions() }) == nil { runCompletions() }
     }
 
     /// Ends everything and waits for it, unless that would be a wait for the calling thread.
     package func destroy() {
         closeBatches()
-        mailbox.shutDown(cancelling: true)
         let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
-        let isFirst = lock.withLock { () -> Bool in
-            guard ending == .running else { return false }
-            ending = .reaping
-            return true
+        beginEnd(cancelling: true)
+        if mustNotWait { return }
+        let joins = lock.withLock { () -> Bool in
+            while ending != .ended { ended.wait() }
+            defer { isEngineThreadJoined = true }
+            return !isEngineThreadJoined
         }
-        if isFirst {
-            if mustNotWait { startReaper { [self] in reap() } } else { reap() }
-        } else if !mustNotWait {
-            let reaper = lock.withLock { () -> Thread? in
-                while ending != .ended { ended.wait() }
-                defer { self.reaper = nil }
-                return self.reaper
-            }
-            // Nothing is left when this returns, not even the thread that saw to it.
-            reaper?.join()
-        }
+        // Nothing is left when this returns, not even the thread that saw to it.
+        if joins { engineThread.join() }
     }
 
-    private func reap() {
+    private func beginEnd(cancelling: Bool) {
+        lock.withLock {
+            guard ending == .running else { return }
+            ending = .ending
+            // Before the engine hears of it.
+            lastWork.set { [self] in end() }
+        }
+        mailbox.shutDown(cancelling: cancelling)
+    }
+
+    /// On the engine's thread, when the engine has ended.
+    private func end() {
         lock.withLock { templates.close() }
         // A pumped executor may take its time: its host decides when the last callback runs.
-        outstanding.waitUntilNoneFromReaper()
-        engineThread.join()
+        outstanding.waitUntilNoneAtTheEnd()
         workers.close()
         engine.letGoOfStore()
         deliveryThread?.close()
@@ -322,12 +326,16 @@ package final class Downloader: @unchecked Sendable {
     private func runCompletions() {
         while let completion = lock.withLock({ completions.isEmpty ? nil : completions.removeFirst() }) { completion() }
     }
+}
 
-    private func startReaper(_ body: @escaping () -> Void) {
-        // Without a thread there is no way to wait without waiting: the end comes with the process.
-        let thread = try? Thread.start(name: "imgdl-end", body)
-        lock.withLock { reaper = thread }
-    }
+/// What a thread does last, if anything: whoever ends a downloader hands it over.
+private final class LastWork: @unchecked Sendable {
+    private let lock = Lock()
+    private var work: (() -> Void)?
+
+    func set(_ work: @escaping () -> Void) { lock.withLock { self.work = work } }
+
+    func perform() { lock.withLock { work.take() }?() }
 }
 
 /// What a transport sees of the engine's thread.

@@ -94,8 +94,8 @@ final class Engine {
         }
     }
 
-    /// The thread's body: until shut down and empty.
-    func run() {
+    /// The thread's body: until shut down and empty. False when it was stopped as it stands.
+    func run() -> Bool {
         while !isStopped.load(ordering: .acquiring) {
             commandCount = 0
             ledToActions = false
@@ -123,13 +123,15 @@ final class Engine {
             clock.passes()
             loop.wait(until: rest == .sleeps ? nextDeadline : now, now: clock.now())
         }
-        settle(mailbox.close(), isExiting: isStopped.load(ordering: .acquiring))
+        let isExiting = isStopped.load(ordering: .acquiring)
+        settle(mailbox.close(), isExiting: isExiting)
         transport?.close()
         transport = nil
         endLock.withLock {
             hasEnded = true
             ended.broadcast()
         }
+        return !isExiting
     }
 
     private var nextDeadline: Instant? {

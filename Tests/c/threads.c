@@ -1,0 +1,485 @@
+/* The host's threads are the host's: they may be cancelled, have small stacks, and there may be no more of them. */
+#define SUITE "threads"
+#include "support.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+
+/* ---- Cancelled threads */
+
+struct waiter {
+    imgdl_downloader *downloader;
+    imgdl_executor *executor;
+    imgdl_token *token;
+    imgdl_status (*wait)(struct waiter *waiter);
+    imgdl_status status;
+    struct flag begun;
+    int has_returned;
+};
+
+static imgdl_status wait_token(struct waiter *waiter) { return imgdl_token_wait(waiter->token, -1); }
+static imgdl_status wait_idle(struct waiter *waiter) { return imgdl_downloader_wait_idle(waiter->downloader, -1); }
+static imgdl_status wait_destroy(struct waiter *waiter)
+{
+    imgdl_downloader_retain(waiter->downloader);
+    return imgdl_downloader_destroy(waiter->downloader);
+}
+
+static void *wait_in_thread(void *argument)
+{
+    struct waiter *waiter = argument;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    raise_flag(&waiter->begun);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    waiter->status = waiter->wait(waiter);
+    waiter->has_returned = 1;
+    /* The one place where it may be cancelled: not in a call that ThreadSanitizer takes part in, whose notes of the thread
+     * would stay as they are there. */
+    while (waiter->has_returned) {
+        pthread_testcancel();
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* It is cancelled while it waits, or on its way there: it waits all the same, ends where it may, and all else goes on. */
+static void check_cancelled_wait(struct waiter *waiter, imgdl_token *token)
+{
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, wait_in_thread, waiter) == 0);
+    await_flag(&waiter->begun, 1);
+    pthread_cancel(thread);
+    CHECK_CODE(imgdl_downloader_wait_idle(waiter->downloader, 5), IMGDL_ERROR_WAIT_TIMEOUT);
+    CHECK_CODE(imgdl_token_wait(token, 5), IMGDL_ERROR_WAIT_TIMEOUT);
+    CHECK_CODE(imgdl_token_cancel(token), IMGDL_OK);
+    void *ended = NULL;
+    REQUIRE(pthread_join(thread, &ended) == 0);
+    CHECK(ended == PTHREAD_CANCELED);
+    CHECK(waiter->has_returned);
+    CHECK_CODE(waiter->status, IMGDL_OK);
+}
+
+static struct waiter waiter_for(imgdl_downloader *downloader, imgdl_token **token, imgdl_status (*wait)(struct waiter *))
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?hold_head=1&gate=never&_=%p", (void *)(uintptr_t)wait);
+    REQUIRE_OK(imgdl_download(downloader, &request, token));
+    return (struct waiter){.downloader = downloader, .token = *token, .wait = wait, .begun = FLAG_INIT};
+}
+
+TEST("pthread_cancel of a thread that waits leaves nothing locked: it waits to the end, and ends then")
+{
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_status (*const waits[])(struct waiter *) = {wait_token, wait_idle, wait_destroy};
+    for (int i = 0; i < 3; i++) {
+        imgdl_token *token = NULL;
+        struct waiter waiter = waiter_for(downloader, &token, waits[i]);
+        if (waits[i] == wait_destroy) { /* which ends the download by itself */
+            pthread_t thread;
+            void *ended = NULL;
+            REQUIRE(pthread_create(&thread, NULL, wait_in_thread, &waiter) == 0);
+            await_flag(&waiter.begun, 1);
+            pthread_cancel(thread);
+            CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
+            REQUIRE(pthread_join(thread, &ended) == 0);
+            CHECK(ended == PTHREAD_CANCELED && waiter.has_returned);
+        } else {
+            check_cancelled_wait(&waiter, token);
+        }
+        imgdl_token_release(token);
+    }
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK); /* the first one had its own reference */
+}
+
+static void cancel_own_thread(struct recorder *recorder, const imgdl_event *event)
+{
+    (void)recorder;
+    (void)event;
+    pthread_cancel(pthread_self());
+    pthread_testcancel(); /* nor is this a place to end */
+}
+
+static void *dispatch_in_thread(void *argument)
+{
+    struct waiter *waiter = argument;
+    struct recorder recorder;
+    recorder_init(&recorder);
+    recorder.hook = cancel_own_thread;
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=own-dispatch"), &recorder);
+    request.executor = waiter->executor;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    CHECK_CODE(imgdl_download(waiter->downloader, &request, NULL), IMGDL_OK);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    while (recorder.destroyed == 0) /* no cancellation point stands here but in the calls */
+        if (imgdl_executor_dispatch(waiter->executor, 0, NULL) != IMGDL_OK)
+            return NULL;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    check_ending(&recorder);
+    waiter->has_returned = 1;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    pthread_testcancel();
+    return NULL;
+}
+
+TEST("a callback that cancels its own thread: one of the library's goes on, the host's ends after the call")
+{
+    imgdl_executor *pumped = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&pumped));
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_executor *const executors[] = {NULL, IMGDL_EXECUTOR_INLINE};
+    for (int i = 0; i < 4; i++) {
+        struct recorder recorder;
+        recorder_init(&recorder);
+        recorder.hook = cancel_own_thread;
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=own%d", i), &recorder);
+        request.executor = executors[i % 2];
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        if (!await_end(&recorder, NULL))
+            harness_abandon();
+        check_ending(&recorder);
+        if (recorder.code != IMGDL_OK)
+            FAIL("%s", recorder.message);
+        recorder_clear(&recorder);
+    }
+    struct waiter waiter = {.downloader = downloader, .executor = pumped};
+    pthread_t thread;
+    void *ended = NULL;
+    REQUIRE(pthread_create(&thread, NULL, dispatch_in_thread, &waiter) == 0);
+    REQUIRE(pthread_join(thread, &ended) == 0);
+    CHECK(ended == PTHREAD_CANCELED && waiter.has_returned);
+    imgdl_executor_release(pumped);
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+}
+
+/* ---- Small stacks */
+
+#if !UNDER_SANITIZER
+
+static void answer_unchanged(const imgdl_outgoing *outgoing, imgdl_continuation *next, void *user_data)
+{
+    (void)outgoing;
+    (void)user_data;
+    CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
+}
+
+static void decode_picture(const char *name)
+{
+    size_t size;
+    uint8_t *bytes = read_picture(name, &size);
+    imgdl_decode_options options;
+    imgdl_decode_options_init(&options, sizeof options);
+    options.colour = IMGDL_COLOUR_SRGB;
+    options.target_width = 20;
+    for (int scaled = 0; scaled < 2; scaled++) {
+        imgdl_image *image = NULL;
+        CHECK_CODE(imgdl_decode(bytes, size, scaled ? &options : NULL, &image), IMGDL_OK);
+        CHECK(imgdl_image_width(image) > 0);
+        imgdl_image_release(image);
+    }
+    imgdl_decoder *decoder = NULL;
+    REQUIRE_OK(imgdl_decoder_create(NULL, &decoder));
+    CHECK_CODE(imgdl_decoder_feed(decoder, bytes, size / 2), IMGDL_OK);
+    imgdl_image *partial = NULL;
+    if (imgdl_decoder_partial(decoder, &partial) == IMGDL_OK)
+        imgdl_image_release(partial);
+    imgdl_decoder_destroy(decoder);
+    free(bytes);
+}
+
+/* The first of all there is in the process. */
+static void *use_everything(void *argument)
+{
+    static const char *const pictures[] = {"tiny.png", "tiny.jpg", "tiny.webp", "baseline.jpg", "progressive.jpg"};
+    char *folder = new_folder();
+    imgdl_cache *cache = new_cache(folder);
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.cache = cache;
+    config.cache_mode = IMGDL_CACHE_USE;
+    config.ca_file = tls_ca_file;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++)
+        decode_picture(pictures[i]);
+
+    imgdl_hooks_table table;
+    memset(&table, 0, sizeof table);
+    table.struct_size = sizeof table;
+    table.modify_request = answer_unchanged;
+    imgdl_hooks *hooks = NULL;
+    REQUIRE_OK(imgdl_hooks_create(&table, &hooks));
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    for (int i = 0; i < 3; i++) {
+        struct recorder recorder;
+        recorder_init(&recorder);
+        imgdl_request request = recorded_request(
+            i == 2 ? at_tls_origin("/text") : at_origin("/pictures/baseline.jpg?_=small%d", i), &recorder);
+        request.executor = executor;
+        request.hooks = i == 1 ? hooks : NULL;
+        if (i == 2)
+            request.flags = IMGDL_REQUEST_BODY;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        await_end(&recorder, executor);
+        CHECK_CODE(recorder.code, IMGDL_OK);
+        recorder_clear(&recorder);
+    }
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?_=small-token");
+    imgdl_token *token = NULL;
+    imgdl_result result;
+    imgdl_result_init(&result, sizeof result);
+    REQUIRE_OK(imgdl_download(downloader, &request, &token));
+    CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
+    CHECK_CODE(imgdl_token_result(token, &result), IMGDL_OK);
+    CHECK_CODE(result.code, IMGDL_OK);
+    imgdl_batch *batch = NULL;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, &request, 1, NULL, &batch));
+    REQUIRE_OK(imgdl_downloader_wait_idle(downloader, PATIENCE_MS));
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    CHECK_CODE(imgdl_downloader_stats(downloader, &stats), IMGDL_OK);
+    imgdl_cache_stats cached;
+    imgdl_cache_stats_init(&cached, sizeof cached);
+    CHECK_CODE(imgdl_cache_flush(cache), IMGDL_OK);
+    CHECK_CODE(imgdl_cache_statistics(cache, &cached), IMGDL_OK);
+    CHECK_CODE(imgdl_cache_remove(cache, request.url), IMGDL_OK);
+    CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
+    CHECK_CODE(imgdl_downloader_reconfigure(downloader, &config), IMGDL_OK);
+    imgdl_batch_release(batch);
+    imgdl_token_release(token);
+    imgdl_executor_release(executor);
+    imgdl_hooks_release(hooks);
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    imgdl_cache_release(cache);
+    free(folder);
+    return argument;
+}
+
+TEST("64 KiB of stack are enough for every call, the first ones too")
+{
+    static unsigned char stack[64 << 10] __attribute__((aligned(4096)));
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *ended = NULL;
+    memset(stack, 0xA5, sizeof stack);
+    pthread_attr_init(&attributes);
+    REQUIRE(pthread_attr_setstack(&attributes, stack, sizeof stack) == 0);
+    REQUIRE(pthread_create(&thread, &attributes, use_everything, stack) == 0);
+    REQUIRE(pthread_join(thread, &ended) == 0);
+    CHECK(ended != NULL);
+    size_t unused = 0;
+    while (unused < sizeof stack && stack[unused] == 0xA5)
+        unused++;
+    printf("     %zu bytes of it were never used\n", unused);
+    CHECK(unused > 0);
+}
+
+/* ---- No more threads */
+
+/* How many the system gives from now on; negative: as many as are asked for. In this program's place of libc's own. */
+static int threads_left = -1;
+static int threads_asked;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
+{
+    static int (*make)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!make)
+        *(void **)&make = dlsym(RTLD_NEXT, "pthread_create");
+    __atomic_add_fetch(&threads_asked, 1, __ATOMIC_SEQ_CST);
+    int left = __atomic_load_n(&threads_left, __ATOMIC_SEQ_CST);
+    while (left > 0 && !__atomic_compare_exchange_n(&threads_left, &left, left - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+    return left == 0 ? EAGAIN : make(thread, attributes, body, argument);
+}
+
+static void give_threads(int count) { __atomic_store_n(&threads_left, count, __ATOMIC_SEQ_CST); }
+
+static void check_gone(unsigned descriptors)
+{
+    CHECK_NUMBER(settle_in_proc("task", 1), 1);
+    CHECK_NUMBER(settle_in_proc("fd", descriptors), descriptors);
+}
+
+static void on_done(void *flag) { raise_flag(flag); }
+
+static imgdl_status create_with(imgdl_executor *executor, imgdl_downloader **downloader)
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.executor = executor;
+    config.flags = IMGDL_CONFIG_ALLOW_FILE_URLS;
+    config.decode_threads = 3;
+    return imgdl_downloader_create(&config, downloader);
+}
+
+/* Pictures, a body that nobody decodes, and a file: each has its one end, whatever threads there are. */
+static unsigned download_some(imgdl_downloader *downloader, imgdl_executor *pumped, int count)
+{
+    unsigned whole = 0;
+    struct recorder recorders[5];
+    static char file[512];
+    snprintf(file, sizeof file, "file://%s", tls_ca_file);
+    for (int i = 0; i < 5; i++) {
+        recorder_init(&recorders[i]);
+        imgdl_request request = recorded_request(
+            i == 4 ? file : at_origin("/pictures/tiny.png?_=refused%d-%d", count, i), &recorders[i]);
+        request.flags = i >= 3 ? IMGDL_REQUEST_BODY : 0;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+    for (int i = 0; i < 5; i++) {
+        if (!await_end(&recorders[i], pumped))
+            harness_abandon();
+        check_ending(&recorders[i]);
+        if (recorders[i].code == IMGDL_OK)
+            whole++;
+        else
+            CHECK_CODE(recorders[i].code, IMGDL_ERROR_OUT_OF_MEMORY);
+        if (i == 3)
+            CHECK_CODE(recorders[i].code, IMGDL_OK); /* needs no thread of its own */
+        recorder_clear(&recorders[i]);
+    }
+    return whole;
+}
+
+TEST("out of threads: a downloader is refused, or downloads with those it has, and ends")
+{
+    REQUIRE_OK(imgdl_downloader_destroy(new_downloader()));
+    unsigned descriptors = count_in_proc("fd");
+    imgdl_executor *pumped = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&pumped));
+    descriptors++;
+    imgdl_executor *const executors[] = {NULL, IMGDL_EXECUTOR_INLINE, pumped};
+    for (int kind = 0; kind < 3; kind++) {
+        unsigned needed = kind == 0 ? 2 : 1, whole = 0; /* the engine, and who delivers */
+        for (int count = 0; count < 9; count++) {
+            give_threads(count);
+            imgdl_downloader *downloader = NULL;
+            imgdl_status status = create_with(executors[kind], &downloader);
+            if ((unsigned)count < needed) {
+                CHECK_CODE(status, IMGDL_ERROR_OUT_OF_MEMORY);
+                CHECK(downloader == NULL);
+                check_gone(descriptors);
+                continue;
+            }
+            REQUIRE_OK(status);
+            whole = download_some(downloader, kind == 2 ? pumped : NULL, kind * 100 + count);
+            give_threads(0);
+            struct flag done = FLAG_INIT;
+            switch (count % 3) {
+            case 0: CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK); break;
+            case 1: imgdl_downloader_release(downloader); break;
+            case 2:
+                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_done, &done), IMGDL_OK);
+                await_flag(&done, 1);
+                /* It has ended: whoever asks then is told all the same. */
+                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &done), IMGDL_OK);
+                await_flag(&done, 2);
+                CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+            }
+            check_gone(descriptors);
+        }
+        CHECK_NUMBER(whole, 5);
+    }
+    give_threads(-1);
+    imgdl_executor_release(pumped);
+}
+
+static void destroy_in_callback(struct recorder *recorder, const imgdl_event *event)
+{
+    if (event->kind != IMGDL_EVENT_STARTED)
+        return;
+    give_threads(0);
+    CHECK_CODE(imgdl_downloader_destroy(recorder->context), IMGDL_OK);
+}
+
+TEST("out of threads: what runs is cancelled and its end is told, also when destroy is called in a callback")
+{
+    REQUIRE_OK(imgdl_downloader_destroy(new_downloader()));
+    unsigned descriptors = count_in_proc("fd");
+    for (int round = 0; round < 6; round++) {
+        imgdl_downloader *downloader = NULL;
+        REQUIRE_OK(create_with(round % 2 ? IMGDL_EXECUTOR_INLINE : NULL, &downloader));
+        struct recorder recorder;
+        recorder_init(&recorder);
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=none%d", round), &recorder);
+        if (round >= 4)
+            recorder.hook = destroy_in_callback;
+        recorder.context = downloader;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        if (round < 4)
+            give_threads(0);
+        struct flag done = FLAG_INIT;
+        if (round < 2) {
+            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &done), IMGDL_OK);
+            await_flag(&done, 1);
+        }
+        if (round < 4)
+            CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+        else
+            await_end(&recorder, NULL);
+        check_ending(&recorder);
+        CHECK_CODE(recorder.code, IMGDL_ERROR_CANCELLED);
+        recorder_clear(&recorder);
+        check_gone(descriptors);
+        give_threads(-1);
+    }
+}
+
+TEST("the last release of a downloader starts no thread, nor does its end")
+{
+    imgdl_executor *const executors[] = {NULL, IMGDL_EXECUTOR_INLINE};
+    for (int i = 0; i < 4; i++) {
+        imgdl_downloader *downloader = new_downloader_with(4, executors[i % 2]);
+        struct recorder recorder;
+        recorder_init(&recorder);
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=last%d", i), &recorder);
+        CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+        int asked = __atomic_load_n(&threads_asked, __ATOMIC_SEQ_CST);
+        if (i < 2) {
+            imgdl_downloader_release(downloader);
+        } else {
+            struct flag done = FLAG_INIT;
+            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_done, &done), IMGDL_OK);
+            await_flag(&done, 1);
+            imgdl_downloader_release(downloader);
+        }
+        CHECK_NUMBER(settle_in_proc("task", 1), 1);
+        CHECK_NUMBER(__atomic_load_n(&threads_asked, __ATOMIC_SEQ_CST), asked);
+        recorder_clear(&recorder);
+    }
+}
+
+TEST("out of threads: a cache is refused, and its destructor runs once; one that has its two works")
+{
+    unsigned descriptors = count_in_proc("fd");
+    for (int count = 0; count < 4; count++) {
+        struct flag destroyed = FLAG_INIT;
+        char *folder = new_folder();
+        imgdl_cache_config config;
+        imgdl_cache_config_init(&config, sizeof config);
+        config.directory = folder;
+        config.destructor = on_done;
+        config.user_data = &destroyed;
+        imgdl_cache *cache = NULL;
+        give_threads(count);
+        imgdl_status status = imgdl_cache_open(&config, &cache);
+        if (count < 2) {
+            CHECK_CODE(status, IMGDL_ERROR_OUT_OF_MEMORY);
+            CHECK(cache == NULL);
+        } else {
+            REQUIRE_OK(status);
+            CHECK_CODE(imgdl_cache_flush(cache), IMGDL_OK);
+            CHECK_NUMBER(destroyed.value, 0);
+            imgdl_cache_release(cache);
+        }
+        give_threads(-1);
+        CHECK_NUMBER(destroyed.value, 1);
+        check_gone(descriptors);
+        free(folder);
+    }
+}
+
+#endif
