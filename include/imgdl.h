@@ -1334,6 +1334,10 @@ typedef struct imgdl_transport_table {
     void (*cancel)(void *started, void *user_data);
     void *user_data;
     void (*destructor)(void *user_data);
+    /* imgdl_transfer_body has answered NOT_READY, and now may be called again, with the same bytes. Called on the library's
+     * thread, must not wait; as cancel it neither runs nor begins any more when imgdl_transfer_end or _release has returned
+     * on another thread, and never after cancel. NULL: no body can be told to wait, see imgdl_transfer_body. */
+    void (*resume)(void *started, void *user_data);
 } imgdl_transport_table; /* end of 1.1 */
 
 /** Takes: scheme in letters, digits, +, - and . (RFC 3986 section 3.1); table NULL takes it out (the built-in one is back).
@@ -1348,8 +1352,12 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transport_register(imgdl_downloader *
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_response(imgdl_transfer *transfer, int32_t status,
                                                              const imgdl_header *headers, size_t header_count);
 /** Reports bytes of the body, a Content-Encoding undone; copied. Fewer or more than Content-Length are TRUNCATED and PROTOCOL.
- *  Returns: as imgdl_transfer_response, and BODY_LIMIT, with which the transfer ends, when more than 256 MiB wait for the
- *  downloader, which takes none while its memory_budget is used up. Since 1.1. */
+ *  While the transfer is paused (memory_budget is used up, the downloader is in the background, a hook owes an answer), or
+ *  what came before is still on its way, bytes are held: 1 MiB for each transfer, which counts for memory_budget and
+ *  max_body_bytes. A call that brings more answers NOT_READY, nothing of it is taken, and resume is called once it may be
+ *  made again. Otherwise one call may bring as much as there is: what is more than max_body_bytes ends in BODY_LIMIT.
+ *  Returns: as imgdl_transfer_response, and NOT_READY; with a table without resume instead BODY_LIMIT, with which the
+ *  transfer ends, when more than 64 MiB would be held. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
 /** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);

@@ -1,6 +1,7 @@
 import CImgdl
 import ImgdlCore
 
+/// Without `resume`, which tables of the first programs do not have.
 private let transportTableSize = 40
 
 @_cdecl("imgdl_transport_register") @implementation

@@ -8,6 +8,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
     private let startFunction:
         (UnsafePointer<imgdl_outgoing>?, OpaquePointer?, UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
     private let cancelFunction: (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void
+    private let resumeFunction: ((UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void)?
     private let table: imgdl_transport_table
     private var isOwned = true
 
@@ -18,6 +19,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
         guard table.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_transport_table.reserved is not 0") }
         startFunction = start
         cancelFunction = cancel
+        resumeFunction = table.resume
         self.table = table
     }
 
@@ -28,13 +30,19 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
     /// Nothing of the table is called any more. Before anybody else has it.
     func disown() { isOwned = false }
 
-    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void {
+    var waits: Bool { resumeFunction != nil }
+
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> LoadControls {
         let transfer = HandleTable.shared.insert(TransferObject(receiver), .transfer)
         var started = StartedPointer()
         OutgoingStruct(request).withPointer { outgoing in
             started.value = Thread.resting { startFunction(outgoing, transfer, table.user_data) }
         }
-        return { [self, started] in Thread.resting { cancelFunction(started.value, table.user_data) } }
+        return LoadControls(
+            giveUp: { [self, started] in Thread.resting { cancelFunction(started.value, table.user_data) } },
+            resume: resumeFunction.map { resume in
+                { [self, started] in Thread.resting { resume(started.value, table.user_data) } }
+            })
     }
 }
 

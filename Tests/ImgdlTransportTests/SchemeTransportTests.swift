@@ -11,27 +11,36 @@ private final class TestLoader: SchemeLoader, @unchecked Sendable {
         var requests: [OutgoingRequest] = []
         var receivers: [any LoadReceiver] = []
         var given = 0
+        var resumed = 0
     }
 
     let state = Monitor(State())
     /// Inside `start`.
     var onStart: (any LoadReceiver) -> Void = { _ in }
     var onGivenUp: (any LoadReceiver) -> Void = { _ in }
+    var onResume: (any LoadReceiver) -> Void = { _ in }
+    var waits = false
 
-    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void {
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> LoadControls {
         state.change {
             $0.requests.append(request)
             $0.receivers.append(receiver)
         }
         onStart(receiver)
-        return { [self] in
-            state.change { $0.given += 1 }
-            onGivenUp(receiver)
-        }
+        return LoadControls(
+            giveUp: { [self] in
+                state.change { $0.given += 1 }
+                onGivenUp(receiver)
+            },
+            resume: { [self] in
+                state.change { $0.resumed += 1 }
+                onResume(receiver)
+            })
     }
 
     var receiver: any LoadReceiver { state.read { $0.receivers.last! } }
     var givenUp: Int { state.read(\.given) }
+    var resumed: Int { state.read(\.resumed) }
 }
 
 /// Transfers that do not run on the network (features K6, T06, T32, R18, L1, B23).
@@ -118,6 +127,132 @@ final class SchemeTransportTests: XCTestCase {
         XCTAssertEqual(failure?.code, .bodyLimit)
         transport.setPaused(id, false)
         XCTAssertEqual(end(id).failure?.code, .bodyLimit)
+    }
+
+    /// What `receive` says to each.
+    private func code(of piece: [UInt8]) -> ErrorCode {
+        do throws(Failure) {
+            try loader.receiver.receive(piece, taken: nil)
+            return .ok
+        } catch { return error.code }
+    }
+
+    /// A paused transfer whose loader waits, and has reported the head.
+    private func startPaused() throws -> TransferID {
+        loader.waits = true
+        let id = try start("app:x")
+        try loader.receiver.receive(head())
+        loop.run(transport, until: { recorder[id].head != nil })
+        transport.setPaused(id, true)
+        return id
+    }
+
+    func testALoaderThatWaitsIsToldToAndThenToGoOn() throws {
+        let id = try startPaused()
+        let piece = [UInt8](repeating: 7, count: 100_000)
+        let codes = (0..<20).map { _ in code(of: piece) }
+        XCTAssertEqual(codes, Array(repeating: .ok, count: 10) + Array(repeating: .notReady, count: 10))
+        XCTAssertEqual(code(of: []), .ok)
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertEqual(recorder.held[id], [1_000_000])
+        XCTAssertEqual(recorder[id].body, [])
+        XCTAssertEqual(loader.resumed, 0, "it is paused")
+        transport.setPaused(id, false)
+        loop.run(transport, until: { loader.resumed > 0 })
+        XCTAssertEqual(recorder[id].body.count, 1_000_000)
+        XCTAssertEqual(recorder.held[id]?.last, 0, "told before what it held")
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertEqual(loader.resumed, 1, "once for all that were refused")
+        XCTAssertEqual(code(of: piece), .ok)
+        try loader.receiver.end(nil)
+        XCTAssertEqual(end(id).body.count, 1_100_000)
+        XCTAssertEqual(loader.givenUp, 0)
+    }
+
+    /// Whatever it takes: the whole body is reported by what is called to go on.
+    func testALoaderThatReportsInsideResume() throws {
+        let id = try startPaused()
+        var left = 50
+        loader.onResume = { [self] receiver in
+            while left > 0, code(of: [UInt8](repeating: 1, count: 500_000)) == .ok { left -= 1 }
+            if left == 0 { try? receiver.end(nil) }
+        }
+        XCTAssertEqual(code(of: [UInt8](repeating: 1, count: 1 << 20)), .ok)
+        XCTAssertEqual(code(of: [1]), .notReady)
+        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).body.count, 25_000_000 + 1 << 20)
+        XCTAssertGreaterThan(loader.resumed, 20, "two fit each time")
+    }
+
+    /// A piece that is larger than what may be held: not while it is paused, nor more than anybody takes.
+    func testALargePiece() throws {
+        let piece = [UInt8](repeating: 7, count: 5 << 20)
+        recorder.bodyLimits = [TransferID(rawValue: 1): 12 << 20, TransferID(rawValue: 2): 4 << 20]
+        let id = try startPaused()
+        XCTAssertEqual(code(of: piece), .notReady)
+        transport.setPaused(id, false)
+        loop.run(transport, until: { loader.resumed == 1 })
+        for count in 1...2 {
+            XCTAssertEqual(code(of: piece), .ok)
+            loop.run(transport, until: { recorder[id].body.count == count * piece.count })
+        }
+        // Somebody joins who takes more.
+        recorder.bodyLimits[id] = 16 << 20
+        XCTAssertEqual(code(of: piece), .notReady)
+        loop.run(transport, until: { loader.resumed == 2 })
+        XCTAssertEqual(code(of: piece), .ok)
+        try loader.receiver.end(nil)
+        XCTAssertNil(end(id).failure)
+        XCTAssertEqual(recorder[id].body.count, 15 << 20)
+
+        let other = try startPaused()
+        XCTAssertEqual(code(of: [1]), .ok)
+        transport.setPaused(other, false)
+        loop.run(transport, until: { recorder[other].body.count == 1 })
+        XCTAssertEqual(code(of: piece), .notReady)
+        XCTAssertEqual(end(other).failure?.code, .bodyLimit)
+        XCTAssertEqual(loader.givenUp, 1)
+        XCTAssertEqual(loader.resumed, 2)
+    }
+
+    /// As with giving up: a host frees what it has after `end`.
+    func testAnEndWaitsForAResumeOnAnotherThread() throws {
+        let id = try startPaused()
+        let hasReturned = Monitor(false)
+        let result = Monitor(Bool?.none)
+        loader.onResume = { receiver in
+            let isCalling = Monitor(false)
+            Foundation.Thread.detachNewThread {
+                isCalling.change { $0 = true }
+                try? receiver.end(nil)
+                result.change { $0 = hasReturned.read { $0 } }
+            }
+            _ = isCalling.wait(until: .patient) { $0 ? true : nil }
+            for _ in 0..<1000 { sched_yield() }
+            hasReturned.change { $0 = true }
+        }
+        XCTAssertEqual(code(of: [UInt8](repeating: 1, count: 1 << 20)), .ok)
+        XCTAssertEqual(code(of: [1]), .notReady)
+        transport.setPaused(id, false)
+        XCTAssertNil(end(id).failure)
+        XCTAssertEqual(result.wait(until: .patient) { $0 }, true)
+    }
+
+    func testWhatHasEndedIsNotResumed() throws {
+        let id = try startPaused()
+        XCTAssertEqual(code(of: [UInt8](repeating: 1, count: 1 << 20)), .ok)
+        XCTAssertEqual(code(of: [1]), .notReady)
+        try loader.receiver.end(nil)
+        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).body.count, 1 << 20)
+        let other = try startPaused()
+        XCTAssertEqual(code(of: [UInt8](repeating: 1, count: 1 << 20)), .ok)
+        XCTAssertEqual(code(of: [1]), .notReady)
+        transport.cancel(other)
+        for _ in 0..<3 { loop.turn(transport) }
+        XCTAssertEqual(code(of: [1]), .ok, "nobody listens any more")
+        XCTAssertEqual(loader.resumed, 0)
+        XCTAssertEqual(loader.givenUp, 1)
     }
 
     // MARK: This machine

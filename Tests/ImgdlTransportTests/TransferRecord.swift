@@ -23,6 +23,9 @@ final class Recorder: TransportEvents {
     var onHead: (TransferID, ResponseHead) -> BodyDisposition = { _, _ in .receive }
     var onBody: (TransferID, Int) -> Void = { _, _ in }
     var onEnd: (TransferID) -> Void = { _ in }
+    /// Bytes that are held, as they were told.
+    var held: [TransferID: [Int]] = [:]
+    var bodyLimits: [TransferID: Int64] = [:]
 
     subscript(id: TransferID) -> TransferRecord { records[id] ?? TransferRecord() }
 
@@ -59,6 +62,14 @@ final class Recorder: TransportEvents {
         records[id, default: TransferRecord()].body += body
         onBody(id, body.count)
     }
+
+    func transferHolds(_ id: TransferID, _ bytes: Int) {
+        XCTAssertFalse(self[id].hasEnded)
+        XCTAssertNotEqual(held[id]?.last ?? 0, bytes, "told only where it has changed")
+        held[id, default: []].append(bytes)
+    }
+
+    func bodyLimit(_ id: TransferID) -> Int64 { bodyLimits[id] ?? .max }
 
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         XCTAssertNotNil(self[id].head)

@@ -299,7 +299,7 @@ _Static_assert(sizeof(imgdl_batch_progress) == 40, "imgdl_batch_progress");
 _Static_assert(sizeof(imgdl_outgoing) == 56, "imgdl_outgoing");
 _Static_assert(sizeof(imgdl_hooks_table) == 64, "imgdl_hooks_table");
 _Static_assert(sizeof(imgdl_coder_table) == 80, "imgdl_coder_table");
-_Static_assert(sizeof(imgdl_transport_table) == 40, "imgdl_transport_table");
+_Static_assert(sizeof(imgdl_transport_table) == 48, "imgdl_transport_table");
 _Static_assert(sizeof(imgdl_observation) == 48, "imgdl_observation");
 _Static_assert(sizeof(imgdl_cache_event) == 16, "imgdl_cache_event");
 _Static_assert(sizeof(imgdl_cache_config) == 80, "imgdl_cache_config");

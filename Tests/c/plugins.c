@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -17,12 +18,12 @@ struct loader {
     imgdl_transfer *transfer; /* of the last start */
     unsigned starts, cancels, destroyed;
     char url[256], method[16], agent[64];
-    struct flag started, cancelled;
+    struct flag started, cancelled, resumed;
 };
 
 static void loader_init(struct loader *loader, enum answer answer)
 {
-    *loader = (struct loader){.answer = answer, .started = FLAG_INIT, .cancelled = FLAG_INIT};
+    *loader = (struct loader){.answer = answer, .started = FLAG_INIT, .cancelled = FLAG_INIT, .resumed = FLAG_INIT};
     loader->picture = read_picture("baseline.jpg", &loader->size);
 }
 
@@ -283,6 +284,158 @@ TEST("what is reported out of order or wrong is an error of the call, and the tr
     imgdl_transfer_release(transfer);
     imgdl_transfer_release(transfer);
     free(loader.picture);
+}
+
+/* ---- A body that comes faster than it is wanted */
+
+static int is_paused(const imgdl_stats *stats, uint64_t unused)
+{
+    (void)unused;
+    return stats->paused == 1;
+}
+
+static int holds(const imgdl_stats *stats, uint64_t bytes) { return stats->memory == bytes; }
+
+/* Until its numbers are so: the library's own thread changes them. */
+static void await_stats(imgdl_downloader *downloader, int (*are_so)(const imgdl_stats *, uint64_t), uint64_t number)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    double end = seconds_now() + 20;
+    do {
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+        if (are_so(&stats, number))
+            return;
+        sched_yield();
+    } while (seconds_now() < end);
+    FAIL("memory %llu, paused %llu", (unsigned long long)stats.memory, (unsigned long long)stats.paused);
+}
+
+static void resume(void *started, void *user_data)
+{
+    CHECK(started == user_data);
+    raise_flag(&((struct loader *)started)->resumed);
+}
+
+/* Held, of a request for its body, and paused. */
+static imgdl_downloader *begin_paused(struct loader *loader, struct recorder *recorder, uint64_t max_body_bytes, int waits)
+{
+    imgdl_downloader *downloader = new_downloader();
+    loader_init(loader, HELD);
+    imgdl_transport_table table = table_of(loader);
+    if (waits)
+        table.resume = resume;
+    REQUIRE_OK(imgdl_transport_register(downloader, "app", &table));
+    recorder_init(recorder);
+    imgdl_request request = recorded_request("app:x", recorder);
+    request.flags = IMGDL_REQUEST_BODY;
+    request.max_body_bytes = max_body_bytes;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_flag(&loader->started, 1);
+    CHECK_CODE(imgdl_transfer_response(loader->transfer, 200, NULL, 0), IMGDL_OK);
+    await_event(recorder, IMGDL_EVENT_RESPONSE, NULL);
+    REQUIRE_OK(imgdl_downloader_enter_background(downloader, 0));
+    await_stats(downloader, is_paused, 0);
+    return downloader;
+}
+
+TEST("600 MiB pushed at a paused request of 10 MiB: 1 MiB is held, the rest waits, and all of it counts (T06, B20)")
+{
+    static uint8_t piece[64 << 10];
+    struct loader loader;
+    struct recorder recorder;
+    imgdl_downloader *downloader = begin_paused(&loader, &recorder, 10 << 20, 1);
+    unsigned taken = 0, refused = 0;
+    for (int i = 0; i < 9600; i++) {
+        imgdl_status status = imgdl_transfer_body(loader.transfer, piece, sizeof piece);
+        if (status == IMGDL_OK)
+            taken++;
+        else if (status == IMGDL_ERROR_NOT_READY)
+            refused++;
+        else
+            FAIL("%s", imgdl_error_name(status));
+    }
+    CHECK_NUMBER(taken, 16);
+    CHECK_NUMBER(refused, 9584);
+    await_stats(downloader, holds, 1 << 20);
+    CHECK_NUMBER(loader.resumed.value, 0);
+    REQUIRE_OK(imgdl_downloader_enter_foreground(downloader));
+    await_flag(&loader.resumed, 1);
+    /* A host that goes on regardless, until nobody wants it. */
+    for (int resumes = 1; taken < 200 && !loader.cancelled.value;) {
+        imgdl_status status = imgdl_transfer_body(loader.transfer, piece, sizeof piece);
+        if (status == IMGDL_OK)
+            taken++;
+        else if (status == IMGDL_ERROR_NOT_READY && taken <= 160) /* what was taken is not too much yet */
+            await_flag(&loader.resumed, ++resumes);
+        else
+            break;
+    }
+    await_flag(&loader.cancelled, 1);
+    await_end(&recorder, NULL);
+    check_ending(&recorder);
+    CHECK_CODE(recorder.code, IMGDL_ERROR_BODY_LIMIT);
+    await_stats(downloader, holds, 0);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    free(loader.picture);
+}
+
+TEST("what is held is more than the request takes: it ends at once, also while it is paused (T06, B10)")
+{
+    static uint8_t piece[64 << 10];
+    struct loader loader;
+    struct recorder recorder;
+    imgdl_downloader *downloader = begin_paused(&loader, &recorder, 100000, 1);
+    CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, sizeof piece), IMGDL_OK);
+    CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, sizeof piece), IMGDL_OK);
+    await_flag(&loader.cancelled, 1);
+    await_end(&recorder, NULL);
+    CHECK_CODE(recorder.code, IMGDL_ERROR_BODY_LIMIT);
+    CHECK_NUMBER(loader.resumed.value, 0);
+    await_stats(downloader, holds, 0);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    free(loader.picture);
+}
+
+TEST("a loader that cannot be told to wait fails beyond 64 MiB, older tables too (T06, B10)")
+{
+    uint8_t *piece = calloc(1, 16 << 20);
+    struct loader loader;
+    struct recorder recorder;
+    imgdl_downloader *downloader = begin_paused(&loader, &recorder, 1 << 30, 0);
+    for (int i = 0; i < 4; i++)
+        CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 16 << 20), IMGDL_OK);
+    CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1), IMGDL_ERROR_BODY_LIMIT);
+    CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1), IMGDL_ERROR_INVALID_OPERATION);
+    REQUIRE_OK(imgdl_downloader_enter_foreground(downloader));
+    await_end(&recorder, NULL);
+    CHECK_CODE(recorder.code, IMGDL_ERROR_BODY_LIMIT);
+    imgdl_transfer_release(loader.transfer);
+    recorder_clear(&recorder);
+
+    imgdl_transport_table older = table_of(&loader);
+    older.struct_size = offsetof(imgdl_transport_table, resume);
+    older.resume = resume; /* beyond it: not read */
+    REQUIRE_OK(imgdl_transport_register(downloader, "app", &older));
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request("app:y", &recorder);
+    request.flags = IMGDL_REQUEST_BODY;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_flag(&loader.started, 2);
+    CHECK_CODE(imgdl_transfer_response(loader.transfer, 200, NULL, 0), IMGDL_OK);
+    for (int i = 0; i < 3; i++)
+        CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1 << 20), IMGDL_OK);
+    CHECK_CODE(imgdl_transfer_end(loader.transfer, IMGDL_OK, NULL), IMGDL_OK);
+    imgdl_transfer_release(loader.transfer);
+    await_end(&recorder, NULL);
+    CHECK_CODE(recorder.code, IMGDL_OK);
+    CHECK_NUMBER(loader.resumed.value, 0);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    free(loader.picture);
+    free(piece);
 }
 
 /* What a held transfer is told, and how the download ends. */

@@ -189,6 +189,13 @@ extension Engine: TransportEvents {
         return true
     }
 
+    func transferHolds(_ id: TransferID, _ bytes: Int) {
+        downloads.bodyHeld(id, Int64(bytes), clock.now())
+        performActions()
+    }
+
+    func bodyLimit(_ id: TransferID) -> Int64 { downloads.bodyLimit(id) }
+
     func transferFinished(_ id: TransferID, _ times: TransferTimes) {
         prepareEnd()
         measureExchange(id, times)

@@ -2,9 +2,24 @@ import Synchronization
 
 /// Port: the host's own way to load what a scheme names (features K6, T06, T32, B23).
 package protocol SchemeLoader: AnyObject, Sendable {
-    /// Begins one transfer and reports to `receiver`, inside the call or later. What it returns gives the transfer up; it
-    /// is called once at most, and never begins after `end` has returned. Both on the engine's thread: neither waits.
-    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void
+    /// It hears when a body that was to wait may go on: its `LoadControls` have `resume`.
+    var waits: Bool { get }
+    /// Begins one transfer and reports to `receiver`, inside the call or later. On the engine's thread: it does not wait.
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> LoadControls
+}
+
+/// What a loader hears of a transfer that it has begun, on the engine's thread: none of it waits, and none begins after
+/// `LoadReceiver.end` has returned.
+package struct LoadControls: Sendable {
+    /// Nobody wants it any more. Called once at most, and nothing after it.
+    package let giveUp: @Sendable () -> Void
+    /// What `receive` has refused with `notReady` may be reported again. Called once for one or more refusals.
+    package let resume: (@Sendable () -> Void)?
+
+    package init(giveUp: @escaping @Sendable () -> Void, resume: (@Sendable () -> Void)? = nil) {
+        self.giveUp = giveUp
+        self.resume = resume
+    }
 }
 
 /// Hears of a transfer that a loader runs: head, body …, end. Threads: any, one after the other. Reports of a transfer
@@ -12,7 +27,8 @@ package protocol SchemeLoader: AnyObject, Sendable {
 package protocol LoadReceiver: AnyObject, Sendable {
     func receive(_ head: ResponseHead) throws(Failure)
     /// A Content-Encoding has been undone. `taken` is called on the engine's thread when these bytes are with whom they
-    /// are for, which takes its time while the transfer is paused; not if it has ended before.
+    /// are for, which takes its time while the transfer is paused; not if it has ended before. Throws `notReady` where as
+    /// much is held as may be, to a loader that `waits`; to others `bodyLimit`, and the transfer ends.
     func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure)
     /// nil: that was the whole body. Returns when giving up the transfer, if another thread is at it, has returned, too.
     func end(_ failure: Failure?) throws(Failure)

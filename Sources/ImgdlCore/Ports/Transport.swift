@@ -74,6 +74,11 @@ package protocol TransportEvents: AnyObject {
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer)
+    /// So many bytes of its body are held where they came, since it is paused; 0 once they are not any more, which comes
+    /// before they are reported. Of a transport that holds any.
+    func transferHolds(_ id: TransferID, _ bytes: Int)
+    /// The most that anybody takes of its body.
+    func bodyLimit(_ id: TransferID) -> Int64
     func transferFinished(_ id: TransferID, _ times: TransferTimes)
     /// A body shorter than announced is `truncated`.
     func transferFailed(_ id: TransferID, _ failure: Failure, _ times: TransferTimes)

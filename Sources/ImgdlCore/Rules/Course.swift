@@ -106,6 +106,8 @@ struct TransferDetours {
     var laterHops: [ParsedURL] = []
     /// The last of all hops whose answer set a cookie for the next ones.
     var latestCookie: Int?
+    /// Of the body, that the transport holds while it is paused: among what is counted, not received.
+    var heldBytes: Int64 = 0
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 

@@ -56,6 +56,17 @@ extension Downloads {
         hasRoom = true
         memory.changeBodies(-transfers[id].countedBytes)
         transfers[id].countedBytes = 0
+        if transfers[id].heldBytes != 0 { transfers[id].heldBytes = 0 }
+    }
+
+    /// So much is held at the transport now.
+    mutating func changeHeld(_ id: TransferID, _ bytes: Int64) {
+        let change = bytes - transfers[id].heldBytes
+        guard change != 0 else { return }
+        transfers[id].heldBytes = bytes
+        transfers[id].countedBytes += change
+        memory.changeBodies(change)
+        if change < 0 { hasRoom = true }
     }
 
     // MARK: Canvases

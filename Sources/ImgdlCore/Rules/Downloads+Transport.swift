@@ -68,6 +68,25 @@ extension Downloads {
         startWaiting(now)
     }
 
+    /// So many bytes that nobody has been given are held where they came, since it is paused: they count as what was
+    /// received does.
+    package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
+        guard isAtTransport(id), transfers[id].heldBytes != bytes else { return }
+        changeHeld(id, bytes)
+        // What a hook is asked about may turn out to be nobody's body.
+        let isTheirs = !transfers[id].isDraining && transfers[id].question == nil
+        if isTheirs, transfers[id].received + bytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
+        startWaiting(now)
+    }
+
+    /// The most that one of its subscribers takes of the body.
+    package func bodyLimit(_ id: TransferID) -> Int64 {
+        guard isAtTransport(id), !transfers[id].isDraining else { return .max }
+        var limit: Int64 = 0
+        forEachSubscriber(of: id) { limit = max(limit, subscribers[$0].options.maximumBodyBytes) }
+        return limit
+    }
+
     /// More of the body is there: who takes no more ends, the others hear of it, decoders get it.
     mutating func useBody(_ id: TransferID, _ now: Instant) {
         if transfers[id].received > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
@@ -83,7 +102,7 @@ extension Downloads {
     package mutating func finished(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id) else { return }
         guard transfers[id].question == nil else { return transfers[id].heldEnd = .success(()) }
-        transfers[id].isAtTransport = false
+        endExchange(id)
         if hasFollowed(id, now) { return startWaiting(now) }
         if let doom = transfers[id].doom { return fail(id, doom, now) }
         leaveTransport(id, now)
@@ -98,10 +117,15 @@ extension Downloads {
     package mutating func failed(_ id: TransferID, _ failure: Failure, _ now: Instant) {
         guard isAtTransport(id) else { return }
         guard transfers[id].question == nil else { return transfers[id].heldEnd = .failure(failure) }
-        transfers[id].isAtTransport = false
+        endExchange(id)
         // What the body of a redirect or of an error page comes to does not matter.
         if hasFollowed(id, now) { return startWaiting(now) }
         fail(id, transfers[id].doom ?? failure, now)
+    }
+
+    private mutating func endExchange(_ id: TransferID) {
+        transfers[id].isAtTransport = false
+        changeHeld(id, 0)
     }
 
     /// It has its place and nothing at the transport any more: it is tried again, or ends once decoders have salvaged
@@ -288,7 +312,7 @@ extension Downloads {
 
     /// Who set a limit that has been passed ends; the lowest limit of the others is the next to look at.
     mutating func enforceBodyLimits(_ id: TransferID, _ now: Instant) {
-        let received = transfers[id].received
+        let received = transfers[id].received + transfers[id].heldBytes
         transfers[id].lowest.bodyBytes = .max
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes

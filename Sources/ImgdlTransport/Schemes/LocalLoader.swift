@@ -30,10 +30,13 @@ final class LocalLoader: SchemeLoader {
         self.makeSource = makeSource
     }
 
-    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> @Sendable () -> Void {
+    /// Its next piece comes when the one before has been taken.
+    var waits: Bool { false }
+
+    func start(_ request: OutgoingRequest, _ receiver: any LoadReceiver) -> LoadControls {
         let reading = LocalReading(makeSource(request.url), method: request.method, reader, receiver)
         reading.schedule { (reading) throws(Failure) in try reading.open() }
-        return { reading.stop() }
+        return LoadControls { reading.stop() }
     }
 }
 

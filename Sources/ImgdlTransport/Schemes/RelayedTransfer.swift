@@ -15,8 +15,10 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         case head, body, nothing
     }
 
-    /// Of a body that is paused, or comes faster than it is taken: who reports more holds what its host did not want.
-    static let maximumWaitingBytes = 256 << 20
+    /// Of a body that is paused, or comes faster than it is taken. Who can wait is told to.
+    static let waitingBytesBeforeWait = 1 << 20
+    /// Who cannot wait fails.
+    static let maximumWaitingBytes = 64 << 20
 
     let id: TransferID
     private let hasBody: Bool
@@ -26,48 +28,60 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     private let isOver: (TransferID) -> Void
 
     private let lock = Lock()
-    private let givenUp: Condition
+    private let controlReturned: Condition
     // Under the lock:
     private var reported: [Report] = []
     private var isTellingPosted = false
     private var stage = Stage.head
     private var isHeard = true
-    /// Bytes of pieces that have come and are not told yet.
+    /// Bytes of pieces that have come and are not told yet, and of all that have come.
     private var waitingBytes = 0
-    /// The thread that is giving it up at this moment.
-    private var quitter: pthread_t?
+    private var comeBytes: Int64 = 0
+    /// The most that anybody takes, as far as is known here.
+    private var bodyLimit = Int64.max
+    /// A piece was refused, and its loader is to hear when it may come again.
+    private var owesResume = false
+    /// As much had come with the one that was refused for `bodyLimit`.
+    private var offeredBytes: Int64?
+    private var isPaused = false
+    private let waits: Bool
+    /// The thread that calls its loader's controls at this moment.
+    private var controller: pthread_t?
 
     // On the engine's thread:
-    private var giveUp: (@Sendable () -> Void)?
+    private var controls: LoadControls?
     /// Not told yet, from `position` on.
     private var untold: [Report] = []
     private var position = 0
-    private var isPaused = false
     private var hasEnded = false
     private var status: Int32 = 0
     /// Bytes of the body that will come, where that can be held against it.
     private var announced: Int64?
     private var received: Int64 = 0
     private var isDiscarding = false
+    /// Of `waitingBytes`, what the engine counts.
+    private var toldHeld = 0
     private let begun: Instant
     private var firstByte: Instant?
 
     init(
-        _ id: TransferID, _ request: TransportRequest, loop: any TransportLoop, events: any TransportEvents,
-        clock: any Clock, isOver: @escaping (TransferID) -> Void
+        _ id: TransferID, _ request: TransportRequest, waits: Bool, loop: any TransportLoop,
+        events: any TransportEvents, clock: any Clock, isOver: @escaping (TransferID) -> Void
     ) {
         self.id = id
+        self.waits = waits
         hasBody = request.method != "HEAD"
         self.loop = loop
         self.events = events
         self.clock = clock
         self.isOver = isOver
         begun = clock.now()
-        givenUp = Condition(lock)
+        controlReturned = Condition(lock)
     }
 
     /// Engine's thread. Without a loader it fails.
     func begin(_ request: TransportRequest, with loader: (any SchemeLoader)?) {
+        learnBodyLimit()
         lock.withLock { reported.append(.connected) }
         postTelling()
         guard let loader else {
@@ -80,7 +94,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             fields.append(HeaderField("Authorization", "Basic \(pair)"))
         }
         let outgoing = OutgoingRequest(url: request.url, method: request.method, fields: fields, body: request.body)
-        giveUp = loader.start(outgoing, self)
+        controls = loader.start(outgoing, self)
     }
 
     // MARK: What the loader reports
@@ -90,14 +104,24 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     }
 
     func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure) {
-        let fits = lock.withLock { () -> Bool in
-            guard isHeard else { return true }
-            // A single piece is as long as its host likes: max_body_bytes judges it.
-            let fits = waitingBytes == 0 || waitingBytes + body.count <= Self.maximumWaitingBytes
-            if fits { waitingBytes += body.count }
-            return fits
+        let verdict = lock.withLock { () -> Admission in
+            guard isHeard, stage == .body else { return .taken }
+            let verdict = admission(of: body.count)
+            if verdict == .taken {
+                waitingBytes += body.count
+                comeBytes += Int64(body.count)
+            } else if verdict == .later {
+                owesResume = true
+            }
+            return verdict
         }
-        guard fits else {
+        switch verdict {
+        case .taken: break
+        case .later:
+            // Where it is not paused the engine has it soon, and looks then.
+            postTelling()
+            throw Failure(.notReady, "as much of the body waits as may: the loader is called when it may go on")
+        case .never:
             let failure = Failure(
                 .bodyLimit,
                 "more than \(Self.maximumWaitingBytes) bytes of the body wait to be taken: the loader does not wait for it"
@@ -109,9 +133,26 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             .body(body, taken: taken), at: .body, next: .body, "a body comes after the response and before the end")
     }
 
+    private enum Admission {
+        case taken, later, never
+    }
+
+    /// Under the lock. A single piece is as long as its host likes, where somebody takes as much.
+    private func admission(of count: Int) -> Admission {
+        guard waits else {
+            return waitingBytes == 0 || waitingBytes + count <= Self.maximumWaitingBytes ? .taken : .never
+        }
+        // As a rule it fits, and nothing has to be added up from what others say.
+        if waitingBytes + count <= Self.waitingBytesBeforeWait { return .taken }
+        if waitingBytes > 0 || isPaused { return .later }
+        if Int64(count) <= bodyLimit - comeBytes { return .taken }
+        offeredBytes = comeBytes + Int64(count)
+        return .later
+    }
+
     func end(_ failure: Failure?) throws(Failure) {
         lock.withLock {
-            while let quitter, pthread_equal(quitter, pthread_self()) == 0 { givenUp.wait() }
+            while let controller, pthread_equal(controller, pthread_self()) == 0 { controlReturned.wait() }
         }
         let stage = lock.withLock { self.stage }
         if failure != nil, stage == .head {
@@ -143,7 +184,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     // MARK: What the engine asks
 
     func setPaused(_ isPaused: Bool) {
-        self.isPaused = isPaused
+        lock.withLock { self.isPaused = isPaused }
         if !isPaused { postTelling() }
     }
 
@@ -152,21 +193,54 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         guard !hasEnded else { return }
         hasEnded = true
         untold = []
-        let giveUp = giveUp
-        self.giveUp = nil
+        let controls = controls
+        self.controls = nil
         isOver(id)
-        let isEnded = lock.withLock { () -> Bool in
+        lock.withLock {
             isHeard = false
+            owesResume = false
             reported = []
-            if givingUp, stage != .nothing, giveUp != nil { quitter = pthread_self() }
+        }
+        if givingUp, let giveUp = controls?.giveUp { control(giveUp) }
+    }
+
+    /// Calls the loader, unless it has reported the end; `end` waits for it on another thread.
+    private func control(_ function: () -> Void) {
+        let isEnded = lock.withLock { () -> Bool in
+            if stage != .nothing { controller = pthread_self() }
             return stage == .nothing
         }
-        guard givingUp, !isEnded, let giveUp else { return }
-        giveUp()
+        guard !isEnded else { return }
+        function()
         lock.withLock {
-            quitter = nil
-            givenUp.broadcast()
+            controller = nil
+            controlReturned.broadcast()
         }
+    }
+
+    /// What was refused may come again, once nothing waits any more.
+    private func resumeLoader() {
+        let (isDue, offered) = lock.withLock { () -> (Bool, Int64?) in
+            guard owesResume, !isPaused, waitingBytes == 0, stage == .body else { return (false, nil) }
+            owesResume = false
+            defer { offeredBytes = nil }
+            return (true, offeredBytes)
+        }
+        guard isDue else { return }
+        if let offered {
+            let limit = learnBodyLimit()
+            guard offered <= limit else {
+                return fail(ResponseRules.bodyLimit(limit, announced: nil))
+            }
+        }
+        if let resume = controls?.resume { control(resume) }
+    }
+
+    @discardableResult
+    private func learnBodyLimit() -> Int64 {
+        let limit = events.bodyLimit(id)
+        lock.withLock { bodyLimit = limit }
+        return limit
     }
 
     // MARK: What the engine is told
@@ -180,7 +254,10 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         guard !hasEnded else { return }
         untold += new
         while !hasEnded, position < untold.count {
-            if isPaused, case .body = untold[position] { break }
+            if case .body = untold[position], lock.withLock({ isPaused }) {
+                tellHeld()
+                break
+            }
             let report = untold[position]
             untold[position] = .connected
             position += 1
@@ -190,6 +267,15 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             untold = []
             position = 0
         }
+        if !hasEnded { resumeLoader() }
+    }
+
+    /// What is held, where that has changed.
+    private func tellHeld() {
+        let bytes = lock.withLock { waitingBytes }
+        guard bytes != toldHeld else { return }
+        toldHeld = bytes
+        events.transferHolds(id, bytes)
     }
 
     private func tell(_ report: Report) {
@@ -198,7 +284,9 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         case .head(let head): tellHead(head)
         case .body(let bytes, let taken):
             lock.withLock { waitingBytes -= bytes.count }
-            tellBody(bytes)
+            if toldHeld > 0 { tellHeld() }
+            // It may have ended: as much as is held is more than anybody takes.
+            if !hasEnded { tellBody(bytes) }
             if !hasEnded { taken?() }
         case .end(let failure):
             if let failure {
@@ -216,6 +304,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         status = head.status
         if hasBody, !head.isEncoded, head.status != 204, head.status != 304 { announced = head.contentLength }
         if case .discard = events.transferReceived(id, head: head) { isDiscarding = true }
+        if !hasEnded { learnBodyLimit() }
     }
 
     private func tellBody(_ bytes: [UInt8]) {

@@ -62,9 +62,9 @@ package final class SchemeTransport: Transport {
     }
 
     private func relay(_ id: TransferID, _ request: TransportRequest, _ loader: (any SchemeLoader)?) {
-        let transfer = RelayedTransfer(id, request, loop: loop, events: events, clock: clock) { [unowned self] id in
-            relayed[id] = nil
-        }
+        let transfer = RelayedTransfer(
+            id, request, waits: loader?.waits ?? false, loop: loop, events: events, clock: clock
+        ) { [unowned self] id in relayed[id] = nil }
         relayed[id] = transfer
         transfer.begin(request, with: loader)
     }

@@ -406,4 +406,34 @@ final class MemoryTests: XCTestCase {
         play.failed(entries[2].transfer, .lost)
         XCTAssertEqual(play.downloads.pausedCount, 0)
     }
+
+    /// What a loader of the host's has reported and nobody has been given is memory, too, and is no way past a limit.
+    func testWhatATransportHoldsCounts() {
+        var play = Play { $0.memoryBudget = 1_000 }
+        let entries = [("a", Int64(400)), ("b", 1_000)].map { path, limit in
+            play.submit(path, .with { $0.maximumBodyBytes = limit })
+        }
+        for entry in entries { receive(&play, entry.transfer, 10) }
+        let (a, b) = (entries[0].transfer, entries[1].transfer)
+        play.downloads.bodyHeld(a, 300, play.now)
+        XCTAssertEqual(play.downloads.memoryInUse, 320)
+        play.downloads.bodyHeld(a, 0, play.now)
+        play.body(a, 300)
+        XCTAssertEqual(play.downloads.memoryInUse, 320)
+        play.downloads.bodyHeld(b, 900, play.now)
+        XCTAssertEqual(play.downloads.pausedCount, 1, "the budget is used up: one goes on")
+        XCTAssertEqual(play.downloads.bodyLimit(a), 400)
+        _ = play.take()
+        play.downloads.bodyHeld(a, 91, play.now)
+        let ends = play.take().compactMap { action -> ErrorCode? in
+            guard case .end(entries[0].subscriber, .failure(let failure, _)) = action else { return nil }
+            return failure.code
+        }
+        XCTAssertEqual(ends, [.bodyLimit])
+        XCTAssertEqual(play.downloads.memoryInUse, 910)
+        XCTAssertEqual(play.downloads.bodyLimit(a), .max, "it is over")
+        play.downloads.bodyHeld(a, 5, play.now)
+        play.failed(b, .lost)
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+    }
 }

@@ -317,7 +317,8 @@ struct RandomPlay: ~Copyable {
             downloads.finished(id, witness.now)
             try settle("\(name(id)) is finished")
         } else {
-            guard !transfer.isPaused else { return }
+            guard !transfer.isPaused else { return try hold(id) }
+            guard try tellHeld(id) else { return }
             let count = Int.random(in: 1...40, using: &random)
             if !transfer.isDraining { probe(id) }
             if !transfer.isDraining {
@@ -327,6 +328,23 @@ struct RandomPlay: ~Copyable {
             downloads.bodyReceived(id, count, witness.now)
             try settle("\(name(id)) receives \(count)")
         }
+    }
+
+    /// A loader of the host's reports all the same.
+    private mutating func hold(_ id: TransferID) throws {
+        let held = Int64.random(in: 1...60, using: &random)
+        witness.transfers[id]!.held = held
+        downloads.bodyHeld(id, held, witness.now)
+        try settle("\(name(id)) holds \(held)")
+    }
+
+    /// Before what comes of it. False: it is over.
+    private mutating func tellHeld(_ id: TransferID) throws -> Bool {
+        guard witness.transfers[id]!.held > 0 else { return true }
+        witness.transfers[id]!.held = 0
+        downloads.bodyHeld(id, 0, witness.now)
+        try settle("what \(name(id)) held is told")
+        return witness.running.contains(id)
     }
 
     private mutating func probe(_ id: TransferID) {
@@ -346,6 +364,8 @@ struct RandomPlay: ~Copyable {
     private mutating func reportWhileAsked(_ id: TransferID) throws {
         let transfer = witness.transfers[id]!
         guard transfer.transport == .receiving, !transfer.hasHeldEnd, random.oneIn(3) else { return try answer(id) }
+        if transfer.isPaused, random.oneIn(3) { return try hold(id) }
+        guard try tellHeld(id), witness.transfers[id]!.question != nil else { return }
         if random.oneIn(2) {
             let count = Int.random(in: 1...40, using: &random)
             probe(id)

@@ -125,7 +125,7 @@ extension Witness {
         let bodies = liveTransfers.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
         try require(downloads.memory.bodies == bodies, "bodies not counted right")
         for id in liveTransfers {
-            let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received
+            let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received + transfers[id]!.held
             try require(isRight, "its body is not counted right")
         }
         for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 {

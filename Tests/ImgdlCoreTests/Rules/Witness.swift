@@ -36,7 +36,9 @@ struct Witness {
     }
 
     struct TransferRecord {
-        var transport = Transport.waiting
+        var transport = Transport.waiting {
+            didSet { if transport == .ended { held = 0 } }
+        }
         var isForgotten = false
         /// Its observer has been told that it has stopped.
         var isObservedStopped = false
@@ -73,6 +75,8 @@ struct Witness {
         var hasHeldEnd = false
         /// What the transport has been told.
         var isPaused = false
+        /// Of its body, at the transport.
+        var held: Int64 = 0
         var retryAfter: Int64?
         /// Between which moments it may be tried again.
         var rest: ClosedRange<Instant>?

@@ -622,6 +622,7 @@ class imgdl_transport_table(Structure):
         ("cancel", CFUNCTYPE(None, c_void_p, c_void_p)),
         ("user_data", c_void_p),
         ("destructor", CFUNCTYPE(None, c_void_p)),
+        ("resume", CFUNCTYPE(None, c_void_p, c_void_p)),
     ]
 
 

@@ -513,7 +513,9 @@ class Downloader:
                     start(request, transfer)  begins; request is an `Outgoing`, transfer a `Transfer` to report to, from
                                               any thread, and to keep until its end
                     cancel(transfer)          may be missing: nobody wants it any more
-                Both are called on the library's thread, which other downloads wait for. One that raises fails the
+                    resume(transfer)          may be missing: bytes that `Transfer.body` has refused with NOT_READY inside
+                                              one of these functions may be given again
+                All are called on the library's thread, which other downloads wait for. One that raises fails the
                 transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
 
             >>> class Bundle:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _native, _options, _process
-from ._callbacks import Registry, called_by_the_library, failure, sentence
+from ._callbacks import Registry, called_by_the_library, failure, is_on_its_thread, sentence
 from .errors import Code, check, error
 from .hooks import Headers, Outgoing, outgoing_from
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Loader(Protocol):
-        """What `Downloader.register_transport` takes. `cancel` may be missing."""
+        """What `Downloader.register_transport` takes. `cancel` and `resume` may be missing."""
 
         def start(self, request: Outgoing, transfer: Transfer) -> object:
             """Begins. Called on the library's thread: must not wait. What it returns is not looked at."""
@@ -28,11 +29,12 @@ class Transfer:
     cancelled it, reports do nothing.
     """
 
-    __slots__ = ("_handle", "_is_cancelled", "__weakref__")
+    __slots__ = ("_handle", "_is_cancelled", "_may_go_on", "__weakref__")
 
     def __init__(self, handle: int) -> None:
         self._handle: Optional[int] = handle
         self._is_cancelled = False
+        self._may_go_on = threading.Event()
 
     @property
     def is_cancelled(self) -> bool:
@@ -45,9 +47,19 @@ class Transfer:
         self._report(_native.imgdl_transfer_response, _options.status(status, "status"), fields, count)
 
     def body(self, data: Union[bytes, bytearray, memoryview]) -> None:
-        """Bytes of the body, a Content-Encoding undone."""
+        """Bytes of the body, a Content-Encoding undone.
+
+        Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. Inside a function
+        that the library has called, such as `start`, it raises NOT_READY instead: nothing of these bytes was taken, and
+        `resume(transfer)` of the loader is called when they may be given again.
+        """
         sent = bytes(memoryview(data))
-        self._report(_native.imgdl_transfer_body, sent, len(sent))
+        while True:
+            # Before the call: what may go on after it sets the flag, also before anybody waits.
+            self._may_go_on.clear()
+            if self._report(_native.imgdl_transfer_body, sent, len(sent), may_wait=not is_on_its_thread()):
+                return
+            self._may_go_on.wait()
 
     def end(self, code: int = 0, message: Optional[str] = None) -> None:
         """The end, or why it failed, with a sentence. Nothing follows it."""
@@ -55,17 +67,21 @@ class Transfer:
         self._report(_native.imgdl_transfer_end, number, None if message is None else sentence(message))
         self._release()
 
-    def _report(self, function: Any, *arguments: Any) -> None:
+    def _report(self, function: Any, *arguments: Any, may_wait: bool = False) -> bool:
+        """False: not yet."""
         # In this order: it may be cancelled on another thread between any two of these lines.
         handle = self._handle
         if self._is_cancelled:
-            return
+            return True
         if handle is None:
             raise error(Code.INVALID_OPERATION, "the transfer has ended")
         code = function(handle, *arguments)
         if code in (Code.INVALID_HANDLE, Code.INVALID_OPERATION) and self._is_cancelled:
-            return
+            return True
+        if code == Code.NOT_READY and may_wait:
+            return False
         check(code)
+        return True
 
     def _release(self) -> None:
         handle, self._handle = self._handle, None
@@ -75,6 +91,7 @@ class Transfer:
     def _cancel(self) -> None:
         self._is_cancelled = True
         self._release()
+        self._may_go_on.set()
 
     def __del__(self) -> None:
         self._release()
@@ -130,6 +147,21 @@ def _cancel(handle: int, key: int) -> None:
             failure(exception, Code.INTERNAL)
 
 
+@_native.callback_type(_native.imgdl_transport_table, "resume")  # type: ignore[untyped-decorator, unused-ignore]
+def _resume(handle: int, key: int) -> None:
+    transfer = _transfers.get(handle)
+    if transfer is None:
+        return
+    with called_by_the_library():
+        transfer._may_go_on.set()
+        try:
+            function = getattr(_loaders.get(key), "resume", None)
+            if function is not None:
+                function(transfer)
+        except BaseException as exception:
+            failure(exception, Code.INTERNAL)
+
+
 @_native.imgdl_destructor  # type: ignore[untyped-decorator, unused-ignore]
 def _on_end(key: int) -> None:
     _loaders.pop(key)
@@ -152,6 +184,7 @@ def register(downloader: int, scheme: str, loader: Any) -> None:
     table.struct_size = ctypes.sizeof(table)
     table.start = _start
     table.cancel = _cancel
+    table.resume = _resume
     table.destructor = _on_end
     key = table.user_data = _loaders.add(loader)
     try:

@@ -1,6 +1,7 @@
 import gc
 import sys
 import threading
+import time
 import unittest
 import weakref
 from unittest import mock
@@ -290,6 +291,84 @@ class TransportTests(OriginTests):
             self.assertTrue(transfer.is_cancelled)
             transfer.body(b"nobody listens")
             transfer.end()
+
+    def test_a_body_waits_while_its_download_is_paused(self):
+        """And where it cannot wait it is told so, and to go on."""
+        piece = bytes(256 << 10)
+        begun, resumed = Signal(), Signal()
+        transfers, refusals, sent = [], [], []
+
+        class Pushing:
+            def start(self, request, transfer):
+                transfers.append(transfer)
+                transfer.response(200)
+                transfer.body(bytes(1 << 20))
+                try:
+                    transfer.body(b"x")
+                except imgdl.Error as error:
+                    refusals.append(error.code)
+                begun()
+
+            def resume(self, transfer):
+                resumed()
+
+        def send():
+            for _ in range(12):
+                transfers[0].body(piece)
+                sent.append(len(piece))
+            transfers[0].end()
+
+        with imgdl.Downloader() as downloader:
+            downloader.register_transport("app", Pushing())
+            token = downloader.download("app:x", body=True)
+            begun.wait()
+            self.assertEqual(refusals, [Code.NOT_READY])
+            resumed.wait()
+            thread = self.pause_and_send(downloader, send)
+            self.assertLessEqual(downloader.stats().memory, 2 << 20)
+            self.assertLessEqual(len(sent), 4)
+            downloader.enter_foreground()
+            self.assertEqual(len(token.result(PATIENCE).data), (1 << 20) + 12 * len(piece))
+            thread.join(PATIENCE)
+            self.assertEqual(len(sent), 12)
+
+    def test_a_body_that_waits_is_cancelled(self):
+        begun = Signal()
+        transfers = []
+
+        class Begun:
+            def start(self, request, transfer):
+                transfers.append(transfer)
+                transfer.response(200)
+                begun()
+
+        def send():
+            transfers[0].body(bytes(1 << 20))
+            transfers[0].body(b"x")
+
+        with imgdl.Downloader() as downloader:
+            downloader.register_transport("app", Begun())
+            token = downloader.download("app:x", body=True)
+            begun.wait()
+            thread = self.pause_and_send(downloader, send)
+            token.cancel()
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+            self.assertTrue(transfers[0].is_cancelled)
+
+    def pause_and_send(self, downloader, send):
+        """The thread that sends, which waits then."""
+        downloader.enter_background()
+        end = time.monotonic() + PATIENCE
+        while downloader.stats().paused == 0 and time.monotonic() < end:
+            time.sleep(0.001)
+        before = downloader.stats().memory
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        while downloader.stats().memory - before < 1 << 20 and time.monotonic() < end:
+            time.sleep(0.001)
+        self.assertTrue(thread.is_alive())
+        return thread
 
     def test_failures(self):
         class Failing:

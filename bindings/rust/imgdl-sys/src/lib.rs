@@ -632,6 +632,7 @@ pub struct imgdl_transport_table {
     pub cancel: Option<unsafe extern "C" fn(started: *mut c_void, user_data: *mut c_void)>,
     pub user_data: *mut c_void,
     pub destructor: Option<unsafe extern "C" fn(user_data: *mut c_void)>,
+    pub resume: Option<unsafe extern "C" fn(started: *mut c_void, user_data: *mut c_void)>,
 }
 
 #[repr(C)]

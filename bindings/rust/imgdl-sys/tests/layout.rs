@@ -124,7 +124,7 @@ fn rust_facts() -> Facts {
         imgdl_coder_table {
             struct_size reserved can_decode create feed info partial finish destroy user_data destructor
         }
-        imgdl_transport_table { struct_size reserved start cancel user_data destructor }
+        imgdl_transport_table { struct_size reserved start cancel user_data destructor resume }
         imgdl_cache_event { struct_size kind message }
         imgdl_cache_config {
             struct_size reserved directory max_bytes max_memory_bytes max_image_bytes max_partial_bytes max_age_s

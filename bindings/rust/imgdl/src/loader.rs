@@ -5,7 +5,8 @@ use std::mem;
 use std::os::raw::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use imgdl_sys as sys;
 
@@ -49,17 +50,39 @@ impl<F: Fn(&Outgoing<'_>, Transfer) + Send + Sync + 'static> Loader for F {
     }
 }
 
-/// What a transfer and its cancelling have in common; `started` is a pointer to it.
-#[derive(Default)]
-struct Cancelling {
+/// What a transfer and the library's word of it have in common; `started` is a pointer to it.
+struct Controls {
+    /// The library's, which must not wait.
+    thread: ThreadId,
     is_cancelled: AtomicBool,
     on_cancel: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    on_resume: Mutex<Option<Box<dyn FnMut() + Send>>>,
+    /// How often it was told to go on; that it is cancelled tells it, too.
+    resumes: Mutex<u64>,
+    resumed: Condvar,
 }
 
-impl Cancelling {
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn FnOnce() + Send>>> {
-        self.on_cancel.lock().unwrap_or_else(PoisonError::into_inner)
+impl Controls {
+    /// On the library's thread.
+    fn new() -> Controls {
+        Controls {
+            thread: thread::current().id(),
+            is_cancelled: AtomicBool::new(false),
+            on_cancel: Mutex::new(None),
+            on_resume: Mutex::new(None),
+            resumes: Mutex::new(0),
+            resumed: Condvar::new(),
+        }
     }
+
+    fn count_resume(&self) {
+        *lock(&self.resumes) += 1;
+        self.resumed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A transfer that a [`Loader`] runs: reports the head, the body, the end. It may move to another thread. One that is
@@ -78,7 +101,7 @@ impl Cancelling {
 /// ```
 pub struct Transfer {
     raw: NonNull<sys::imgdl_transfer>,
-    cancelling: Arc<Cancelling>,
+    controls: Arc<Controls>,
 }
 
 // SAFETY: "a handle to report with, from any thread … one thread at a time": for the second half it is not Sync.
@@ -97,9 +120,36 @@ impl Transfer {
 
     /// Reports bytes of the body, which are copied, a Content-Encoding undone. Fewer or more than Content-Length are
     /// errors of the download.
+    ///
+    /// Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. On the library's
+    /// own thread, as inside [`Loader::start`], it is [`Code::NOT_READY`] instead, as with
+    /// [`try_send`](Transfer::try_send).
     pub fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        loop {
+            let resumes = *lock(&self.controls.resumes);
+            let status = self.report(bytes);
+            if status != sys::IMGDL_ERROR_NOT_READY || thread::current().id() == self.controls.thread {
+                return check(status);
+            }
+            let mut now = lock(&self.controls.resumes);
+            while *now == resumes {
+                now = self.controls.resumed.wait(now).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    /// The same, and never waits: false where the bytes cannot be taken yet. None of them was; they may come again when
+    /// [`on_resume`](Transfer::on_resume)'s callback is called.
+    pub fn try_send(&mut self, bytes: &[u8]) -> Result<bool> {
+        match self.report(bytes) {
+            sys::IMGDL_ERROR_NOT_READY => Ok(false),
+            status => check(status).map(|()| true),
+        }
+    }
+
+    fn report(&mut self, bytes: &[u8]) -> sys::imgdl_status {
         // SAFETY: a living handle; "copied" before the library returns.
-        check(unsafe { sys::imgdl_transfer_body(self.raw.as_ptr(), bytes.as_ptr().cast(), bytes.len()) })
+        unsafe { sys::imgdl_transfer_body(self.raw.as_ptr(), bytes.as_ptr().cast(), bytes.len()) }
     }
 
     /// Reports that this was all.
@@ -117,26 +167,41 @@ impl Transfer {
 
     /// Whether nobody wants it any more.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelling.is_cancelled.load(Ordering::SeqCst)
+        self.controls.is_cancelled.load(Ordering::SeqCst)
     }
 
     /// Calls `callback` when nobody wants it any more, on the library's thread that drives all transfers; at once, if
     /// that has come. It takes the place of one that was given before.
     pub fn on_cancel(&mut self, callback: impl FnOnce() + Send + 'static) {
-        *self.cancelling.lock() = Some(Box::new(callback));
+        *lock(&self.controls.on_cancel) = Some(Box::new(callback));
         // It looks for the callback after it has set the flag, and takes it once.
         if self.is_cancelled() {
-            self.cancelling.call();
+            self.controls.cancel();
         }
+    }
+
+    /// Calls `callback` whenever bytes that were refused may be sent again, on the library's thread that drives all
+    /// transfers. It takes the place of one that was given before.
+    pub fn on_resume(&mut self, callback: impl FnMut() + Send + 'static) {
+        *lock(&self.controls.on_resume) = Some(Box::new(callback));
     }
 }
 
-impl Cancelling {
-    fn call(&self) {
+impl Controls {
+    fn cancel(&self) {
         // The lock is not held while it runs.
-        let callback = self.lock().take();
+        let callback = lock(&self.on_cancel).take();
         if let Some(callback) = callback {
             callback();
+        }
+    }
+
+    fn resume(&self) {
+        // As above; it may have been replaced meanwhile.
+        let callback = lock(&self.on_resume).take();
+        if let Some(mut callback) = callback {
+            callback();
+            lock(&self.on_resume).get_or_insert(callback);
         }
     }
 }
@@ -169,6 +234,7 @@ pub(crate) fn register(
         cancel: Some(cancel),
         user_data: guard::into_user_data::<BoxedLoader>(Box::new(loader)),
         destructor: Some(guard::dispose::<BoxedLoader>),
+        resume: Some(resume),
     };
     let result = check(take(&table));
     if result.is_err() {
@@ -189,9 +255,9 @@ unsafe extern "C" fn start(
         Some(raw) => raw,
         None => return ptr::null_mut(),
     };
-    let cancelling = Arc::new(Cancelling::default());
-    let started = Arc::as_ptr(&cancelling);
-    let transfer = Transfer { raw, cancelling };
+    let controls = Arc::new(Controls::new());
+    let started = Arc::as_ptr(&controls);
+    let transfer = Transfer { raw, controls };
     // SAFETY: borrowed, valid during the call; the loader lives as long as its transfers.
     contained(|| unsafe { (*user_data.cast::<BoxedLoader>()).start(&Outgoing::new(&*request), transfer) });
     // Its Transfer owns it; cancel is not called when that is gone.
@@ -201,15 +267,36 @@ unsafe extern "C" fn start(
 /// # Safety
 /// Called by the library, with what `start` returned, whose Transfer is not gone.
 unsafe extern "C" fn cancel(started: *mut c_void, _user_data: *mut c_void) {
-    if started.is_null() {
-        return;
+    // SAFETY: as above.
+    if let Some(controls) = unsafe { controls(started) } {
+        controls.is_cancelled.store(true, Ordering::SeqCst);
+        controls.count_resume();
+        contained(|| controls.cancel());
     }
-    let started = started.cast::<Cancelling>() as *const Cancelling;
-    // SAFETY: as above. A reference of its own, since the callback may drop the Transfer on this very thread.
-    let cancelling = unsafe {
+}
+
+/// # Safety
+/// As cancel.
+unsafe extern "C" fn resume(started: *mut c_void, _user_data: *mut c_void) {
+    // SAFETY: as above.
+    if let Some(controls) = unsafe { controls(started) } {
+        controls.count_resume();
+        contained(|| controls.resume());
+    }
+}
+
+/// A reference of one's own, since a callback may drop the Transfer on this very thread.
+///
+/// # Safety
+/// NULL, or what `start` returned, whose Transfer is not gone.
+unsafe fn controls(started: *mut c_void) -> Option<Arc<Controls>> {
+    if started.is_null() {
+        return None;
+    }
+    let started = started.cast::<Controls>() as *const Controls;
+    // SAFETY: as above.
+    unsafe {
         Arc::increment_strong_count(started);
-        Arc::from_raw(started)
-    };
-    cancelling.is_cancelled.store(true, Ordering::SeqCst);
-    contained(|| cancelling.call());
+        Some(Arc::from_raw(started))
+    }
 }

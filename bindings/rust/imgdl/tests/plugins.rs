@@ -5,6 +5,7 @@ mod support;
 use std::sync::mpsc;
 use std::sync::Mutex;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use imgdl::*;
 use support::*;
@@ -95,6 +96,55 @@ fn a_loader_learns_that_nobody_wants_it_any_more() {
         }
         assert!(transfer.is_cancelled());
         assert_eq!(wait(&token).unwrap_err().code(), Code::CANCELLED);
+    }
+}
+
+#[test]
+fn a_loader_waits_while_its_transfer_is_paused() {
+    let piece = vec![0u8; 256 << 10];
+    let downloader = Downloader::new().unwrap();
+    let (sender, transfers) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let load = move |_: &Outgoing<'_>, mut transfer: Transfer| {
+        transfer.respond(200, []).unwrap();
+        assert!(transfer.try_send(&[1; 1 << 20]).unwrap());
+        assert!(!transfer.try_send(b"x").unwrap());
+        assert_eq!(transfer.send(b"x").unwrap_err().code(), Code::NOT_READY);
+        let (resumed, resumes) = mpsc::channel();
+        transfer.on_resume(move || resumed.send(()).unwrap());
+        sender.lock().unwrap().send((transfer, resumes)).unwrap();
+    };
+    downloader.register_transport("app", load).unwrap();
+    for is_cancelled in [false, true] {
+        let token = downloader.download(Request::new("app://a/b").keep_body()).unwrap();
+        let (mut transfer, resumes) = transfers.recv_timeout(PATIENCE).unwrap();
+        resumes.recv_timeout(PATIENCE).unwrap();
+        downloader.enter_background(Duration::ZERO).unwrap();
+        let end = Instant::now() + PATIENCE;
+        while downloader.stats().unwrap().paused == 0 && Instant::now() < end {
+            thread::yield_now();
+        }
+        let bytes = piece.clone();
+        let sending = thread::spawn(move || {
+            for _ in 0..12 {
+                transfer.send(&bytes).unwrap();
+            }
+            let is_cancelled = transfer.is_cancelled();
+            transfer.end().unwrap();
+            is_cancelled
+        });
+        while downloader.stats().unwrap().memory < 2 << 20 && Instant::now() < end {
+            thread::yield_now();
+        }
+        assert_eq!(downloader.stats().unwrap().memory, 2 << 20, "1 MiB was taken, 1 MiB is held");
+        if is_cancelled {
+            token.cancel().unwrap();
+        } else {
+            downloader.enter_foreground().unwrap();
+            assert_eq!(wait(&token).unwrap().body.unwrap().len(), (1 << 20) + 12 * piece.len());
+        }
+        assert_eq!(sending.join().unwrap(), is_cancelled);
+        downloader.enter_foreground().unwrap();
     }
 }
 
