@@ -1283,6 +1283,23 @@ IMGDL_API void imgdl_stats_init(imgdl_stats *stats, size_t struct_size);
  *  Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_stats(imgdl_downloader *downloader, imgdl_stats *stats);
 
+/* What the library is to do without, each level with all that is below it. */
+typedef uint32_t imgdl_trim_level;
+enum {
+    IMGDL_TRIM_UNUSED = 1,      /* memory of pictures and bodies that nobody has, and what is kept of transfers that  */
+                                /* have ended. Costs some page faults                                                */
+    IMGDL_TRIM_CONNECTIONS = 2, /* idle connections, with their TLS sessions: the next requests make new ones         */
+    IMGDL_TRIM_CACHES = 3       /* bodies and decoded images that caches have in memory. What is on disk stays; what  */
+                                /* a cache without a directory had is fetched anew                                   */
+};
+
+/** Gives memory back to the system, when that is short of it, for every downloader and cache of the process. No download is
+ *  disturbed. Returns: how many bytes were given back, pictures and bodies with what caches had of them; handles of transfers
+ *  and connections, which a downloader's own thread gives up a moment later, are not counted. Pictures that somebody has a
+ *  reference to go with that. 0 for a level below IMGDL_TRIM_UNUSED; one above the last is as the last. Never waits for disk
+ *  or network. What malloc keeps of it is malloc's (malloc_trim). In the child of a fork what it has made itself. Since 1.1. */
+IMGDL_API uint64_t imgdl_trim(imgdl_trim_level level);
+
 /* ------------------------------------------------------------------------------------------------------------------
  * 14  Plug-ins: own codecs, own schemes
  * --------------------------------------------------------------------------------------------------------------- */

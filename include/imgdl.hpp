@@ -1349,6 +1349,16 @@ class Downloader {
 /// The version of the library that is loaded, in the form of IMGDL_VERSION_NUMBER.
 inline std::uint32_t version() noexcept { return imgdl_version(); }
 
+/// What the library is to do without, each level with all that stand before it.
+enum class TrimLevel : std::uint32_t {
+    unused = IMGDL_TRIM_UNUSED,
+    connections = IMGDL_TRIM_CONNECTIONS,
+    caches = IMGDL_TRIM_CACHES
+};
+
+/// Gives memory back to the system, for every downloader and cache of the process: how many bytes, see imgdl_trim.
+inline std::uint64_t trim(TrimLevel level) noexcept { return imgdl_trim(static_cast<imgdl_trim_level>(level)); }
+
 } // namespace imgdl
 
 #endif

@@ -96,11 +96,17 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         }
     }
 
-    func removeAll() {
-        lock.withLock {
-            images.removeAll()
+    func removeAll() { _ = releaseAll() }
+
+    /// Lets go of all of them: how many bytes.
+    func releaseAll() -> Int64 {
+        // The last reference to an image may give memory back, which takes its time.
+        var old = RecencyList<Key, DecodedImage>()
+        return lock.withLock {
+            swap(&old, &images)
             sources = [:]
             keys = [:]
+            return old.totalCost
         }
     }
 

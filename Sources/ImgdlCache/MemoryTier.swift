@@ -191,11 +191,17 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    func removeAll() {
+    func removeAll() { _ = releaseAll() }
+
+    /// Lets go of all of it: how many bytes.
+    func releaseAll() -> Int64 {
         lock.withLock {
-            items.removeAll()
-            beginnings.removeAll()
-            shelves = [:]
+            defer {
+                items.removeAll()
+                beginnings.removeAll()
+                shelves = [:]
+            }
+            return items.totalCost
         }
     }
 

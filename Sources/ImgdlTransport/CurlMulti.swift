@@ -119,6 +119,9 @@ final class CurlMulti {
         return socket
     }
 
+    /// Of its connections.
+    var openSockets: [Int32] { sockets.indices.filter { sockets[$0] }.map(Int32.init) }
+
     private func close(_ socket: curl_socket_t) {
         if isSocket(socket) { sockets[Int(socket)] = false }
         watch.closes(socket)

@@ -39,6 +39,7 @@ package final class CurlTransport: Transport {
         case release(CurlTransfer)
         case nudge(CurlTransfer)
         case serveLine
+        case trim(connections: Bool)
         case close
     }
 
@@ -261,6 +262,15 @@ package final class CurlTransport: Transport {
         watch.close()
     }
 
+    package func trim(connections: Bool) {
+        guard !isReporting else { return deferred.append(.trim(connections: connections)) }
+        guard !lanes.areClosed else { return }
+        lanes.releaseSpareHandles()
+        guard connections else { return }
+        lanes.retire()
+        lanes.closeRetired()
+    }
+
     /// Takes the handle off the multi, which closes the connection of an unfinished HTTP/1.1 transfer and resets the
     /// stream of an HTTP/2 one, and keeps it for the next transfer.
     private func release(_ transfer: CurlTransfer, isCancelled: Bool = false) {
@@ -408,6 +418,7 @@ package final class CurlTransport: Transport {
         readyToEnd.removeAll(keepingCapacity: true)
         isReporting = false
         performDeferred()
+        if lanes.areRetired { lanes.closeRetired() }
     }
 
     private func reportEnds(of multi: CurlMulti) {
@@ -470,6 +481,7 @@ package final class CurlTransport: Transport {
             case .release(let transfer): release(transfer, isCancelled: true)
             case .nudge(let transfer): nudge(transfer)
             case .serveLine: serveLine()
+            case .trim(let connections): trim(connections: connections)
             case .close: close()
             }
         }

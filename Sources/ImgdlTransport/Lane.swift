@@ -66,6 +66,8 @@ final class Lane {
 
     func isDue(_ now: Instant) -> Bool { multi.deadline.map { $0 <= now } ?? false }
 
+    func releaseSpareHandles() { spareHandles = [] }
+
     /// Closes all connections. Nothing runs any more.
     func close() {
         spareHandles = []

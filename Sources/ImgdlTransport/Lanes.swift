@@ -1,16 +1,18 @@
 import ImgdlCore
 
 /// The lanes of a transport: one for requests that ask for nothing special, which is all there is most of the time, and
-/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later.
+/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later. Those that are retired take no
+/// transfer any more, and are closed when their last one has ended.
 final class Lanes {
     static let maximumUnused = 4
 
     private let loop: any TransportLoop
     private let maximumIdleConnections: Int32
     private let watch: TurnWatch
-    let common: Lane
+    private(set) var common: Lane
     /// Least recently used first.
     private(set) var special: [Lane] = []
+    private var retired: [Lane] = []
     private(set) var areClosed = false
     /// Whose descriptor it is, for all lanes but the common one.
     private var owners: [Int32: Lane] = [:]
@@ -35,13 +37,52 @@ final class Lanes {
             return lane
         }
         closeUnused(keeping: Self.maximumUnused - 1)
-        let multi = try CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch)
-        let lane = try Lane(trust, multi)
-        multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
-            self?.owners[descriptor] = isWatched ? lane : nil
-        }
+        let lane = try newLane(trust)
+        note(lane)
         special.append(lane)
         return lane
+    }
+
+    private func newLane(_ trust: RequestTrust) throws(Failure) -> Lane {
+        try Lane(trust, CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch))
+    }
+
+    /// From now on it is known which descriptors are this lane's.
+    private func note(_ lane: Lane) {
+        lane.multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
+            self?.owners[descriptor] = isWatched ? lane : nil
+        }
+    }
+
+    func releaseSpareHandles() { forEach { $0.releaseSpareHandles() } }
+
+    /// No transfer that begins from now on uses a connection that there is. `closeRetired` closes those that are idle.
+    /// Without memory for new lanes nothing changes.
+    func retire() {
+        guard !areClosed, let next = try? newLane(RequestTrust()) else { return }
+        for descriptor in common.multi.openSockets { owners[descriptor] = common }
+        note(common)
+        retired += special
+        retired.append(common)
+        special = []
+        common = next
+    }
+
+    var areRetired: Bool { !retired.isEmpty }
+
+    /// Not while curl is running.
+    func closeRetired() {
+        retired.removeAll { lane in
+            guard lane.running == 0 else { return false }
+            close(lane)
+            return true
+        }
+    }
+
+    /// Its descriptors' numbers come back, as others'.
+    private func close(_ lane: Lane) {
+        lane.close()
+        owners = owners.filter { $0.value !== lane }
     }
 
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {
@@ -54,24 +95,25 @@ final class Lanes {
 
     /// None once they are closed.
     var deadline: Instant? {
-        guard !special.isEmpty else { return common.multi.deadline }
-        return ([common] + special).compactMap(\.multi.deadline).min()
+        guard !special.isEmpty || !retired.isEmpty else { return common.multi.deadline }
+        return ([common] + special + retired).compactMap(\.multi.deadline).min()
     }
 
     /// Of those that are closed meanwhile nothing comes.
     func forEachDue(_ now: Instant, _ body: (Lane) -> Void) {
         if common.isDue(now) { body(common) }
-        for lane in special where lane.isDue(now) { body(lane) }
+        for lane in special + retired where lane.isDue(now) { body(lane) }
     }
 
     func forEach(_ body: (Lane) -> Void) {
         body(common)
-        for lane in special { body(lane) }
+        for lane in special + retired { body(lane) }
     }
 
     func close() {
-        for lane in special { lane.close() }
+        for lane in special + retired { lane.close() }
         special = []
+        retired = []
         common.close()
         areClosed = true
     }
@@ -81,7 +123,7 @@ final class Lanes {
         special.removeAll { lane in
             guard excess > 0, lane.running == 0 else { return false }
             excess -= 1
-            lane.close()
+            close(lane)
             return true
         }
     }

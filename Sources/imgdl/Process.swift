@@ -17,6 +17,7 @@ enum Process {
     /// Of a downloader.
     private struct Live {
         weak var exitStop: ExitStop?
+        weak var reserves: Reserves?
     }
 
     private struct LiveCache {
@@ -43,7 +44,7 @@ enum Process {
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
         lock.withLock {
             live.removeAll { $0.exitStop == nil }
-            live.append(Live(exitStop: downloader.exitStop))
+            live.append(Live(exitStop: downloader.exitStop, reserves: downloader.reserves))
             if !downloadersEndAtExit {
                 downloadersEndAtExit = true
                 // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
@@ -143,6 +144,21 @@ enum Process {
                 Process.lock.leaveFork()
                 system_fork_child()
             })
+    }
+
+    /// Gives back what is kept for later: how many bytes, of what went at once.
+    static func trim(connections: Bool, caches: Bool) -> UInt64 {
+        var bytes: UInt64 = 0
+        for reserves in lock.withLock({ live.compactMap(\.reserves) }) {
+            bytes += UInt64(clamping: reserves.release(connections: connections))
+        }
+        if caches {
+            for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) {
+                bytes += UInt64(clamping: cache.releaseMemory())
+            }
+        }
+        // Last: what went before may have left its memory here.
+        return bytes + UInt64(clamping: system_blocks_release_kept()) + UInt64(clamping: system_pixels_release_kept())
     }
 
     private static func stopAll() {

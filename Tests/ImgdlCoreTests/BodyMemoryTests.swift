@@ -66,6 +66,18 @@ final class BodyMemoryTests: XCTestCase {
         XCTAssertLessThanOrEqual(memory.keptBytes, BodyMemory.mostKeptBytes)
     }
 
+    func testWhatIsKeptCanBeTakenFromIt() {
+        var bodies = (0..<3).map { _ in filled(100_000, with: 1) }
+        bodies.removeLast()
+        XCTAssertEqual(memory.releaseKept(), 100_000)
+        XCTAssertEqual(memory.keptBytes, 0)
+        XCTAssertEqual(memory.releaseKept(), 0)
+        bodies = []
+        XCTAssertEqual(memory.releaseKept(), 200_000)
+        _ = filled(100_000, with: 2)
+        XCTAssertEqual(memory.keptBytes, 100_000)
+    }
+
     func testTheSmallestBodiesAreNotKept() {
         _ = filled(1_000, with: 1)
         XCTAssertEqual(memory.keptBytes, 0)

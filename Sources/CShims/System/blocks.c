@@ -36,3 +36,10 @@ void system_block_free(void *memory, size_t capacity)
     else
         shelf_give(&shelf, (struct mapping){memory, capacity}, MOST_ON_A_SHELF, MOST_KEPT_BYTES, 0);
 }
+
+size_t system_blocks_release_kept(void)
+{
+    size_t bytes = 0;
+    shelf_trim(&shelf, 0, 0, &bytes);
+    return bytes;
+}

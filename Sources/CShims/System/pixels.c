@@ -173,10 +173,12 @@ void system_pixels_free(void *memory, size_t capacity)
         atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
 }
 
-void system_pixels_release_kept(void)
+size_t system_pixels_release_kept(void)
 {
-    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0, 0), memory_order_relaxed);
-    shelf_trim(&large, 0, 0);
+    size_t bytes = 0;
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0, 0, &bytes), memory_order_relaxed);
+    shelf_trim(&large, 0, 0, &bytes);
+    return bytes;
 }
 
 void system_pixels_begin_work(void)
@@ -187,5 +189,5 @@ void system_pixels_begin_work(void)
 void system_pixels_end_work(void)
 {
     if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)
-        shelf_trim(&large, MOST_LARGE_BYTES, 1);
+        shelf_trim(&large, MOST_LARGE_BYTES, 1, NULL);
 }

@@ -101,7 +101,7 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
     return is_kept;
 }
 
-int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy)
+int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy, size_t *bytes)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
@@ -110,8 +110,11 @@ int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy)
             return 0;
         sched_yield();
     }
+    size_t before = shelf->bytes;
     while (shelf->bytes > most_bytes)
         removed[count++] = remove_kept(shelf, 0);
+    if (bytes)
+        *bytes += before - shelf->bytes;
     for (int i = 0; is_lazy && i < shelf->count; i++)
         (void)madvise(shelf->kept[i].memory, shelf->kept[i].size, MADV_FREE);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);

@@ -47,6 +47,7 @@ package final class Downloader: @unchecked Sendable {
     private let engineThread: Thread
     private let lastWork = LastWork()
     package let exitStop: ExitStop
+    package let reserves: Reserves
 
     let lock = Lock()
     private let ended: Condition
@@ -117,6 +118,7 @@ package final class Downloader: @unchecked Sendable {
         deliveryThread = ownExecutor
         defaultExecutor = executor ?? ownExecutor ?? InlineExecutor.shared
         exitStop = ExitStop(engine, on: engineThread, loaders, clock)
+        reserves = Reserves(engine.bodyMemory, mailbox)
     }
 
     // MARK: Requests

@@ -23,7 +23,7 @@ final class Engine {
     }
     var subscriptions = ObjectTable<Subscription>()
     var active = ObjectTable<ActiveTransfer>()
-    private let bodyMemory = BodyMemory()
+    let bodyMemory = BodyMemory()
     var store: (any Store)?
     var questions = KnownQuestions()
     /// Answers that came inside the call that asked for them: looked at when the actions before them are done.
@@ -205,6 +205,7 @@ final class Engine {
         case .answered(let id, let number, let reply): answered(id, number, reply, now)
         case .setObserver(let observer): replaceObserver(observer)
         case .perform(let work): work()
+        case .trimTransport(let connections): transport?.trim(connections: connections)
         case .shutDown(let cancelling):
             isShuttingDown = true
             // What waits must be able to end.

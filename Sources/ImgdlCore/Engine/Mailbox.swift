@@ -23,6 +23,8 @@ enum Command {
     indirect case answered(TransferID, UInt64, HookReply)
     indirect case setObserver((any TransferObserver)?)
     case perform(@Sendable () -> Void)
+    /// What the transport keeps for later goes.
+    case trimTransport(connections: Bool)
     /// No more submits will come: end when there is nothing left.
     case shutDown(cancelling: Bool)
 }

@@ -50,7 +50,7 @@ final class WorkerPool: @unchecked Sendable {
         threads = []
         if isAtWork { system_pixels_end_work() }
         isAtWork = false
-        system_pixels_release_kept()
+        _ = system_pixels_release_kept()
     }
 
     private func run() {

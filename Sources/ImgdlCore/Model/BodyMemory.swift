@@ -48,6 +48,20 @@ package final class BodyMemory: @unchecked Sendable {
         return bytes
     }
 
+    /// All that nobody uses is freed: how many bytes. Threads: any.
+    func releaseKept() -> Int {
+        var freed: [Block] = []
+        var bytes = 0
+        ifFree {
+            bytes = bytesInKept
+            bytesInKept = 0
+            freed = kept
+            kept.removeAll(keepingCapacity: true)
+        }
+        for block in freed { block.free() }
+        return bytes
+    }
+
     /// With room for that many bytes. nil when there is no memory.
     func take(_ capacity: Int) -> Block? {
         if capacity >= Self.smallestKept {

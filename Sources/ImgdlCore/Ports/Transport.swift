@@ -34,6 +34,9 @@ package protocol Transport: AnyObject {
     func setPaused(_ id: TransferID, _ isPaused: Bool)
     /// Best effort, for streams that share a connection. May be called inside a report.
     func setPriority(_ id: TransferID, _ priority: Priority)
+    /// Lets go of what it keeps for later transfers and none uses: handles, and idle `connections`, where asked, which are
+    /// closed soon. May be called inside a report.
+    func trim(connections: Bool)
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
 
@@ -103,6 +106,7 @@ extension TransportLoop {
 }
 
 extension Transport {
+    package func trim(connections: Bool) {}
     package func reportEnds() {}
     package func nameLookedUp(_ id: TransferID) -> String? { nil }
     package var isCrowded: Bool { false }

@@ -85,6 +85,8 @@ package final class SchemeTransport: Transport {
         if relayed[id] == nil { network.setPriority(id, priority) }
     }
 
+    package func trim(connections: Bool) { network.trim(connections: connections) }
+
     package func close() {
         let givesUp = !loaders.areAbandoned
         for transfer in relayed.values { transfer.finish(givingUp: givesUp) }

@@ -74,6 +74,7 @@ from .retry import Retry
 from .stream import Stream
 from .token import Token
 from .transport import Transfer
+from .trim import trim
 
 __version__ = "1.1.0"
 library_version: str = _version().decode()
@@ -125,4 +126,5 @@ __all__ = [
     "get",
     "library_version",
     "register_coder",
+    "trim",
 ]

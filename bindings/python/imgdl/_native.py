@@ -595,6 +595,11 @@ class imgdl_stats(Structure):
     ]
 
 
+imgdl_trim_level = c_uint32
+IMGDL_TRIM_UNUSED = 1
+IMGDL_TRIM_CONNECTIONS = 2
+IMGDL_TRIM_CACHES = 3
+
 # 14  Plug-ins
 
 
@@ -922,6 +927,7 @@ imgdl_downloader_set_observer = _waits(
 imgdl_histogram_quantile = _function("imgdl_histogram_quantile", c_double, POINTER(imgdl_histogram), c_double)
 imgdl_stats_init = _function("imgdl_stats_init", None, POINTER(imgdl_stats), c_size_t)
 imgdl_downloader_stats = _waits("imgdl_downloader_stats", imgdl_status, imgdl_downloader, POINTER(imgdl_stats))
+imgdl_trim = _waits("imgdl_trim", c_uint64, imgdl_trim_level)
 
 imgdl_coder_register = _waits(
     "imgdl_coder_register", imgdl_status, POINTER(imgdl_coder_table), POINTER(imgdl_coder)

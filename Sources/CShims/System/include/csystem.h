@@ -13,6 +13,8 @@
  * *capacity is what system_block_free needs. */
 void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
+/* Those that are kept go back to the system: how many bytes. */
+size_t system_blocks_release_kept(void);
 
 /* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
  * 128 KiB to 2 MiB a few of them, two for each processor and 16 at most, take turns in huge pages, and the others have
@@ -28,8 +30,8 @@ void system_pixels_touch(void *part, size_t size);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);
-/* What nobody has goes back to the system. */
-void system_pixels_release_kept(void);
+/* What nobody has goes back to the system: how many bytes. */
+size_t system_pixels_release_kept(void);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
 void system_thread_set_name(const char *name);

@@ -41,6 +41,7 @@ pub type imgdl_cache_mode = u32;
 pub type imgdl_order = u32;
 pub type imgdl_config_flags = u32;
 pub type imgdl_shutdown_mode = u32;
+pub type imgdl_trim_level = u32;
 
 pub type imgdl_event_callback = Option<unsafe extern "C" fn(event: *const imgdl_event, user_data: *mut c_void)>;
 pub type imgdl_allocate = Option<
@@ -232,6 +233,10 @@ pub const IMGDL_OBSERVED_STARTED: u32 = 1;
 pub const IMGDL_OBSERVED_RESPONSE: u32 = 2;
 pub const IMGDL_OBSERVED_STOPPED: u32 = 3;
 pub const IMGDL_OBSERVED_FINISHED: u32 = 4;
+
+pub const IMGDL_TRIM_UNUSED: imgdl_trim_level = 1;
+pub const IMGDL_TRIM_CONNECTIONS: imgdl_trim_level = 2;
+pub const IMGDL_TRIM_CACHES: imgdl_trim_level = 3;
 
 pub const IMGDL_CACHE_MOVED_ASIDE: u32 = 1;
 pub const IMGDL_CACHE_UNWRITABLE: u32 = 2;
@@ -874,6 +879,7 @@ extern "C" {
     pub fn imgdl_histogram_quantile(histogram: *const imgdl_histogram, q: f64) -> f64;
     pub fn imgdl_stats_init(stats: *mut imgdl_stats, struct_size: usize);
     pub fn imgdl_downloader_stats(downloader: *mut imgdl_downloader, stats: *mut imgdl_stats) -> imgdl_status;
+    pub fn imgdl_trim(level: imgdl_trim_level) -> u64;
 
     pub fn imgdl_coder_register(table: *const imgdl_coder_table, coder: *mut *mut imgdl_coder) -> imgdl_status;
     pub fn imgdl_coder_release(coder: *mut imgdl_coder);

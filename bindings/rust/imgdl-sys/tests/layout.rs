@@ -176,7 +176,8 @@ fn rust_facts() -> Facts {
         IMGDL_CONFIG_BASIC_OVER_HTTP IMGDL_CONFIG_REQUIRE_TLS_1_3
         IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES IMGDL_CONFIG_ALLOW_FILE_URLS IMGDL_CONFIG_ALLOW_DATA_URLS
         IMGDL_SHUTDOWN_FINISH IMGDL_SHUTDOWN_CANCEL IMGDL_OBSERVED_STARTED IMGDL_OBSERVED_RESPONSE
-        IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR
+        IMGDL_OBSERVED_STOPPED IMGDL_OBSERVED_FINISHED IMGDL_TRIM_UNUSED IMGDL_TRIM_CONNECTIONS IMGDL_TRIM_CACHES
+        IMGDL_VERSION_MAJOR IMGDL_VERSION_MINOR
         IMGDL_VERSION_PATCH IMGDL_VERSION_NUMBER IMGDL_VERSION_STRING IMGDL_DEFAULT_MAX_PIXELS
         IMGDL_DEFAULT_MAX_FRAMES IMGDL_DEFAULT_MAX_SCANS IMGDL_DEFAULT_MAX_METADATA_BYTES IMGDL_DEFAULT_SCALE_DOWN_BYTES IMGDL_MAX_TARGET IMGDL_RETRY_NONE
         IMGDL_DEFAULT_MAX_MEMORY_BYTES IMGDL_DEFAULT_MAX_DECODE_MS IMGDL_NO_LIMIT IMGDL_NO_LIMIT_32 IMGDL_STALE_NEVER
@@ -439,7 +440,7 @@ fn every_function_is_declared_and_linked() {
         imgdl_token_retain imgdl_token_release imgdl_batch_options_init imgdl_downloader_prefetch
         imgdl_batch_cancel imgdl_batch_set_paused imgdl_batch_set_priority imgdl_batch_progress_get
         imgdl_batch_retain imgdl_batch_release imgdl_metrics_init imgdl_token_metrics
-        imgdl_downloader_set_observer imgdl_histogram_quantile imgdl_stats_init imgdl_downloader_stats
+        imgdl_downloader_set_observer imgdl_histogram_quantile imgdl_stats_init imgdl_downloader_stats imgdl_trim
         imgdl_coder_register imgdl_coder_release imgdl_transport_register imgdl_transfer_response
         imgdl_transfer_body imgdl_transfer_end imgdl_transfer_release imgdl_cache_config_init imgdl_cache_open
         imgdl_cache_retain imgdl_cache_release imgdl_cache_entry_init imgdl_cache_query imgdl_cache_remove

@@ -124,6 +124,7 @@ mod request;
 mod sink;
 mod stream;
 mod token;
+mod trim;
 
 pub use batch::{Batch, BatchOptions, BatchProgress};
 pub use body::Body;
@@ -150,6 +151,7 @@ pub use parts::{Frame, Frames, Rows};
 pub use request::{Priority, Request};
 pub use stream::{ImageStream, NextImage};
 pub use token::Token;
+pub use trim::{trim, TrimLevel};
 
 /// Its examples are tests.
 #[cfg(doctest)]

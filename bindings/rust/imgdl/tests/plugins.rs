@@ -116,7 +116,7 @@ fn a_loader_waits_while_its_transfer_is_paused() {
     };
     downloader.register_transport("app", load).unwrap();
     for is_cancelled in [false, true] {
-        let token = downloader.download(Request::new("app://a/b").keep_body()).unwrap();
+        let token = downloader.download(Request::new("app://a/b").body_only()).unwrap();
         let (mut transfer, resumes) = transfers.recv_timeout(PATIENCE).unwrap();
         resumes.recv_timeout(PATIENCE).unwrap();
         downloader.enter_background(Duration::ZERO).unwrap();

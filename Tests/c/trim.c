@@ -1,0 +1,110 @@
+/* Memory that goes back to the system when somebody asks for that. */
+#define SUITE "trim"
+#include "support.h"
+
+/* Made and let go: 4096 × 3072 pixels. */
+static void use_canvas(uint64_t *canvas)
+{
+    enum { WIDTH = 4096, HEIGHT = 3072 };
+    uint32_t *pixels = calloc((size_t)WIDTH * HEIGHT, 4);
+    imgdl_image *image = NULL;
+    REQUIRE_OK(imgdl_image_create(WIDTH, HEIGHT, IMGDL_PIXEL_FORMAT_RGBA8, pixels, WIDTH * 4, &image));
+    free(pixels);
+    *canvas = (uint64_t)imgdl_image_stride(image) * HEIGHT;
+    imgdl_image_release(image);
+}
+
+static uint64_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    REQUIRE(file && fscanf(file, "%lu %lu", &all, &resident) == 2);
+    fclose(file);
+    return (uint64_t)resident * 4096;
+}
+
+TEST("memory that nobody has goes back, and is counted, once")
+{
+    uint64_t canvas = 0;
+    imgdl_trim(IMGDL_TRIM_UNUSED);
+    use_canvas(&canvas);
+    uint64_t before = resident_bytes();
+    CHECK(imgdl_trim(0) == 0);
+    uint64_t given = imgdl_trim(IMGDL_TRIM_UNUSED);
+    if (given == 0) { /* of an address sanitizer's memory none is kept */
+        CHECK(resident_bytes() + canvas / 2 < before + canvas);
+    } else {
+        CHECK(given >= canvas);
+        CHECK(resident_bytes() + canvas / 2 < before);
+    }
+    CHECK(imgdl_trim(IMGDL_TRIM_UNUSED) == 0);
+    use_canvas(&canvas);
+    CHECK(imgdl_trim(UINT32_MAX) >= given);
+}
+
+static imgdl_cache_stats stats_of(imgdl_cache *cache)
+{
+    imgdl_cache_stats stats;
+    imgdl_cache_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_cache_statistics(cache, &stats));
+    return stats;
+}
+
+TEST("what caches have in memory goes with the last level, and their disks answer")
+{
+    char *folder = new_folder();
+    imgdl_cache_config config;
+    imgdl_cache_config_init(&config, sizeof config);
+    config.directory = folder;
+    config.max_memory_bytes = config.max_image_bytes = 8 << 20;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(imgdl_cache_open(&config, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    const char *fresh = at_origin("/pictures/tiny.png?header=Cache-Control:max-age=1000");
+    CHECK_CODE(ask(downloader, fresh, IMGDL_CACHE_USE, 0).code, IMGDL_OK);
+    await_stored(cache, fresh, 1);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    imgdl_cache_stats before = stats_of(cache);
+    CHECK(before.memory_bytes > 0);
+    CHECK(before.image_bytes > 0);
+    imgdl_trim(IMGDL_TRIM_CONNECTIONS);
+    CHECK(stats_of(cache).memory_bytes == before.memory_bytes);
+    CHECK(imgdl_trim(IMGDL_TRIM_CACHES) >= before.memory_bytes + before.image_bytes);
+    imgdl_cache_stats after = stats_of(cache);
+    CHECK(after.memory_bytes == 0 && after.image_bytes == 0 && after.memory_entries == 0 && after.image_entries == 0);
+    CHECK(after.entries == before.entries);
+    struct reply reply = ask(downloader, fresh, IMGDL_CACHE_ONLY, 0);
+    CHECK_CODE(reply.code, IMGDL_OK);
+    CHECK_NUMBER(reply.outcome, IMGDL_CACHE_OUTCOME_HIT);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    free(folder);
+}
+
+static void trim_inside(struct recorder *recorder, const imgdl_event *event)
+{
+    (void)recorder, (void)event;
+    imgdl_trim(IMGDL_TRIM_CACHES);
+}
+
+TEST("idle connections go, what runs is not disturbed, from any thread and inside callbacks")
+{
+    imgdl_downloader *downloader = new_downloader();
+    CHECK_CODE(ask(downloader, at_origin("/pictures/tiny.png?_=1"), IMGDL_CACHE_OFF, 0).code, IMGDL_OK);
+    struct recorder recorder;
+    recorder_init(&recorder);
+    recorder.hook = trim_inside;
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?hold_head=1&gate=trim"), &recorder);
+    request.event_mask = IMGDL_EVENT_ALL;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_gate("trim", 1);
+    for (int i = 0; i < 100; i++)
+        imgdl_trim(IMGDL_TRIM_CACHES);
+    CHECK_CODE(ask(downloader, at_origin("/pictures/tiny.png?_=2"), IMGDL_CACHE_OFF, 0).code, IMGDL_OK);
+    open_gate("trim");
+    await_end(&recorder, NULL);
+    check_ending(&recorder);
+    CHECK_CODE(recorder.code, IMGDL_OK);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
