@@ -31,6 +31,30 @@ final class HitTests: CachingTestCase {
         XCTAssertEqual(downloader.statistics.read { [$0.transfers, $0.cached] }, [1, 1])
     }
 
+    /// What is known of the latest kinds of request holds none of them: the host waits for its hooks' destructor.
+    func testHooksEndWithTheirRequest() throws {
+        serve([("Cache-Control", "max-age=60")])
+        let ended = expectation(description: "the hooks have ended")
+        ended.expectedFulfillmentCount = 2
+        for path in ["/a", "/b"] {
+            let end = End { ended.fulfill() }
+            let hooks = TestHooks([.modifyRequest])
+            hooks.request = { [end] _ in withExtendedLifetime(end) { .unchanged } }
+            let heard = try start(path, hooks: hooks)
+            XCTAssertEqual(try self.end(heard).code, .ok)
+            heard.subscription = nil
+        }
+        wait(for: [ended], timeout: 20)
+    }
+
+    private final class End {
+        private let isReached: () -> Void
+
+        init(_ isReached: @escaping () -> Void) { self.isReached = isReached }
+
+        deinit { isReached() }
+    }
+
     func testFromDiskToo() throws {
         try open(onDisk: true) { _ in }
         serve([("Cache-Control", "max-age=60")])

@@ -1,25 +1,44 @@
 /// What a cache was asked of the latest kinds of request: what has been found out about one holds for all that ask in the
 /// same way, as long as transport and store are the same; over https or not, since only there somebody is verified.
+///
+/// It holds no request alive: a profile has the hooks, whose destructor the host waits for.
 struct KnownQuestions {
     private static let capacity = 4
-    private var entries: [(profile: TransferRequest.Profile, isSecure: Bool, question: CacheQuestion)] = []
+    private var entries: [Entry] = []
     private var oldest = 0
 
     func question(_ request: TransferRequest) -> CacheQuestion? {
         // By index: each entry that is looked at would be counted up and down.
         for index in entries.indices
-        where entries[index].profile === request.profile && entries[index].isSecure == request.url.isSecure {
+        where entries[index].profile == ObjectIdentifier(request.profile)
+            && entries[index].isSecure == request.url.isSecure
+        {
             return entries[index].question
         }
         return nil
     }
 
     mutating func keep(_ question: CacheQuestion, _ request: TransferRequest) {
-        let entry = (request.profile, request.url.isSecure, question)
+        let entry = Entry(request.profile, isSecure: request.url.isSecure, question)
         if entries.count < Self.capacity { return entries.append(entry) }
         entries[oldest] = entry
         oldest = (oldest + 1) % Self.capacity
     }
 
     mutating func forgetAll() { entries = [] }
+
+    private struct Entry {
+        let profile: ObjectIdentifier
+        let isSecure: Bool
+        let question: CacheQuestion
+        /// Never read. What is referred to so may end, but its memory stays, and with it its identity is nobody else's.
+        private unowned let place: TransferRequest.Profile
+
+        init(_ profile: TransferRequest.Profile, isSecure: Bool, _ question: CacheQuestion) {
+            self.profile = ObjectIdentifier(profile)
+            self.isSecure = isSecure
+            self.question = question
+            place = profile
+        }
+    }
 }
