@@ -619,3 +619,38 @@ TEST("the tier of decoded images gives everybody the same pixels (B20)")
     for (int i = 0; i < 3; i++)
         recorder_clear(&recorders[i]);
 }
+
+/* ---- Hooks */
+
+static void let_pass(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
+{
+    (void)request, (void)user_data;
+    ignore_status(imgdl_continue_unchanged(next));
+}
+
+static void on_hooks_end(void *flag) { raise_flag(flag); }
+
+TEST("hooks end with the last request that names them, whatever the cache was asked for it")
+{
+    imgdl_cache *cache = new_cache(NULL);
+    imgdl_downloader *downloaders[] = {new_caching_downloader(cache), new_downloader()};
+    static const imgdl_cache_mode modes[] = {IMGDL_CACHE_USE, IMGDL_CACHE_ONLY, IMGDL_CACHE_REFRESH};
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned j = 0; j < sizeof modes / sizeof *modes; j++) {
+            struct flag ended = FLAG_INIT;
+            imgdl_hooks_table table = {.struct_size = sizeof table, .modify_request = let_pass, .user_data = &ended,
+                                       .destructor = on_hooks_end};
+            imgdl_request request;
+            imgdl_request_init(&request, sizeof request);
+            request.url = at_origin("/pictures/tiny.png?" FRESH "&_=%u%u", i, j);
+            request.cache_mode = modes[j];
+            REQUIRE_OK(imgdl_hooks_create(&table, &request.hooks));
+            ask_with(downloaders[i], &request);
+            imgdl_hooks_release(request.hooks);
+            await_flag(&ended, 1);
+            CHECK_NUMBER(ended.value, 1);
+        }
+    for (unsigned i = 0; i < 2; i++)
+        REQUIRE_OK(imgdl_downloader_destroy(downloaders[i]));
+    imgdl_cache_release(cache);
+}
