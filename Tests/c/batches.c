@@ -213,3 +213,38 @@ TEST("what a batch's request tells it told as any other: order, one terminal, on
     }
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
+
+static void on_flagged_destroyed(void *flag) { raise_flag(flag); }
+
+static void on_nothing(const imgdl_batch_progress *progress, void *user_data) { (void)progress, (void)user_data; }
+
+TEST("what a batch announces counts as no request, also where its executor is gone")
+{
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    struct flag ended = FLAG_INIT, over = FLAG_INIT;
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?_=announced");
+    request.destructor = on_flagged_destroyed;
+    request.user_data = &ended;
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.executor = executor;
+    options.progress = on_nothing;
+    options.destructor = on_flagged_destroyed;
+    options.user_data = &over;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, &request, 1, &options, NULL));
+    await_flag(&ended, 1);
+    imgdl_executor_release(executor);
+    await_flag(&over, 1);
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    CHECK_NUMBER(stats.submitted, 1);
+    CHECK_NUMBER(stats.succeeded, 1);
+    CHECK_NUMBER(stats.failed, 0);
+    CHECK_NUMBER(stats.cancelled, 0);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}

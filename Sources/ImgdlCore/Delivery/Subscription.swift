@@ -170,6 +170,8 @@ package final class Subscription: @unchecked Sendable {
 
     /// They say what is told of it, before it is told.
     private func correctStatistics(_ code: ErrorCode) {
+        // What a batch announces was never counted.
+        guard id != 0 else { return }
         recipient.downloader.statistics.update { $0.cancelAfterwards(code) }
     }
 

@@ -36,7 +36,10 @@ extension Downloader {
     /// Ends some that were never accepted, on the engine's thread as long as there is one.
     func end(_ subscriptions: [Subscription], _ failure: Failure?) {
         guard !subscriptions.isEmpty, !mailbox.post(.end(subscriptions, failure)) else { return }
-        for subscription in subscriptions { subscription.end(failure) }
+        for subscription in subscriptions {
+            statistics.drop(subscription, failure)
+            subscription.end(failure)
+        }
     }
 
     func forget(_ batch: Batch) { lock.withLock { batches[ObjectIdentifier(batch)] = nil } }

@@ -68,8 +68,7 @@ extension Engine {
     /// These, which never had a transfer.
     func end(_ subscriptions: [Subscription], _ failure: Failure?) {
         for subscription in subscriptions {
-            // A batch announces its end as a subscription that is no request.
-            if subscription.id != 0 { statistics.update { $0.drop(failure?.code ?? .ok) } }
+            statistics.drop(subscription, failure)
             subscription.end(failure)
             clock.passes()
         }

@@ -61,6 +61,11 @@ package final class DownloaderStatistics: @unchecked Sendable {
         lock.withLock { body(&statistics, &measurement.meter) }
     }
 
+    /// One has ended that never had a transfer. A batch announces its end as a subscription that is no request.
+    func drop(_ subscription: Subscription, _ failure: Failure?) {
+        if subscription.id != 0 { update { $0.drop(failure?.code ?? .ok) } }
+    }
+
     /// A request has ended; what its terminal tells.
     func end(_ subscription: Subscription, _ code: ErrorCode, _ now: Instant) -> Metrics {
         let (submitted, isShared) = (subscription.submitted, subscription.isShared)
