@@ -17,26 +17,26 @@ final class CHooks: Hooks, @unchecked Sendable {
         self.kinds = kinds
     }
 
-    deinit { Thread.resting { table.destructor?(table.user_data) } }
+    deinit { dispose(table.destructor, table.user_data) }
 
     func modifyRequest(_ request: OutgoingRequest, answer: @escaping @Sendable (HookAnswer<OutgoingRequest>) -> Void) {
         let next = Continuation.handle(.request(request, answer))
         OutgoingStruct(request).withPointer { outgoing in
-            Thread.resting { table.modify_request?(outgoing, next, table.user_data) }
+            HostCode.run { table.modify_request?(outgoing, next, table.user_data) }
         }
     }
 
     func modifyResponse(_ response: Response, answer: @escaping @Sendable (HookAnswer<ModifiedResponse>) -> Void) {
         let next = Continuation.handle(.response(answer))
         ResponseStruct(response, showsFullURLs: true).withPointer { response in
-            Thread.resting { table.modify_response?(response, next, table.user_data) }
+            HostCode.run { table.modify_response?(response, next, table.user_data) }
         }
     }
 
     func transformBody(_ body: BodySlice, answer: @escaping @Sendable (HookAnswer<[UInt8]>) -> Void) {
         let next = Continuation.handle(.body(answer))
         let data = dataHandle(body)
-        Thread.resting { table.transform_body?(data, next, table.user_data) }
+        HostCode.run { table.transform_body?(data, next, table.user_data) }
         _ = HandleTable.shared.release(data, .data)
     }
 
@@ -44,7 +44,7 @@ final class CHooks: Hooks, @unchecked Sendable {
         let next = Continuation.handle(.redirect(answer))
         ResponseStruct(response, showsFullURLs: true).withPointer { response in
             url.canonical.withCString { url in
-                Thread.resting { table.redirect?(response, url, next, table.user_data) }
+                HostCode.run { table.redirect?(response, url, next, table.user_data) }
             }
         }
     }
@@ -52,7 +52,7 @@ final class CHooks: Hooks, @unchecked Sendable {
     func authenticate(_ challenge: Response, answer: @escaping @Sendable (HookAnswer<Credential>) -> Void) {
         let next = Continuation.handle(.challenge(answer))
         ResponseStruct(challenge, showsFullURLs: true).withPointer { challenge in
-            Thread.resting { table.authenticate?(challenge, next, table.user_data) }
+            HostCode.run { table.authenticate?(challenge, next, table.user_data) }
         }
     }
 }

@@ -17,7 +17,7 @@ final class CallbackSink: EventSink {
     }
 
     func close(_ subscription: Subscription) {
-        if let destructor { Thread.resting { destructor(subscription.userData) } }
+        dispose(destructor, subscription.userData)
         _ = HandleTable.shared.release(subscription.handle, .token)
     }
 
@@ -84,6 +84,6 @@ final class CallbackSink: EventSink {
         event.received = progress.received
         event.expected = progress.expected
         fill(&event)
-        withUnsafePointer(to: event) { event in Thread.resting { callback(event, subscription.userData) } }
+        withUnsafePointer(to: event) { event in HostCode.run { callback(event, subscription.userData) } }
     }
 }

@@ -1,3 +1,4 @@
+import CImgdl
 import CSystem
 import ImgdlCore
 
@@ -41,6 +42,11 @@ func executor(_ handle: OpaquePointer?) throws(Failure) -> (any Executor)? {
     guard let handle else { return nil }
     if UInt(bitPattern: handle) == 1 { return InlineExecutor.shared }
     return try object(handle, .executor, as: PumpedExecutor.self)
+}
+
+/// Nothing is called with it any more.
+func dispose(_ destructor: imgdl_destructor?, _ userData: UnsafeMutableRawPointer?) {
+    if let destructor { HostCode.run { destructor(userData) } }
 }
 
 func retain(_ handle: OpaquePointer?, _ kind: HandleKind) -> OpaquePointer? {

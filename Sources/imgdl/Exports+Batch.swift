@@ -18,10 +18,10 @@ private final class CallbackBatchSink: BatchSink, @unchecked Sendable {
 
     func deliver(_ progress: BatchProgress) {
         guard let callback else { return }
-        withUnsafePointer(to: progressStruct(progress)) { pointer in Thread.resting { callback(pointer, userData) } }
+        withUnsafePointer(to: progressStruct(progress)) { pointer in HostCode.run { callback(pointer, userData) } }
     }
 
-    func close() { Thread.resting { destructor?(userData) } }
+    func close() { dispose(destructor, userData) }
 }
 
 private func progressStruct(_ progress: BatchProgress) -> imgdl_batch_progress {
@@ -93,7 +93,7 @@ public func imgdl_downloader_prefetch(
         } catch {
             if let array { for index in 0..<array.count { disposeUserData(array.pointer(index)) } }
             if let options, Int(options.pointee.struct_size) >= batchOptionsSize1 {
-                options.pointee.destructor?(options.pointee.user_data)
+                dispose(options.pointee.destructor, options.pointee.user_data)
             }
             throw error
         }
@@ -128,7 +128,7 @@ private func prefetch(
         batch?.pointee = HandleTable.shared.insert(made, .batch)
     }
     // Nothing will be called with these.
-    for request in unused { request.destructor?(request.user_data) }
+    for request in unused { dispose(request.destructor, request.user_data) }
 }
 
 private func batchRequest(

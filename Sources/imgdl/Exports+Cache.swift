@@ -22,7 +22,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
         userData = config.pointee.user_data
     }
 
-    deinit { Thread.resting { destructor?(userData) } }
+    deinit { dispose(destructor, userData) }
 
     func tell(_ event: CacheEvent) {
         guard let callback else { return }
@@ -30,7 +30,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
             let told = imgdl_cache_event(
                 struct_size: UInt32(MemoryLayout<imgdl_cache_event>.stride), kind: event.kind.rawValue, message: message
             )
-            withUnsafePointer(to: told) { pointer in Thread.resting { callback(pointer, userData) } }
+            withUnsafePointer(to: told) { pointer in HostCode.run { callback(pointer, userData) } }
         }
     }
 }

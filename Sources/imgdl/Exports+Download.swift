@@ -24,7 +24,7 @@ public func imgdl_download(
 /// A refused request's user_data has no other end. A struct too small to hold a destructor has none.
 func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
     guard let request, Int(UnsafeRawPointer(request).load(as: UInt32.self)) >= requestSize1 else { return }
-    request.pointee.destructor?(request.pointee.user_data)
+    dispose(request.pointee.destructor, request.pointee.user_data)
 }
 
 private func accept(
@@ -43,5 +43,5 @@ private func accept(
     }
     token?.pointee = handle
     // Nothing will be called with it.
-    if !hasCallback { request.destructor?(request.user_data) }
+    if !hasCallback { dispose(request.destructor, request.user_data) }
 }

@@ -69,7 +69,7 @@ public func imgdl_downloader_shutdown(
         try refuseShared(handle)
         downloader.shutDown(
             cancelling: mode == UInt32(IMGDL_SHUTDOWN_CANCEL),
-            completion: done.map { done in { Thread.resting { done(userData) } } })
+            completion: done.map { done in { HostCode.run { done(userData) } } })
     }
 }
 

@@ -66,12 +66,12 @@ private final class CallbackObserver: TransferObserver, @unchecked Sendable {
                     transfer: seen.transfer.rawValue, url: url, code: seen.code.rawValue, http_status: seen.status,
                     subscriber_count: UInt32(clamping: seen.subscribers), retry_count: seen.metrics.retries,
                     metrics: hasMetrics ? metrics : nil)
-                withUnsafePointer(to: observation) { pointer in Thread.resting { callback(pointer, userData) } }
+                withUnsafePointer(to: observation) { pointer in HostCode.run { callback(pointer, userData) } }
             }
         }
     }
 
-    func close() { Thread.resting { destructor?(userData) } }
+    func close() { dispose(destructor, userData) }
 }
 
 @_cdecl("imgdl_downloader_set_observer") @implementation
@@ -84,11 +84,11 @@ public func imgdl_downloader_set_observer(
             let downloader: Downloader = try object(handle, .downloader)
             downloader.setObserver(observer.map { CallbackObserver($0, destructor, userData) })
         } catch {
-            destructor?(userData)
+            dispose(destructor, userData)
             throw error
         }
         // Nothing will be called with it.
-        if observer == nil { destructor?(userData) }
+        if observer == nil { dispose(destructor, userData) }
     }
 }
 

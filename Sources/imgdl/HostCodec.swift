@@ -29,18 +29,16 @@ final class HostCodec: CodecPlugin, @unchecked Sendable {
         self.table = table
     }
 
-    deinit {
-        if let destructor = table.destructor { Thread.resting { destructor(table.user_data) } }
-    }
+    deinit { dispose(table.destructor, table.user_data) }
 
     func canDecode(_ prefix: UnsafeRawBufferPointer) -> Bool? {
-        let answer = Thread.resting { canDecodeFunction(prefix.baseAddress, prefix.count, table.user_data) }
+        let answer = HostCode.run { canDecodeFunction(prefix.baseAddress, prefix.count, table.user_data) }
         return answer < 0 ? nil : answer > 0
     }
 
     func makeDecoder(_ options: DecodeOptions) throws(Failure) -> any ImageDecoder {
         let decoder = withUnsafePointer(to: Self.options(options)) { options in
-            Thread.resting { createFunction(options, table.user_data) }
+            HostCode.run { createFunction(options, table.user_data) }
         }
         guard let decoder else { throw Failure(.outOfMemory, "the codec made no decoder") }
         return HostDecoder(self, decoder, options)
@@ -91,16 +89,16 @@ private final class HostDecoder: ImageDecoder {
         self.options = options
     }
 
-    deinit { Thread.resting { codec.destroyFunction(decoder) } }
+    deinit { HostCode.run { codec.destroyFunction(decoder) } }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        try check(Thread.resting { codec.feedFunction(decoder, bytes.baseAddress, bytes.count) })
+        try check(HostCode.run { codec.feedFunction(decoder, bytes.baseAddress, bytes.count) })
         try readHeader()
     }
 
     func finish() throws(Failure) -> DecodedImage {
         var handle: OpaquePointer?
-        let status = Thread.resting { codec.finishFunction(decoder, &handle) }
+        let status = HostCode.run { codec.finishFunction(decoder, &handle) }
         let image = take(handle)
         try check(status)
         guard let image else { throw Failure(.internal, "the codec says that it is done, and gave no image") }
@@ -114,7 +112,7 @@ private final class HostDecoder: ImageDecoder {
     func partialImage() -> DecodedImage? {
         guard let function = codec.partialFunction else { return nil }
         var handle: OpaquePointer?
-        let status = Thread.resting { function(decoder, &handle) }
+        let status = HostCode.run { function(decoder, &handle) }
         guard let image = take(handle), status == ErrorCode.ok.rawValue,
             let partial = try? adapt(image, isComplete: false)
         else { return nil }
@@ -144,7 +142,7 @@ private final class HostDecoder: ImageDecoder {
         guard header == nil else { return }
         var info = imgdl_image_info()
         info.struct_size = UInt32(MemoryLayout<imgdl_image_info>.stride)
-        let status = Thread.resting { codec.infoFunction(decoder, &info) }
+        let status = HostCode.run { codec.infoFunction(decoder, &info) }
         if status == ErrorCode.notReady.rawValue { return }
         try check(status)
         guard info.width > 0, info.height > 0, info.width <= Int32.max, info.height <= Int32.max else {

@@ -24,7 +24,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
     }
 
     deinit {
-        if isOwned, let destructor = table.destructor { Thread.resting { destructor(table.user_data) } }
+        if isOwned { dispose(table.destructor, table.user_data) }
     }
 
     /// Nothing of the table is called any more. Before anybody else has it.
@@ -36,12 +36,12 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
         let transfer = HandleTable.shared.insert(TransferObject(receiver), .transfer)
         var started = StartedPointer()
         OutgoingStruct(request).withPointer { outgoing in
-            started.value = Thread.resting { startFunction(outgoing, transfer, table.user_data) }
+            started.value = HostCode.run { startFunction(outgoing, transfer, table.user_data) }
         }
         return LoadControls(
-            giveUp: { [self, started] in Thread.resting { cancelFunction(started.value, table.user_data) } },
+            giveUp: { [self, started] in HostCode.run { cancelFunction(started.value, table.user_data) } },
             resume: resumeFunction.map { resume in
-                { [self, started] in Thread.resting { resume(started.value, table.user_data) } }
+                { [self, started] in HostCode.run { resume(started.value, table.user_data) } }
             })
     }
 }

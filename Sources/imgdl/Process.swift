@@ -42,15 +42,19 @@ enum Process {
                 clock: clock)
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
-        lock.withLock {
-            live.removeAll { $0.exitStop == nil }
+        let others = lock.withLock { () -> [ExitStop?] in
+            // Of one that is looked at, the last reference may be this one: it ends outside the lock.
+            let others = live.map(\.exitStop)
+            live = zip(live, others).compactMap { $1 == nil ? nil : $0 }
             live.append(Live(exitStop: downloader.exitStop, reserves: downloader.reserves))
             if !downloadersEndAtExit {
                 downloadersEndAtExit = true
                 // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
                 atexit { Process.stopAll() }
             }
+            return others
         }
+        withExtendedLifetime(others) {}
         return downloader
     }
 
@@ -59,15 +63,18 @@ enum Process {
         _ configuration: CacheConfiguration, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) -> Cache {
         let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
-        lock.withLock {
-            liveCaches.removeAll { $0.cache == nil }
+        let others = lock.withLock { () -> [Cache] in
+            let others = liveCaches.compactMap(\.cache)
+            liveCaches = others.map { LiveCache(cache: $0) }
             liveCaches.append(LiveCache(cache: cache))
             if !cachesEndAtExit {
                 cachesEndAtExit = true
                 // Whichever handler is the first stops all, the downloaders before what they write to.
                 atexit { Process.stopAll() }
             }
+            return others
         }
+        withExtendedLifetime(others) {}
         return cache
     }
 

@@ -390,8 +390,5 @@ extension DiskWriter {
         if let message { tell(.notStored, "\(folder.path): \(message)") }
     }
 
-    /// Calls the host: not Swift, and it may take long.
-    func tell(_ kind: CacheEvent.Kind, _ message: String) {
-        Thread.resting { store.events(CacheEvent(kind, message)) }
-    }
+    func tell(_ kind: CacheEvent.Kind, _ message: String) { store.events(CacheEvent(kind, message)) }
 }

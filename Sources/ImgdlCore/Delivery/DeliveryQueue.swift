@@ -1,25 +1,27 @@
 /// Subscriptions with something to deliver, each at most once, in order of their oldest event. Shared by the executors
 /// that deliver on a thread of their own; one thread at a time takes from it.
 ///
-/// What ends here ends inside a lock: whoever takes holds what it has taken until it is outside.
+/// It is used inside a lock, where nothing of the host's may end: what is taken or displaced goes out to whoever asks.
 struct DeliveryQueue: ~Copyable {
     private var ready = Queue<Subscription>()
 
     var isEmpty: Bool { ready.isEmpty }
 
-    mutating func add(_ subscription: Subscription, _ event: DownloadEvent) {
-        subscription.pending.add(event)
+    /// The picture that the event takes the place of.
+    mutating func add(_ subscription: Subscription, _ event: DownloadEvent) -> DecodedImage? {
+        let displaced = subscription.pending.add(event)
         schedule(subscription)
+        return displaced
     }
 
     /// The next event; `returnTaken` must follow when it has been delivered.
     mutating func take() -> (Subscription, DownloadEvent)? {
-        while let subscription = ready.popFirst() {
-            // It stays scheduled meanwhile: events that come now only wait with it.
-            if let event = subscription.pending.takeFirst() { return (subscription, event) }
-            subscription.isScheduled = false
+        guard let subscription = ready.popFirst() else { return nil }
+        guard let event = subscription.pending.takeFirst() else {
+            preconditionFailure("who stands in line has something to deliver")
         }
-        return nil
+        // It stays scheduled meanwhile: events that come now only wait with it.
+        return (subscription, event)
     }
 
     /// Behind the others, if more has to be delivered.
@@ -28,12 +30,13 @@ struct DeliveryQueue: ~Copyable {
         if !subscription.pending.isEmpty { schedule(subscription) }
     }
 
-    /// Everyone who waits; empty afterwards.
-    mutating func takeAll() -> [Subscription] {
-        var all: [Subscription] = []
+    /// Everyone who waits, and what for; empty afterwards.
+    mutating func takeAll() -> [(Subscription, PendingEvents)] {
+        var all: [(Subscription, PendingEvents)] = []
         while let subscription = ready.popFirst() {
             subscription.isScheduled = false
-            all.append(subscription)
+            all.append((subscription, subscription.pending))
+            subscription.pending = .nothing
         }
         return all
     }

@@ -4,17 +4,21 @@ enum PendingEvents {
     case terminal(DownloadResult)
     case several(SeveralEvents)
 
-    mutating func add(_ event: DownloadEvent) {
+    /// The picture that the event takes the place of.
+    mutating func add(_ event: DownloadEvent) -> DecodedImage? {
         switch self {
         case .nothing:
-            if case .terminal(let result) = event { return self = .terminal(result) }
+            if case .terminal(let result) = event {
+                self = .terminal(result)
+                return nil
+            }
             let several = SeveralEvents()
-            several.add(event)
             self = .several(several)
+            return several.add(event)
         case .terminal:
             // Nothing comes after it.
-            break
-        case .several(let several): several.add(event)
+            return nil
+        case .several(let several): return several.add(event)
         }
     }
 
@@ -57,14 +61,15 @@ final class SeveralEvents {
     private(set) var terminal: DownloadResult?
     private var latest = Progress()
 
-    func add(_ event: DownloadEvent) {
+    /// The partial picture that is not delivered any more.
+    func add(_ event: DownloadEvent) -> DecodedImage? {
         switch event {
         case .started: isStarted = true
         case .response(let response, let progress):
             self.response = (response, progress)
             // Of an earlier attempt.
             header = nil
-            partial = nil
+            return partial.take()
         case .header(let header, let progress):
             self.header = header
             note(progress)
@@ -72,13 +77,16 @@ final class SeveralEvents {
             hasProgress = true
             note(progress)
         case .partial(let image, let progress):
-            partial = image
             note(progress)
+            let displaced = partial
+            partial = image
+            return displaced
         case .terminal(let result):
             terminal = result
             // The final picture takes the place of a partial one.
-            partial = nil
+            return partial.take()
         }
+        return nil
     }
 
     var isEmpty: Bool {

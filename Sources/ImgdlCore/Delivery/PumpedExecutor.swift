@@ -28,12 +28,13 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     var isOwnedByCurrentThread: Bool { lock.withLock { pthread_equal(owner, pthread_self()) != 0 } }
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
-        let (isDropped, wakes) = lock.withLock { () -> (Bool, Bool) in
-            if isClosed { return (true, false) }
+        let (isDropped, wakes, displaced) = lock.withLock { () -> (Bool, Bool, DecodedImage?) in
+            if isClosed { return (true, false, nil) }
             let wasEmpty = queue.isEmpty
-            queue.add(subscription, event)
-            return (false, wasEmpty && !queue.isEmpty)
+            let displaced = queue.add(subscription, event)
+            return (false, wasEmpty && !queue.isEmpty, displaced)
         }
+        withExtendedLifetime(displaced) {}
         if wakes { signal() }
         if isDropped, case .terminal(let result) = event { subscription.discard(result) }
     }
@@ -84,8 +85,16 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     private func dropWaiting() {
-        for subscription in lock.withLock({ queue.takeAll() }) {
-            if let result = subscription.pending.terminal { subscription.discard(result) }
+        for (subscription, result) in takeEnded() { subscription.discard(result) }
+    }
+
+    /// Those whose terminal waited. What waited with them has ended when this returns, and its memory has come back.
+    private func takeEnded() -> [(Subscription, DownloadResult)] {
+        let all = lock.withLock { queue.takeAll() }
+        return all.compactMap { subscription, pending in
+            guard let result = pending.terminal else { return nil }
+            result.letGoOfContent()
+            return (subscription, result)
         }
     }
 

@@ -6,12 +6,13 @@ final class SerialExecutor: Executor, @unchecked Sendable {
     private var isDelivering = false
 
     func post(_ subscription: Subscription, _ event: DownloadEvent) {
-        let isMine = lock.withLock { () -> Bool in
-            queue.add(subscription, event)
-            if isDelivering { return false }
+        let (isMine, displaced) = lock.withLock { () -> (Bool, DecodedImage?) in
+            let displaced = queue.add(subscription, event)
+            if isDelivering { return (false, displaced) }
             isDelivering = true
-            return true
+            return (true, displaced)
         }
+        withExtendedLifetime(displaced) {}
         guard isMine else { return }
         var delivered: Subscription?
         while let (subscription, event) = takeNext(after: delivered) {

@@ -12,10 +12,11 @@ package final class ThreadExecutor: Executor, @unchecked Sendable {
     }
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
-        lock.withLock {
-            queue.add(subscription, event)
-            changed.signal()
+        let displaced = lock.withLock {
+            defer { changed.signal() }
+            return queue.add(subscription, event)
         }
+        withExtendedLifetime(displaced) {}
     }
 
     /// Delivers what is left and ends the thread. Not on that thread.

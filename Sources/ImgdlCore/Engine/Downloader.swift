@@ -170,7 +170,8 @@ package final class Downloader: @unchecked Sendable {
 
     /// Does nothing when what requests have by default has changed since `epoch`.
     package func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
-        lock.withLock { templates.keep(template, for: given, epoch) }
+        let displaced = lock.withLock { templates.keep(template, for: given, epoch) }
+        withExtendedLifetime(displaced) {}
     }
 
     package var defaults: RequestDefaults { lock.withLock { requestDefaults } }
@@ -217,10 +218,11 @@ package final class Downloader: @unchecked Sendable {
     // MARK: The downloader
 
     package func setField(_ name: String, _ value: String?) {
-        lock.withLock {
+        let forgotten = lock.withLock {
             fields.set(name, value)
-            templates.forgetAll()
+            return templates.forgetAll()
         }
+        withExtendedLifetime(forgotten) {}
     }
 
     /// What later requests carry under this name; nil: nothing.
@@ -248,19 +250,19 @@ package final class Downloader: @unchecked Sendable {
 
     func replaceSession(_ configuration: DownloaderConfiguration) throws(Failure) {
         let transport = try ports.makeTransport(configuration.transport, engineLoop, engine)
-        // Its hooks may end here, with the host's destructor: outside the lock.
-        let old = defaults
-        defer { withExtendedLifetime(old) {} }
         cancelBatches()
         do throws(Failure) {
-            try lock.withLock { () throws(Failure) in
+            // The host's hooks and loaders may end with these: outside the lock.
+            let old = try lock.withLock { () throws(Failure) -> (Session, RequestDefaults, [KnownRequest]) in
                 try mailbox.reconfigure(transport, configuration.limits, CacheSettings(configuration))
+                let old = (session, requestDefaults, templates.forgetAll())
                 session = Session(transport)
                 current.limits = configuration.limits
                 requestDefaults = configuration.defaults
-                templates.forgetAll()
                 fields.setDefaultUserAgent(configuration.userAgent)
+                return old
             }
+            withExtendedLifetime(old) {}
         } catch {
             transport.close()
             throw error
@@ -309,7 +311,7 @@ package final class Downloader: @unchecked Sendable {
 
     /// On the engine's thread, when the engine has ended.
     private func end() {
-        lock.withLock { templates.close() }
+        letGoOfTemplates()
         // A pumped executor may take its time: its host decides when the last callback runs.
         outstanding.waitUntilNoneAtTheEnd()
         workers.close()
@@ -323,6 +325,11 @@ package final class Downloader: @unchecked Sendable {
             ended.broadcast()
         }
         runCompletions()
+    }
+
+    private func letGoOfTemplates() {
+        let kept = lock.withLock { templates.close() }
+        withExtendedLifetime(kept) {}
     }
 
     private func runCompletions() {

@@ -1,6 +1,8 @@
+import CSystem
 import Glibc
 
-/// A mutex for the leaves that several threads touch (mailbox, queues, tables). Never held while foreign code runs.
+/// A mutex for the leaves that several threads touch (mailbox, queues, tables). Never held while the host's code runs:
+/// what may be the last reference to something of the host's is taken out inside and let go of outside.
 ///
 /// Over `pthread_mutex_t` in memory that does not move: ThreadSanitizer knows these calls, while it reports false races
 /// over `Synchronization.Mutex`, whose futex it cannot see.
@@ -29,7 +31,15 @@ import Glibc
         _ body: () throws(Problem) -> Result
     ) throws(Problem) -> Result {
         pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
+        #if DEBUG
+            system_lock_taken()
+        #endif
+        defer {
+            #if DEBUG
+                system_lock_left()
+            #endif
+            pthread_mutex_unlock(mutex)
+        }
         return try body()
     }
 }

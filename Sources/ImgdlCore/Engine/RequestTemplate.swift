@@ -28,7 +28,8 @@ package final class RequestTemplate: Sendable {
     }
 }
 
-/// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it.
+/// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it, and lets what
+/// is taken out end outside its lock: hooks of the host's may end with it.
 struct RequestTemplates: ~Copyable {
     private static let capacity = 4
     private var entries = ObjectTable<KnownRequest>()
@@ -45,32 +46,37 @@ struct RequestTemplates: ~Copyable {
         return nil
     }
 
-    /// `epoch`: as it was before the template was read.
-    mutating func keep(_ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int) {
-        guard epoch == self.epoch, !isClosed else { return }
+    /// `epoch`: as it was before the template was read. Gives the one that it takes the place of.
+    mutating func keep(
+        _ template: RequestTemplate, for given: UnsafeRawBufferPointer, _ epoch: Int
+    ) -> KnownRequest? {
+        guard epoch == self.epoch, !isClosed else { return nil }
         let slot = oldest
         oldest = (oldest + 1) % Self.capacity
         count = max(count, slot + 1)
-        entries.take(slot)
+        let displaced = entries.take(slot)
         entries.put(KnownRequest(Array(given), template), at: slot)
+        return displaced
     }
 
-    mutating func forgetAll() {
+    /// Gives them all.
+    mutating func forgetAll() -> [KnownRequest] {
         epoch += 1
-        for slot in 0..<count { entries.take(slot) }
+        let all = (0..<count).compactMap { entries.take($0) }
         count = 0
         oldest = 0
+        return all
     }
 
-    /// Keeps none any more: their recipients hold the downloader.
-    mutating func close() {
-        forgetAll()
+    /// Keeps none any more: their recipients hold the downloader. Gives those that there were.
+    mutating func close() -> [KnownRequest] {
         isClosed = true
+        return forgetAll()
     }
 }
 
 /// What was given, byte by byte, and what was read.
-private final class KnownRequest {
+final class KnownRequest {
     private let given: [UInt8]
     let template: RequestTemplate
 

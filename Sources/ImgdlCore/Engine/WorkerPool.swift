@@ -41,16 +41,23 @@ final class WorkerPool: @unchecked Sendable {
     /// Drops what waits, ends the threads, and waits for the work that runs. Memory that they kept for the next pictures
     /// goes back to the system.
     func close() {
-        lock.withLock {
-            isClosing = true
-            for index in queues.indices { queues[index] = Queue() }
-            changed.broadcast()
-        }
+        dropWaiting()
         for thread in threads { thread.join() }
         threads = []
         if isAtWork { system_pixels_end_work() }
         isAtWork = false
         _ = system_pixels_release_kept()
+    }
+
+    /// Decoders end with it, which may be the host's: when this returns, and outside the lock.
+    private func dropWaiting() {
+        var waiting: [() -> Void] = []
+        lock.withLock {
+            isClosing = true
+            for index in queues.indices { while let work = queues[index].popFirst() { waiting.append(work) } }
+            changed.broadcast()
+        }
+        withExtendedLifetime(waiting) {}
     }
 
     private func run() {

@@ -23,7 +23,7 @@ package struct CanvasAllocator: Hashable, @unchecked Sendable {
             throw Failure(.outOfMemory, "no memory for a canvas of \(width) × \(height) pixels")
         }
         let least = stride
-        let memory = Thread.resting { allocateFunction(columns, rows, UInt32(bytesPerPixel), &stride, userData) }
+        let memory = HostCode.run { allocateFunction(columns, rows, UInt32(bytesPerPixel), &stride, userData) }
         guard let memory else {
             throw Failure(.outOfMemory, "the allocator gave no memory for a canvas of \(width) × \(height) pixels")
         }
@@ -34,7 +34,7 @@ package struct CanvasAllocator: Hashable, @unchecked Sendable {
         return memory
     }
 
-    func deallocate(_ memory: UnsafeMutableRawPointer) { Thread.resting { deallocateFunction(memory, userData) } }
+    func deallocate(_ memory: UnsafeMutableRawPointer) { HostCode.run { deallocateFunction(memory, userData) } }
 
     private var identity: [UnsafeRawPointer?] {
         [

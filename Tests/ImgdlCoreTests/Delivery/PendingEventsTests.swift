@@ -22,7 +22,7 @@ final class PendingEventsTests: XCTestCase {
     func testATerminalAlone() {
         var pending = PendingEvents.nothing
         XCTAssertTrue(pending.isEmpty)
-        pending.add(.terminal(DownloadResult(failure: nil)))
+        _ = pending.add(.terminal(DownloadResult(failure: nil)))
         XCTAssertFalse(pending.isEmpty)
         XCTAssertNotNil(pending.terminal)
         XCTAssertEqual(taken(&pending), ["terminal ok"])
@@ -32,24 +32,24 @@ final class PendingEventsTests: XCTestCase {
 
     func testTheNewestProgressOfEachAndTheTerminalLast() {
         var pending = PendingEvents.nothing
-        pending.add(.progress(ImgdlCore.Progress(received: 1)))
+        _ = pending.add(.progress(ImgdlCore.Progress(received: 1)))
         XCTAssertNil(pending.terminal)
-        pending.add(.started)
-        pending.add(.progress(ImgdlCore.Progress(received: 2)))
-        pending.add(.terminal(DownloadResult(failure: Failure(.cancelled, "cancelled"))))
+        _ = pending.add(.started)
+        _ = pending.add(.progress(ImgdlCore.Progress(received: 2)))
+        _ = pending.add(.terminal(DownloadResult(failure: Failure(.cancelled, "cancelled"))))
         XCTAssertNotNil(pending.terminal)
         XCTAssertEqual(taken(&pending), ["started", "progress 2", "terminal cancelled"])
         XCTAssertTrue(pending.isEmpty)
-        pending.add(.terminal(DownloadResult(failure: nil)))
+        _ = pending.add(.terminal(DownloadResult(failure: nil)))
         XCTAssertEqual(taken(&pending), ["terminal ok"])
     }
 
     func testOnceTakenNothingIsLeft() {
         var pending = PendingEvents.nothing
-        pending.add(.progress(ImgdlCore.Progress(received: 1)))
+        _ = pending.add(.progress(ImgdlCore.Progress(received: 1)))
         XCTAssertEqual(taken(&pending), ["progress 1"])
         XCTAssertTrue(pending.isEmpty)
-        pending.add(.progress(ImgdlCore.Progress(received: 5)))
+        _ = pending.add(.progress(ImgdlCore.Progress(received: 5)))
         XCTAssertEqual(taken(&pending), ["progress 5"])
     }
 }

@@ -48,6 +48,15 @@ void system_fork_prepare(void);
 void system_fork_parent(void);
 void system_fork_child(void);
 
+/* Around each call of a function of the host's, whatever the thread: it may last, and is not Swift. One may call another. */
+void system_host_code_begin(void);
+void system_host_code_end(void);
+
+/* Debug builds count the locks that the calling thread holds: no function of the host's is called with one. */
+void system_lock_taken(void);
+void system_lock_left(void);
+int system_locks_held(void);
+
 /* The time that a thread of the library's spends between end_work and begin_work: in the host's code, or waiting. */
 struct system_rest;
 /* The calling thread's, for as long as it runs. */

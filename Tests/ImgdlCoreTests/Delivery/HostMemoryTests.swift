@@ -1,0 +1,169 @@
+import CSystem
+import XCTest
+
+@testable import ImgdlCore
+
+/// No lock is held while memory of the host's is given back to it (issue 21, 10).
+final class HostMemoryTests: XCTestCase {
+    private var downloader: Downloader!
+    private let host = Host()
+
+    override func setUpWithError() throws {
+        let factory = StillTransportFactory()
+        let ports = DownloaderPorts(codec: NoCodec(), clock: MonotonicClock()) {
+            (configuration, _, events) throws(Failure) in try factory.make(configuration, events)
+        }
+        downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+    }
+
+    override func tearDown() { downloader.destroy() }
+
+    private func accepted(_ executor: any Executor, _ sink: any EventSink = Deaf()) -> Subscription {
+        let template = RequestTemplate(
+            options: Boxed(wrappedValue: SubscriberOptions()), profile: TransferRequest.Profile(),
+            recipient: Recipient(downloader, executor: executor, sink: sink))
+        let subscription = Subscription(
+            id: 1, url: testURL("http://a.example/"), template, on: nil, userData: nil,
+            submitted: Instant(nanoseconds: 0))
+        downloader.outstanding.accept(subscription)
+        return subscription
+    }
+
+    private func terminal(_ image: DecodedImage) -> DownloadEvent {
+        .terminal(DownloadResult(failure: nil, content: .init(image: Boxed(wrappedValue: image))))
+    }
+
+    private func check(given count: Int, _ message: String = "", file: StaticString = #filePath, line: UInt = #line) {
+        XCTAssertEqual(host.returned, [Int32](repeating: 0, count: count), message, file: file, line: line)
+    }
+
+    /// A newer partial picture, another attempt and the end each take the place of one that waits.
+    func testAPictureThatIsDisplacedWhileItWaits() throws {
+        let executor = try PumpedExecutor()
+        let subscription = accepted(executor)
+        subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
+        subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
+        check(given: 1, "a newer one")
+        let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: nil, isEncoded: false)
+        subscription.post(
+            .response(Response(url: subscription.url, head: head, hops: []), ImgdlCore.Progress()))
+        check(given: 2, "another attempt")
+        subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
+        subscription.post(terminal(try host.picture()))
+        check(given: 3, "the end")
+        _ = try executor.dispatch(maximum: 0)
+        check(given: 4, "a callback has had it")
+    }
+
+    /// While one callback of a token runs, its next events wait, on every executor.
+    func testAPictureThatIsDisplacedDuringACallback() throws {
+        for executor in [try ThreadExecutor(), SerialExecutor()] as [any Executor] {
+            let entered = DispatchSemaphore(value: 0)
+            let left = DispatchSemaphore(value: 0)
+            let ended = expectation(description: "the terminal is delivered")
+            let before = host.returned.count
+            let sink = Hearing { event in
+                if case .started = event {
+                    entered.signal()
+                    left.wait()
+                }
+                if case .terminal = event { ended.fulfill() }
+            }
+            let subscription = accepted(executor, sink)
+            Foundation.Thread.detachNewThread { subscription.post(.started) }
+            entered.wait()
+            subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
+            subscription.post(.partial(try host.picture(), ImgdlCore.Progress()))
+            check(given: before + 1)
+            subscription.post(.terminal(DownloadResult(failure: nil)))
+            check(given: before + 2)
+            left.signal()
+            wait(for: [ended], timeout: 20)
+            try downloader.outstanding.waitUntilNone(until: MonotonicClock().now().advanced(byMilliseconds: 20_000))
+            (executor as? ThreadExecutor)?.close()
+        }
+    }
+
+    /// Its host has let go of the executor: nobody will take what waits there, also where a token lives on.
+    func testPicturesThatWaitForAReleasedExecutor() throws {
+        let executor = try PumpedExecutor()
+        let ended = accepted(executor)
+        let running = accepted(executor)
+        ended.post(.partial(try host.picture(), ImgdlCore.Progress()))
+        ended.post(terminal(try host.picture()))
+        running.post(.partial(try host.picture(), ImgdlCore.Progress()))
+        check(given: 1)
+        executor.close()
+        check(given: 3)
+        XCTAssertEqual(downloader.result(of: ended)?.code, .cancelled)
+        running.post(terminal(try host.picture()))
+        check(given: 4)
+        XCTAssertEqual(downloader.result(of: running)?.code, .cancelled)
+        withExtendedLifetime([ended, running]) {}
+    }
+
+    private func submitWork(with makePicture: () throws -> DecodedImage, to pool: WorkerPool) throws {
+        let picture = try makePicture()
+        XCTAssertTrue(pool.submit(.normal) { withExtendedLifetime(picture) {} })
+    }
+
+    /// What waits for a decoder's thread when the downloader ends.
+    func testWorkThatIsDropped() throws {
+        let pool = WorkerPool(width: 1)
+        let entered = DispatchSemaphore(value: 0)
+        let left = DispatchSemaphore(value: 0)
+        XCTAssertTrue(
+            pool.submit(.normal) {
+                entered.signal()
+                left.wait()
+            })
+        entered.wait()
+        try submitWork(with: { try host.picture() }, to: pool)
+        host.onReturn = { left.signal() }
+        pool.close()
+        check(given: 1)
+    }
+}
+
+private final class Deaf: EventSink {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) {}
+    func close(_ subscription: Subscription) {}
+}
+
+private final class Hearing: EventSink, @unchecked Sendable {
+    private let hear: (DownloadEvent) -> Void
+
+    init(_ hear: @escaping (DownloadEvent) -> Void) { self.hear = hear }
+
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) { hear(event) }
+    func close(_ subscription: Subscription) {}
+}
+
+/// Gives memory for pictures, and writes down how many locks its thread held each time that it got it back.
+private final class Host: @unchecked Sendable {
+    private let lock = Lock()
+    private var locksHeld: [Int32] = []
+    var onReturn: () -> Void = {}
+
+    var returned: [Int32] { lock.withLock { locksHeld } }
+
+    func picture() throws -> DecodedImage {
+        let allocator = CanvasAllocator(
+            allocate: { _, height, _, stride, _ in malloc(stride!.pointee * Int(height)) },
+            deallocate: { memory, userData in
+                free(memory)
+                Unmanaged<Host>.fromOpaque(userData!).takeUnretainedValue().take()
+            }, userData: Unmanaged.passUnretained(self).toOpaque())
+        let canvas = try PixelBuffer(width: 4, height: 4, format: .rgba8, allocator: allocator)
+        return DecodedImage(
+            header: ImageHeader(format: .png, width: 4, height: 4, hasAlpha: true, isProgressive: false),
+            pixels: canvas, ready: PixelRectangle(x: 0, y: 0, width: 4, height: 4), isComplete: true)
+    }
+
+    private func take() {
+        let held = system_locks_held()
+        lock.withLock { locksHeld.append(held) }
+        onReturn()
+    }
+}
