@@ -1034,8 +1034,8 @@ IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
 
 /** Waits until every accepted download has had its terminal callback and its destructor has returned, timeout_ms at
  *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
- *  callback, or on the thread of a pumped executor that downloads are outstanding on), INVALID_HANDLE, FORKED.
- *  Since 1.0. */
+ *  callback or destructor of this downloader, or on the thread of a pumped executor that downloads are outstanding on: where
+ *  it is dispatched or released, or was dispatched last), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
 
 typedef uint32_t imgdl_shutdown_mode;
@@ -1086,7 +1086,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_set_priority(imgdl_token *token
 
 /** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
  *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
- *  a thread of the library or of the executor that it would wait for), INVALID_HANDLE, FORKED. Since 1.0. */
+ *  a thread of the library or of the executor that it would wait for, and inside its own destructor), INVALID_HANDLE,
+ *  FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
 
 /* How a download ended. Everything in it is borrowed from the token: valid until that is released. */

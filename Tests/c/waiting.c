@@ -252,6 +252,175 @@ TEST("everything else may be called inside a callback, a new download too")
     REQUIRE_OK(imgdl_downloader_destroy(inside.downloader));
 }
 
+/* ---- A batch's progress, inline, runs where its last request's callback has run: here inside a dispatch. */
+
+struct progressing {
+    imgdl_downloader *downloader;
+    unsigned steps;
+    struct flag destroyed;
+};
+
+static void wait_in_progress(const imgdl_batch_progress *progress, void *user_data)
+{
+    struct progressing *progressing = user_data;
+    progressing->steps++;
+    CHECK_CODE(imgdl_downloader_wait_idle(progressing->downloader, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    if (progress->is_finished)
+        CHECK_CODE(imgdl_downloader_destroy(progressing->downloader), IMGDL_OK);
+}
+
+static void on_progressing_destroyed(void *user_data)
+{
+    struct progressing *progressing = user_data;
+    CHECK_CODE(imgdl_downloader_wait_idle(progressing->downloader, -1), IMGDL_ERROR_INVALID_HANDLE);
+    raise_flag(&progressing->destroyed);
+}
+
+static void pump(imgdl_executor *executor)
+{
+    struct pollfd descriptor = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+    REQUIRE(poll(&descriptor, 1, PATIENCE_MS) == 1);
+    REQUIRE_OK(imgdl_executor_dispatch(executor, 0, NULL));
+}
+
+TEST("an inline progress of a batch runs inside a dispatch: to wait there is WOULD_DEADLOCK, and to destroy does not wait")
+{
+    struct progressing progressing = {.downloader = new_downloader(), .destroyed = FLAG_INIT};
+    struct recorder recorders[2];
+    imgdl_request requests[2];
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    for (int i = 0; i < 2; i++) {
+        recorder_init(&recorders[i]);
+        requests[i] = recorded_request(at_origin("/pictures/tiny.png?_=progress-%d", i), &recorders[i]);
+        requests[i].event_mask = IMGDL_EVENT_TERMINAL;
+        requests[i].executor = executor;
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.executor = IMGDL_EXECUTOR_INLINE;
+    options.progress = wait_in_progress;
+    options.destructor = on_progressing_destroyed;
+    options.user_data = &progressing;
+    REQUIRE_OK(imgdl_downloader_prefetch(progressing.downloader, requests, 2, &options, NULL));
+    while (progressing.steps < 2)
+        pump(executor);
+    await_flag(&progressing.destroyed, 1);
+    CHECK_NUMBER(progressing.steps, 2);
+    for (int i = 0; i < 2; i++)
+        check_ending(&recorders[i]);
+    imgdl_executor_release(executor);
+}
+
+/* ---- Destructors on the thread that releases an executor, which is not the one that it belongs to */
+
+struct dropped {
+    imgdl_downloader *own, *other;
+    imgdl_token *token, *waiting;
+    imgdl_executor *executor;
+    struct flag destroyed;
+};
+
+static void on_dropped(void *user_data)
+{
+    struct dropped *dropped = user_data;
+    CHECK_CODE(imgdl_token_wait(dropped->token, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    CHECK_CODE(imgdl_downloader_wait_idle(dropped->own, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    /* Its destructor is this thread's business, too, when this one has returned. */
+    CHECK_CODE(imgdl_token_wait(dropped->waiting, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    CHECK_CODE(imgdl_downloader_wait_idle(dropped->other, -1), IMGDL_ERROR_WOULD_DEADLOCK);
+    CHECK_CODE(imgdl_downloader_destroy(dropped->other), IMGDL_OK);
+    CHECK_CODE(imgdl_downloader_destroy(dropped->own), IMGDL_OK);
+    raise_flag(&dropped->destroyed);
+}
+
+static void never_called(const imgdl_event *event, void *user_data)
+{
+    (void)user_data;
+    FAIL("a callback of an executor that is gone: event %u", event->kind);
+}
+
+static void *release_executor(void *argument)
+{
+    struct dropped *dropped = argument;
+    imgdl_executor_release(dropped->executor);
+    return NULL;
+}
+
+static void await_terminals(imgdl_downloader *downloader)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    do {
+        sched_yield();
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    } while (stats.succeeded < 1);
+}
+
+TEST("destructors that run while another thread releases an executor: waiting is WOULD_DEADLOCK, destroying does not wait")
+{
+    struct dropped dropped = {.own = new_downloader(), .other = new_downloader(), .destroyed = FLAG_INIT};
+    struct recorder recorder;
+    recorder_init(&recorder);
+    REQUIRE_OK(imgdl_executor_create_pumped(&dropped.executor));
+    imgdl_request request = plain_request(at_origin("/pictures/tiny.png?_=dropped"));
+    request.executor = dropped.executor;
+    request.callback = never_called;
+    request.destructor = on_dropped;
+    request.user_data = &dropped;
+    REQUIRE_OK(imgdl_download(dropped.own, &request, &dropped.token));
+    await_terminals(dropped.own);
+    /* What waits behind it. */
+    request = recorded_request(at_origin("/pictures/tiny.png?_=waiting"), &recorder);
+    request.executor = dropped.executor;
+    request.callback = never_called;
+    request.event_mask = IMGDL_EVENT_TERMINAL;
+    REQUIRE_OK(imgdl_download(dropped.other, &request, &dropped.waiting));
+    await_terminals(dropped.other);
+    /* Once the engine has told of the next it has told of the last. */
+    for (int i = 0; i < 2; i++) {
+        struct recorder next;
+        recorder_init(&next);
+        request = recorded_request(at_origin("/pictures/tiny.png?_=next"), &next);
+        CHECK_CODE(download_and_wait(i ? dropped.other : dropped.own, &request, &next), IMGDL_OK);
+    }
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, release_executor, &dropped) == 0);
+    REQUIRE(await_flag(&dropped.destroyed, 1));
+    pthread_join(thread, NULL);
+    CHECK_NUMBER(recorder.destroyed, 1);
+    imgdl_token_release(dropped.token);
+    imgdl_token_release(dropped.waiting);
+}
+
+static void *no_start(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data)
+{
+    (void)request, (void)user_data;
+    imgdl_transfer_release(transfer);
+    return NULL;
+}
+
+static void no_cancel(void *loading, void *user_data) { (void)loading, (void)user_data; }
+
+static void destroy_again(void *user_data)
+{
+    struct inside *inside = user_data;
+    CHECK_CODE(imgdl_downloader_destroy(inside->downloader), IMGDL_OK);
+    inside->other = NULL;
+}
+
+TEST("a destructor that runs inside destroy may destroy the same downloader by another reference")
+{
+    struct inside inside = {.downloader = new_downloader(), .other = (imgdl_token *)(uintptr_t)1};
+    imgdl_transport_table table = {
+        .struct_size = sizeof table, .start = no_start, .cancel = no_cancel, .destructor = destroy_again,
+        .user_data = &inside};
+    REQUIRE_OK(imgdl_transport_register(inside.downloader, "mine", &table));
+    CHECK(imgdl_downloader_retain(inside.downloader) == inside.downloader);
+    CHECK_CODE(imgdl_downloader_destroy(inside.downloader), IMGDL_OK);
+    CHECK(inside.other == NULL);
+}
+
 enum { CROWD = UNDER_SANITIZER ? 2000 : 50000 };
 
 static void count_end(const imgdl_event *event, void *user_data)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 static _Thread_local int is_library;
+static _Thread_local const void *occupation;
 static _Thread_local char last_error[1024];
 
 void system_thread_mark_as_library(void) { is_library = 1; }
@@ -17,6 +18,10 @@ int system_thread_hold_cancellation(void)
 }
 
 void system_thread_restore_cancellation(int before) { (void)pthread_setcancelstate(before, NULL); }
+
+void system_thread_set_occupation(const void *now) { occupation = now; }
+
+const void *system_thread_occupation(void) { return occupation; }
 
 void system_thread_set_last_error(const char *message)
 {

@@ -96,9 +96,7 @@ package final class Outstanding: @unchecked Sendable {
     /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
         if subscription.isComplete { return }
-        if Thread.isLibraryThread || subscription.pumped?.isOwnedByCurrentThread == true {
-            throw Self.wouldWaitForItself
-        }
+        if wouldDeadlock(waitingFor: subscription) { throw Self.wouldWaitForItself }
         let isOver = lock.withLock { () -> Bool in
             let key = ObjectIdentifier(subscription)
             let awaited = awaited[key] ?? Awaited(lock)
@@ -117,12 +115,35 @@ package final class Outstanding: @unchecked Sendable {
     /// Until there is none. Throws `wouldDeadlock`, `waitTimeout`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
         if isNone { return }
-        if Thread.isLibraryThread || wouldDeadlock { throw Self.wouldWaitForItself }
+        if wouldDeadlock { throw Self.wouldWaitForItself }
         if !waitForNone(until: deadline) { throw Self.timeIsOver }
     }
 
-    /// Whether waiting for all of them on the calling thread would wait for that thread.
-    var wouldDeadlock: Bool { lock.withLock { pumped.contains { $0.executor.isOwnedByCurrentThread } } }
+    /// Whether waiting for all of them on the calling thread would wait for that thread: one of the library's, one inside a
+    /// callback or a destructor of one of them, or one that has to run their callbacks.
+    var wouldDeadlock: Bool {
+        if Thread.isLibraryThread { return true }
+        let isOccupied = Occupation.includes { matter in
+            switch matter {
+            case .delivery(let subscription): subscription._withUnsafeGuaranteedRef { $0.outstanding === self }
+            case .pumping: false
+            }
+        }
+        if isOccupied { return true }
+        let executors = lock.withLock { pumped.map(\.executor) }
+        return executors.contains { $0.waitsForCurrentThread }
+    }
+
+    private func wouldDeadlock(waitingFor subscription: Subscription) -> Bool {
+        if Thread.isLibraryThread || subscription.pumped?.waitsForCurrentThread == true { return true }
+        return Occupation.includes { matter in
+            if case .delivery(let other) = matter {
+                other.toOpaque() == Unmanaged.passUnretained(subscription).toOpaque()
+            } else {
+                false
+            }
+        }
+    }
 
     /// For the thread that ends a downloader, when nothing else waits for it.
     func waitUntilNoneAtTheEnd() { _ = waitForNone(until: nil) }

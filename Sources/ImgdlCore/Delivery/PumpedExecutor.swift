@@ -24,8 +24,18 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         Glibc.close(descriptor)
     }
 
-    /// The thread that dispatched it last, or made it: whoever waits there for its callbacks waits for himself.
-    var isOwnedByCurrentThread: Bool { lock.withLock { pthread_equal(owner, pthread_self()) != 0 } }
+    /// Whoever waits for its callbacks there waits for himself: on the thread that dispatched it last, or made it, and where
+    /// it is dispatched or brought to its end at this moment.
+    var waitsForCurrentThread: Bool {
+        if lock.withLock({ pthread_equal(owner, pthread_self()) != 0 }) { return true }
+        return Occupation.includes { matter in
+            if case .pumping(let executor) = matter {
+                executor.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
+            } else {
+                false
+            }
+        }
+    }
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
         let (isDropped, wakes, displaced) = lock.withLock { () -> (Bool, Bool, DecodedImage?) in
@@ -56,10 +66,12 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         let limit = maximum > 0 ? maximum : Self.turn
         var count = 0
         var delivered: Subscription?
-        while count < limit, let (subscription, event) = takeNext(after: delivered) {
-            count += 1
-            subscription.deliver(event)
-            delivered = subscription
+        Occupation.with(.pumping(.passUnretained(self))) {
+            while count < limit, let (subscription, event) = takeNext(after: delivered) {
+                count += 1
+                subscription.deliver(event)
+                delivered = subscription
+            }
         }
         let (isLeft, wasClosed) = lock.withLock { () -> (Bool, Bool) in
             if count == limit, let delivered { queue.returnTaken(delivered) }
@@ -85,7 +97,9 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     }
 
     private func dropWaiting() {
-        for (subscription, result) in takeEnded() { subscription.discard(result) }
+        Occupation.with(.pumping(.passUnretained(self))) {
+            for (subscription, result) in takeEnded() { subscription.discard(result) }
+        }
     }
 
     /// Those whose terminal waited. What waited with them has ended when this returns, and its memory has come back.

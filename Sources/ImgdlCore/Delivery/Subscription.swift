@@ -150,16 +150,18 @@ package final class Subscription: @unchecked Sendable {
 
     /// Runs the callback. Called by the executor on its thread, for one event after the other.
     func deliver(_ event: DownloadEvent) {
-        switch event {
-        case .terminal(let result):
-            if isCancelled, result.code != .cancelled {
-                correctStatistics(result.code)
-                end(cancelled(result))
-            } else {
-                end(result)
+        Occupation.with(.delivery(.passUnretained(self))) {
+            switch event {
+            case .terminal(let result):
+                if isCancelled, result.code != .cancelled {
+                    correctStatistics(result.code)
+                    end(cancelled(result))
+                } else {
+                    end(result)
+                }
+            default:
+                if !isCancelled { sink?.deliver(event, of: self) }
             }
-        default:
-            if !isCancelled { sink?.deliver(event, of: self) }
         }
     }
 
@@ -181,9 +183,11 @@ package final class Subscription: @unchecked Sendable {
         let reason = "its executor is gone"
         let result = DownloadResult(failure: Failure(.cancelled, reason), message: reason)
         outstanding.beginTerminal(self, result)
-        sink?.close(self)
-        outstanding.complete(self)
-        rarities.look { $0.whenComplete?(result.code) }
+        Occupation.with(.delivery(.passUnretained(self))) {
+            sink?.close(self)
+            outstanding.complete(self)
+            rarities.look { $0.whenComplete?(result.code) }
+        }
     }
 
     private func cancelled(_ result: DownloadResult) -> DownloadResult {

@@ -287,7 +287,7 @@ package final class Downloader: @unchecked Sendable {
     /// Ends everything and waits for it, unless that would be a wait for the calling thread.
     package func destroy() {
         closeBatches()
-        let mustNotWait = Thread.isLibraryThread || outstanding.wouldDeadlock
+        let mustNotWait = outstanding.wouldDeadlock
         beginEnd(cancelling: true)
         if mustNotWait { return }
         let joins = lock.withLock { () -> Bool in

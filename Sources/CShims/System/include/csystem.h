@@ -93,6 +93,10 @@ int system_thread_is_library(void);
 int system_thread_hold_cancellation(void);
 void system_thread_restore_cancellation(int before);
 
+/* What the calling thread is in the middle of, as who set it knows; NULL at first. */
+void system_thread_set_occupation(const void *occupation);
+const void *system_thread_occupation(void);
+
 /* What was wrong with the last failed call on this thread: at most 1023 bytes of it are kept. Never NULL. */
 void system_thread_set_last_error(const char *message);
 const char *system_thread_last_error(void);
