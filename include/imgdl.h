@@ -545,7 +545,7 @@ IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 
 /** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
  *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
- *  library. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
+ *  library, but those of a callback that runs at this moment on the thread that dispatches it, when it has returned. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
 IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
 
     package func post(_ subscription: Subscription, _ event: DownloadEvent) {
         let (isDropped, wakes, displaced) = lock.withLock { () -> (Bool, Bool, DecodedImage?) in
-            if isClosed { return (true, false, nil) }
+            // What a dispatch has in hand is ended by that dispatch, when its callback has returned.
+            if isClosed, !subscription.isScheduled { return (true, false, nil) }
             let wasEmpty = queue.isEmpty
             let displaced = queue.add(subscription, event)
             return (false, wasEmpty && !queue.isEmpty, displaced)
@@ -90,7 +91,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         }
     }
 
-    /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends.
+    /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends, but for
+    /// the one that a dispatch has in hand: that sees to it.
     package func close() {
         lock.withLock { isClosed = true }
         dropWaiting()

@@ -1,0 +1,178 @@
+/* A pumped executor that its host lets go of while one of its callbacks runs. */
+#define SUITE "executors"
+#include "support.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+/* What a dispatch is inside of, held there. */
+struct held {
+    imgdl_downloader *downloader;
+    imgdl_executor *executor;
+    imgdl_token *token;
+    struct flag entered, leaves, destroyed;
+    atomic_int inside, is_destroyed, late;
+};
+
+static void stay_inside(struct held *held)
+{
+    if (atomic_load(&held->is_destroyed))
+        held->late++;
+    atomic_store(&held->inside, 1);
+    raise_flag(&held->entered);
+    await_flag(&held->leaves, 1);
+    atomic_store(&held->inside, 0);
+}
+
+static void on_held_event(const imgdl_event *event, void *user_data)
+{
+    if (event->kind != IMGDL_EVENT_STARTED)
+        FAIL("event %u comes after the executor is gone", event->kind);
+    stay_inside(user_data);
+}
+
+static void on_held_progress(const imgdl_batch_progress *progress, void *user_data)
+{
+    (void)progress;
+    stay_inside(user_data);
+}
+
+static void on_held_destroyed(void *user_data)
+{
+    struct held *held = user_data;
+    if (atomic_load(&held->inside))
+        FAIL("the destructor runs while a callback of the same does");
+    atomic_store(&held->is_destroyed, 1);
+    raise_flag(&held->destroyed);
+}
+
+static void *dispatch(void *argument)
+{
+    struct held *held = argument;
+    struct pollfd descriptor = {.fd = imgdl_executor_fd(held->executor), .events = POLLIN};
+    if (poll(&descriptor, 1, PATIENCE_MS) != 1)
+        FAIL("nothing to dispatch");
+    REQUIRE_OK(imgdl_executor_dispatch(held->executor, 0, NULL));
+    return NULL;
+}
+
+/* Of all that has ended, the engine has told everybody. */
+static void await_told(imgdl_downloader *downloader, uint64_t ended)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    do {
+        sched_yield();
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    } while (stats.succeeded + stats.cancelled < ended);
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=told"), &recorder);
+    CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+    recorder_clear(&recorder);
+}
+
+static struct held hold(void)
+{
+    struct held held = {
+        .downloader = new_downloader(), .entered = FLAG_INIT, .leaves = FLAG_INIT, .destroyed = FLAG_INIT};
+    REQUIRE_OK(imgdl_executor_create_pumped(&held.executor));
+    return held;
+}
+
+static void check_held(struct held *held, pthread_t thread)
+{
+    CHECK_NUMBER(held->destroyed.value, 0);
+    raise_flag(&held->leaves);
+    pthread_join(thread, NULL);
+    CHECK_NUMBER(held->destroyed.value, 1);
+    CHECK_NUMBER(held->late, 0);
+    CHECK_CODE(imgdl_downloader_wait_idle(held->downloader, PATIENCE_MS), IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_destroy(held->downloader));
+}
+
+TEST("a released executor: the destructor of a token whose callback runs comes after that, on its thread")
+{
+    struct held held = hold();
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?hold_head=1&gate=held");
+    request.event_mask = IMGDL_EVENT_ALL;
+    request.executor = held.executor;
+    request.callback = on_held_event;
+    request.destructor = on_held_destroyed;
+    request.user_data = &held;
+    REQUIRE_OK(imgdl_download(held.downloader, &request, &held.token));
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, dispatch, &held) == 0);
+    REQUIRE(await_flag(&held.entered, 1));
+    imgdl_executor_release(held.executor);
+    CHECK_NUMBER(held.destroyed.value, 0);
+    REQUIRE_OK(imgdl_token_cancel(held.token));
+    await_told(held.downloader, 1);
+    check_held(&held, thread);
+    imgdl_result result;
+    imgdl_result_init(&result, sizeof result);
+    CHECK_CODE(imgdl_token_result(held.token, &result), IMGDL_OK);
+    CHECK_CODE(result.code, IMGDL_ERROR_CANCELLED);
+    imgdl_token_release(held.token);
+}
+
+TEST("a released executor: a batch's destructor comes after a progress that runs, and no progress after it")
+{
+    struct held held = hold();
+    imgdl_request requests[2];
+    for (int i = 0; i < 2; i++) {
+        imgdl_request_init(&requests[i], sizeof requests[i]);
+        requests[i].url = at_origin(i ? "/pictures/tiny.png?hold_head=1&gate=batch" : "/pictures/tiny.png?_=batch");
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.executor = held.executor;
+    options.progress = on_held_progress;
+    options.destructor = on_held_destroyed;
+    options.user_data = &held;
+    REQUIRE_OK(imgdl_downloader_prefetch(held.downloader, requests, 2, &options, NULL));
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, dispatch, &held) == 0);
+    REQUIRE(await_flag(&held.entered, 1));
+    imgdl_executor_release(held.executor);
+    open_gate("batch");
+    await_told(held.downloader, 2);
+    check_held(&held, thread);
+}
+
+static void release_own_executor(struct recorder *recorder, const imgdl_event *event)
+{
+    if (event->kind == IMGDL_EVENT_STARTED)
+        imgdl_executor_release(recorder->context);
+}
+
+TEST("an executor that is released inside one of its own callbacks: all that wait there end once, without another callback")
+{
+    imgdl_downloader *downloader = new_downloader_with(4, NULL);
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    struct recorder recorders[4];
+    for (int i = 0; i < 4; i++) {
+        recorder_init(&recorders[i]);
+        recorders[i].hook = release_own_executor;
+        recorders[i].context = executor;
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=own-%d", i), &recorders[i]);
+        request.executor = executor;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+    await_told(downloader, 4);
+    REQUIRE_OK(imgdl_executor_dispatch(executor, 0, NULL));
+    unsigned callbacks = 0;
+    for (int i = 0; i < 4; i++) {
+        CHECK_NUMBER(recorders[i].destroyed, 1);
+        CHECK_NUMBER(recorders[i].late, 0);
+        CHECK_NUMBER(recorders[i].overlaps, 0);
+        callbacks += recorders[i].count;
+    }
+    CHECK_NUMBER(callbacks, 1);
+    CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_OK);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
