@@ -104,7 +104,10 @@ extern "C" {
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
  *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured. exit()
- *            with downloads running is fine: their callbacks do not come any more, and caches are written out. After
+ *            is fine at any time: once it has come to the library (whose handler is registered with the first downloader
+ *            or cache) none of your functions is begun any more, neither callback nor destructor nor deallocate; those
+ *            that run are waited for, a second at most; caches are written out. From then on waiting and what would
+ *            make a downloader or a cache is IMGDL_ERROR_SHUT_DOWN, and imgdl_downloader_destroy does not wait. After
  *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
  *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then.
@@ -168,7 +171,7 @@ enum {
     IMGDL_ERROR_INVALID_HANDLE = 2101,     /* NULL, released, or of another type                                    */
     IMGDL_ERROR_UNSUPPORTED_OPTION = 2102, /* struct_size too small, or an option this version does not know        */
     IMGDL_ERROR_WOULD_DEADLOCK = 2103,     /* waiting here would wait for this very thread                          */
-    IMGDL_ERROR_SHUT_DOWN = 2104,          /* the downloader takes no more requests                                 */
+    IMGDL_ERROR_SHUT_DOWN = 2104,          /* the downloader takes no more requests, or the process exits           */
     IMGDL_ERROR_FORKED = 2105,             /* the handle belongs to the parent process                              */
     IMGDL_ERROR_OUT_OF_MEMORY = 2106,
     IMGDL_ERROR_WAIT_TIMEOUT = 2107,       /* the time given to a wait is over; nothing else happened               */
@@ -961,7 +964,7 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
  *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate or
  *  client_key cannot be read, the first two hold nothing of use, private addresses denied behind a proxy), INVALID_URL
- *  (proxy), OUT_OF_MEMORY (threads, descriptors). Since 1.0. */
+ *  (proxy), OUT_OF_MEMORY (threads, descriptors), SHUT_DOWN (the process exits). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:
@@ -1035,7 +1038,8 @@ IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
 /** Waits until every accepted download has had its terminal callback and its destructor has returned, timeout_ms at
  *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
  *  callback or destructor of this downloader, or on the thread of a pumped executor that downloads are outstanding on: where
- *  it is dispatched or released, or was dispatched last), INVALID_HANDLE, FORKED. Since 1.0. */
+ *  it is dispatched or released, or was dispatched last), SHUT_DOWN (the process exits),
+ *  INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
 
 typedef uint32_t imgdl_shutdown_mode;
@@ -1086,7 +1090,7 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_set_priority(imgdl_token *token
 
 /** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
  *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
- *  a thread of the library or of the executor that it would wait for, and inside its own destructor), INVALID_HANDLE,
+ *  a thread of the library or of the executor that it would wait for, and inside its own destructor), SHUT_DOWN (the process exits), INVALID_HANDLE,
  *  FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
 
@@ -1506,7 +1510,7 @@ IMGDL_API void imgdl_cache_config_init(imgdl_cache_config *config, size_t struct
  *  Calls:   callback, also before the return, until the cache is closed or process exits; then the destructor, once. When
  *           an error is returned only the destructor is called, before the return; with UNSAFE_DIRECTORY the callback, too.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (an empty directory, a negative age, a size above INT64_MAX), UNSUPPORTED_OPTION,
- *           OUT_OF_MEMORY (threads, descriptors), UNSAFE_DIRECTORY.
+ *           OUT_OF_MEMORY (threads, descriptors), UNSAFE_DIRECTORY, SHUT_DOWN (the process exits).
  *  Since:   1.1 */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_cache_open(const imgdl_cache_config *config, imgdl_cache **cache);
 

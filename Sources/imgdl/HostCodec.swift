@@ -32,15 +32,15 @@ final class HostCodec: CodecPlugin, @unchecked Sendable {
     deinit { dispose(table.destructor, table.user_data) }
 
     func canDecode(_ prefix: UnsafeRawBufferPointer) -> Bool? {
-        let answer = HostCode.run { canDecodeFunction(prefix.baseAddress, prefix.count, table.user_data) }
+        let answer = HostCode.ask { canDecodeFunction(prefix.baseAddress, prefix.count, table.user_data) } ?? 0
         return answer < 0 ? nil : answer > 0
     }
 
     func makeDecoder(_ options: DecodeOptions) throws(Failure) -> any ImageDecoder {
         let decoder = withUnsafePointer(to: Self.options(options)) { options in
-            HostCode.run { createFunction(options, table.user_data) }
+            HostCode.ask { createFunction(options, table.user_data) }
         }
-        guard let decoder else { throw Failure(.outOfMemory, "the codec made no decoder") }
+        guard let decoder = decoder ?? nil else { throw Failure(.outOfMemory, "the codec made no decoder") }
         return HostDecoder(self, decoder, options)
     }
 
@@ -92,13 +92,13 @@ private final class HostDecoder: ImageDecoder {
     deinit { HostCode.run { codec.destroyFunction(decoder) } }
 
     func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        try check(HostCode.run { codec.feedFunction(decoder, bytes.baseAddress, bytes.count) })
+        try check(ask { codec.feedFunction(decoder, bytes.baseAddress, bytes.count) })
         try readHeader()
     }
 
     func finish() throws(Failure) -> DecodedImage {
         var handle: OpaquePointer?
-        let status = HostCode.run { codec.finishFunction(decoder, &handle) }
+        let status = ask { codec.finishFunction(decoder, &handle) }
         let image = take(handle)
         try check(status)
         guard let image else { throw Failure(.internal, "the codec says that it is done, and gave no image") }
@@ -112,7 +112,7 @@ private final class HostDecoder: ImageDecoder {
     func partialImage() -> DecodedImage? {
         guard let function = codec.partialFunction else { return nil }
         var handle: OpaquePointer?
-        let status = HostCode.run { function(decoder, &handle) }
+        let status = ask { function(decoder, &handle) }
         guard let image = take(handle), status == ErrorCode.ok.rawValue,
             let partial = try? adapt(image, isComplete: false)
         else { return nil }
@@ -142,7 +142,7 @@ private final class HostDecoder: ImageDecoder {
         guard header == nil else { return }
         var info = imgdl_image_info()
         info.struct_size = UInt32(MemoryLayout<imgdl_image_info>.stride)
-        let status = HostCode.run { codec.infoFunction(decoder, &info) }
+        let status = ask { codec.infoFunction(decoder, &info) }
         if status == ErrorCode.notReady.rawValue { return }
         try check(status)
         guard info.width > 0, info.height > 0, info.width <= Int32.max, info.height <= Int32.max else {
@@ -157,6 +157,10 @@ private final class HostDecoder: ImageDecoder {
         header = ImageHeader(
             format: .other, width: size.width, height: size.height, orientation: orientation,
             frameCount: Int(info.frame_count), hasAlpha: info.has_alpha != 0, isProgressive: info.is_progressive != 0)
+    }
+
+    private func ask(_ function: () -> imgdl_status) -> imgdl_status {
+        HostCode.ask(function) ?? ErrorCode.shutDown.rawValue
     }
 
     private func check(_ status: imgdl_status) throws(Failure) {

@@ -36,7 +36,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
         let transfer = HandleTable.shared.insert(TransferObject(receiver), .transfer)
         var started = StartedPointer()
         OutgoingStruct(request).withPointer { outgoing in
-            started.value = HostCode.run { startFunction(outgoing, transfer, table.user_data) }
+            started.value = HostCode.ask { startFunction(outgoing, transfer, table.user_data) } ?? nil
         }
         return LoadControls(
             giveUp: { [self, started] in HostCode.run { cancelFunction(started.value, table.user_data) } },

@@ -12,6 +12,12 @@ enum Process {
     private static var liveCaches: [LiveCache] = []
     private static var downloadersEndAtExit = false
     private static var cachesEndAtExit = false
+    /// Downloaders and caches that are being made at this moment.
+    private static var making = 0
+    private static var isExiting = false
+    private static let changed = Condition(lock)
+    /// How long exit() waits, in milliseconds: for what is being made, and for what is stopped.
+    private static let patience: Int64 = 2_000
     private static var shared: (handle: OpaquePointer, generation: Int)?
 
     /// Of a downloader.
@@ -29,6 +35,16 @@ enum Process {
     static func makeDownloader(
         _ configuration: DownloaderConfiguration, executor: (any Executor)?
     ) throws(Failure) -> Downloader {
+        try beginMaking()
+        defer { endMaking() }
+        // Exit handlers run backwards: so the engines stop before what OpenSSL has is taken down, its own handler being there.
+        try CurlGlobal.setUp()
+        lock.withLock {
+            if !downloadersEndAtExit {
+                downloadersEndAtExit = true
+                atexit { Process.stopAll() }
+            }
+        }
         let clock = MonotonicClock()
         let loaders = SchemeLoaders()
         let ports = DownloaderPorts(
@@ -47,11 +63,6 @@ enum Process {
             let others = live.map(\.exitStop)
             live = zip(live, others).compactMap { $1 == nil ? nil : $0 }
             live.append(Live(exitStop: downloader.exitStop, reserves: downloader.reserves))
-            if !downloadersEndAtExit {
-                downloadersEndAtExit = true
-                // After the first transport: exit handlers run backwards, so the engines stop before OpenSSL's own.
-                atexit { Process.stopAll() }
-            }
             return others
         }
         withExtendedLifetime(others) {}
@@ -62,16 +73,20 @@ enum Process {
     static func openCache(
         _ configuration: CacheConfiguration, events: @escaping @Sendable (CacheEvent) -> Void
     ) throws(Failure) -> Cache {
-        let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
-        let others = lock.withLock { () -> [Cache] in
-            let others = liveCaches.compactMap(\.cache)
-            liveCaches = others.map { LiveCache(cache: $0) }
-            liveCaches.append(LiveCache(cache: cache))
+        try beginMaking()
+        defer { endMaking() }
+        lock.withLock {
             if !cachesEndAtExit {
                 cachesEndAtExit = true
                 // Whichever handler is the first stops all, the downloaders before what they write to.
                 atexit { Process.stopAll() }
             }
+        }
+        let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
+        let others = lock.withLock { () -> [Cache] in
+            let others = liveCaches.compactMap(\.cache)
+            liveCaches = others.map { LiveCache(cache: $0) }
+            liveCaches.append(LiveCache(cache: cache))
             return others
         }
         withExtendedLifetime(others) {}
@@ -126,6 +141,7 @@ enum Process {
         lock.withLock {
             live.removeAll()
             liveCaches.removeAll()
+            changed.broadcast()
         }
         pthread_atfork(
             {
@@ -148,7 +164,10 @@ enum Process {
                 FileDigest.lock.leaveFork()
                 Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
+                // Who was making something is not in this process.
+                Process.making = 0
                 Process.lock.leaveFork()
+                system_host_code_fork_child()
                 system_fork_child()
             })
     }
@@ -168,9 +187,42 @@ enum Process {
         return bytes + UInt64(clamping: system_blocks_release_kept()) + UInt64(clamping: system_pixels_release_kept())
     }
 
+    // MARK: exit
+
+    /// Throws `shutDown` once exit() has begun.
+    private static func beginMaking() throws(Failure) {
+        let isTaken = lock.withLock { () -> Bool in
+            if !isExiting { making += 1 }
+            return !isExiting
+        }
+        if !isTaken { throw Failure(.shutDown, "the process exits: nothing is begun any more") }
+    }
+
+    private static func endMaking() {
+        lock.withLock {
+            making -= 1
+            changed.broadcast()
+        }
+    }
+
+    /// exit() has begun. What is being made is there before it is stopped; from now on nothing else is.
     private static func stopAll() {
-        for exitStop in lock.withLock({ live.compactMap(\.exitStop) }) { exitStop.stop() }
-        for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) { cache.close() }
+        system_host_code_refuse()
+        let clock = MonotonicClock()
+        let deadline = clock.now().advanced(byMilliseconds: patience)
+        let (exitStops, caches, isFirst) = lock.withLock { () -> ([ExitStop], [Cache], Bool) in
+            if isExiting { return ([], [], false) }
+            isExiting = true
+            while making > 0, changed.wait(until: deadline) {}
+            return (live.compactMap(\.exitStop), liveCaches.compactMap(\.cache), true)
+        }
+        guard isFirst else { return }
+        for exitStop in exitStops { exitStop.begin() }
+        system_host_code_await(HostCode.patience)
+        let end = clock.now().advanced(byMilliseconds: patience)
+        for exitStop in exitStops { exitStop.wait(until: end) }
+        for cache in caches { cache.close() }
+        system_host_code_abandon()
     }
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 /* Its status once it has ended, or -1 when it does not within the deadline (and is killed). */
@@ -104,6 +105,234 @@ TEST("exit() of a forked process with TLS transfers and look-ups running")
         exit(33);
     }
     expect_exit(child, 33);
+}
+
+/* A handler of the host's that was registered before the library's own runs after it: exit() has begun in the library. */
+
+static struct {
+    imgdl_downloader *downloader, *kept;
+    imgdl_executor *executor;
+    imgdl_token *token;
+    imgdl_image *image;
+    pthread_t thread;
+    struct flag entered, leaves;
+    atomic_int begun, is_over, late;
+} leaving = {.entered = FLAG_INIT, .leaves = FLAG_INIT};
+
+static void note_call(void)
+{
+    leaving.begun++;
+    if (leaving.is_over)
+        leaving.late++;
+}
+
+static void on_leaving_event(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    note_call();
+}
+
+static void on_leaving_destroyed(void *user_data)
+{
+    (void)user_data;
+    note_call();
+}
+
+static void *allocate_leaving(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data)
+{
+    (void)width, (void)bytes_per_pixel, (void)user_data;
+    return malloc(*stride * height);
+}
+
+static void deallocate_leaving(void *pixels, void *user_data)
+{
+    (void)user_data;
+    free(pixels);
+    note_call();
+}
+
+static imgdl_request leaving_request(const char *url)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.callback = on_leaving_event;
+    request.destructor = on_leaving_destroyed;
+    return request;
+}
+
+static void *wait_while_exiting(void *argument)
+{
+    (void)argument;
+    raise_flag(&leaving.entered);
+    CHECK_CODE(imgdl_token_wait(leaving.token, -1), IMGDL_ERROR_SHUT_DOWN);
+    return NULL;
+}
+
+static void after_exit_began(void)
+{
+    leaving.is_over = 1;
+    pthread_join(leaving.thread, NULL);
+    imgdl_downloader *none = NULL;
+    imgdl_cache *no_cache = NULL;
+    uint32_t dispatched = 7;
+    int before = leaving.begun;
+    CHECK_CODE(imgdl_downloader_create(NULL, &none), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_shared(&none), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_cache_open(NULL, &no_cache), IMGDL_ERROR_SHUT_DOWN);
+    imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=leaving"));
+    CHECK_CODE(imgdl_download(leaving.downloader, &request, NULL), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_executor_dispatch(leaving.executor, 0, &dispatched), IMGDL_OK);
+    CHECK_NUMBER(dispatched, 0);
+    imgdl_image_release(leaving.image);
+    CHECK_CODE(imgdl_token_wait(leaving.token, -1), IMGDL_ERROR_SHUT_DOWN);
+    imgdl_executor_release(leaving.executor);
+    CHECK_CODE(imgdl_downloader_wait_idle(leaving.downloader, -1), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_destroy(leaving.downloader), IMGDL_OK);
+    imgdl_downloader_release(leaving.kept);
+    CHECK_NUMBER(leaving.begun, before);
+    CHECK_NUMBER(leaving.late, 0);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("once exit() has begun in the library none of the host's functions is begun, waits end, and nothing new is made")
+{
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        atexit(after_exit_began);
+        leaving.downloader = new_downloader();
+        leaving.kept = new_downloader();
+        REQUIRE_OK(imgdl_executor_create_pumped(&leaving.executor));
+        /* One that waits for its host to take it, … */
+        imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=waits"));
+        request.executor = leaving.executor;
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+        struct pollfd descriptor = {.fd = imgdl_executor_fd(leaving.executor), .events = POLLIN};
+        REQUIRE(poll(&descriptor, 1, PATIENCE_MS) == 1);
+        /* … one that runs, that another thread waits for, … */
+        request = leaving_request(at_origin("/pictures/tiny.png?hold_head=1&gate=never"));
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, &leaving.token));
+        REQUIRE(pthread_create(&leaving.thread, NULL, wait_while_exiting, NULL) == 0);
+        REQUIRE(await_flag(&leaving.entered, 1));
+        /* … and a picture in memory of the host's. */
+        imgdl_decode_options options;
+        imgdl_decode_options_init(&options, sizeof options);
+        options.allocate = allocate_leaving;
+        options.deallocate = deallocate_leaving;
+        size_t size;
+        uint8_t *bytes = read_picture("tiny.png", &size);
+        REQUIRE_OK(imgdl_decode(bytes, size, &options, &leaving.image));
+        exit(51);
+    }
+    expect_exit(child, 51);
+}
+
+static void stay_inside(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    note_call();
+    raise_flag(&leaving.entered);
+    await_flag(&leaving.leaves, 1);
+}
+
+static void after_the_patience(void)
+{
+    leaving.is_over = 1;
+    double took = seconds_now() - *(double *)leaving.kept;
+    /* The callback was waited for, and no longer than is said. */
+    if (took < 0.9 || took > 10)
+        FAIL("exit() waited %.2f s for a callback that does not return", took);
+    raise_flag(&leaving.leaves);
+    CHECK_CODE(imgdl_downloader_destroy(leaving.downloader), IMGDL_OK);
+    CHECK_NUMBER(leaving.begun, 1);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("exit() waits a second at most for a callback that runs, and begins none of those behind it")
+{
+    for (int is_inline = 0; is_inline < 2; is_inline++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            static double start;
+            atexit(after_the_patience);
+            leaving.downloader = new_downloader_with(4, is_inline ? IMGDL_EXECUTOR_INLINE : NULL);
+            leaving.kept = (imgdl_downloader *)(void *)&start;
+            for (int i = 0; i < 4; i++) {
+                imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=patience-%d", i));
+                request.callback = stay_inside;
+                request.destructor = NULL;
+                REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+            }
+            REQUIRE(await_flag(&leaving.entered, 1));
+            start = seconds_now();
+            exit(52);
+        }
+        expect_exit(child, 52);
+    }
+}
+
+static void leave_inside(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    exit(53);
+}
+
+TEST("exit() inside a callback, on every executor")
+{
+    for (int place = 0; place < 3; place++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            imgdl_executor *executor = place == 1 ? IMGDL_EXECUTOR_INLINE : NULL;
+            if (place == 2)
+                REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+            imgdl_downloader *downloader = new_downloader();
+            imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=inside-%d", place));
+            request.callback = leave_inside;
+            request.executor = executor;
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            struct pollfd descriptor = {.fd = place == 2 ? imgdl_executor_fd(executor) : -1, .events = POLLIN};
+            poll(&descriptor, 1, PATIENCE_MS);
+            ignore_status(imgdl_executor_dispatch(executor, 0, NULL));
+            _exit(1);
+        }
+        expect_exit(child, 53);
+    }
+}
+
+static void *make_downloaders(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        imgdl_downloader *downloader = NULL;
+        imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=making"));
+        imgdl_status status = imgdl_downloader_create(NULL, &downloader);
+        if (status != IMGDL_OK) {
+            CHECK_CODE(status, IMGDL_ERROR_SHUT_DOWN);
+            return NULL;
+        }
+        raise_flag(&leaving.entered);
+        ignore_status(imgdl_download(downloader, &request, NULL));
+        CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    }
+}
+
+TEST("exit() while other threads make downloaders, from the first one on")
+{
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            pthread_t thread;
+            for (int i = 0; i < 4; i++)
+                REQUIRE(pthread_create(&thread, NULL, make_downloaders, NULL) == 0);
+            /* Once in four rounds while the first is being made. */
+            if (round % 4)
+                REQUIRE(await_flag(&leaving.entered, round));
+            exit(54);
+        }
+        expect_exit(child, 54);
+    }
 }
 
 /* ---- fork */

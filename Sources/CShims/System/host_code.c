@@ -1,8 +1,21 @@
+#define _GNU_SOURCE
 #include "csystem.h"
+
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
 
 static _Thread_local int locks;
 /* How many of the host's functions the thread is in, one within the other. */
 static _Thread_local int depth;
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+/* Threads in a function of the host's. It changes with each call, so without the gate; whoever then finds that the process
+ * exits goes through it. Both are sequentially consistent: either the thread sees the exit, or the exit sees the thread. */
+static atomic_int running;
+static atomic_int is_exiting;
+static atomic_int is_left;
 
 void system_lock_taken(void) { locks++; }
 
@@ -10,14 +23,71 @@ void system_lock_left(void) { locks--; }
 
 int system_locks_held(void) { return locks; }
 
-void system_host_code_begin(void)
+static void leave(void)
 {
-    if (depth++ == 0)
-        system_thread_end_work();
+    atomic_fetch_sub(&running, 1);
+    if (!atomic_load(&is_exiting))
+        return;
+    pthread_mutex_lock(&gate);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&gate);
+}
+
+int system_host_code_begin(void)
+{
+    if (depth > 0) {
+        if (atomic_load(&is_exiting))
+            return 0;
+        depth++;
+        return 1;
+    }
+    system_thread_end_work();
+    atomic_fetch_add(&running, 1);
+    depth = 1;
+    if (!atomic_load(&is_exiting))
+        return 1;
+    system_host_code_end();
+    return 0;
 }
 
 void system_host_code_end(void)
 {
-    if (--depth == 0)
-        system_thread_begin_work();
+    if (--depth > 0)
+        return;
+    leave();
+    /* What it would go on with may be gone. */
+    if (atomic_load(&is_left) && system_thread_is_library())
+        for (;;)
+            pause();
+    system_thread_begin_work();
+}
+
+int system_host_code_is_over(void) { return atomic_load(&is_exiting); }
+
+void system_host_code_refuse(void) { atomic_store(&is_exiting, 1); }
+
+void system_host_code_await(int milliseconds)
+{
+    const int own = depth > 0;
+    struct timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    deadline.tv_sec += milliseconds / 1000;
+    deadline.tv_nsec += milliseconds % 1000 * 1000000L;
+    if (deadline.tv_nsec >= 1000000000L) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000L;
+    }
+    pthread_mutex_lock(&gate);
+    while (atomic_load(&running) > own && pthread_cond_clockwait(&changed, &gate, CLOCK_MONOTONIC, &deadline) == 0) {}
+    pthread_mutex_unlock(&gate);
+}
+
+void system_host_code_abandon(void) { atomic_store(&is_left, 1); }
+
+void system_host_code_fork_child(void)
+{
+    /* Other threads, which were in the host's code or at the gate, are not in this process. */
+    running = depth > 0;
+    pthread_mutex_init(&gate, NULL);
+    pthread_cond_init(&changed, NULL);
 }

@@ -11,6 +11,8 @@ package final class Outstanding: @unchecked Sendable {
     private let live = Atomic<Int>(0)
     /// For the last one.
     private let idleWaiters = Atomic<Int>(0)
+    /// The process exits: what is not over will not be.
+    private let isAbandoned = Atomic<Bool>(false)
     private let lock = Lock()
     private let idle: Condition
     /// What threads wait for, each for one subscription.
@@ -93,7 +95,8 @@ package final class Outstanding: @unchecked Sendable {
         subscription.isComplete ? subscription.told : nil
     }
 
-    /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`.
+    /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`, and `shutDown` when the
+    /// process exits.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
         if subscription.isComplete { return }
         if wouldDeadlock(waitingFor: subscription) { throw Self.wouldWaitForItself }
@@ -107,16 +110,18 @@ package final class Outstanding: @unchecked Sendable {
                 if awaited.waiters == 0 { self.awaited[key] = nil }
             }
             subscription.markAwaited()
-            return awaited.ended.wait(until: deadline) { subscription.isComplete }
+            return awaited.ended.wait(until: deadline) { subscription.isComplete || areAbandoned }
         }
         if !isOver { throw Self.timeIsOver }
+        if !subscription.isComplete { throw Self.processExits }
     }
 
-    /// Until there is none. Throws `wouldDeadlock`, `waitTimeout`.
+    /// Until there is none. Throws as `wait`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
         if isNone { return }
         if wouldDeadlock { throw Self.wouldWaitForItself }
         if !waitForNone(until: deadline) { throw Self.timeIsOver }
+        if !isNone { throw Self.processExits }
     }
 
     /// Whether waiting for all of them on the calling thread would wait for that thread: one of the library's, one inside a
@@ -145,8 +150,22 @@ package final class Outstanding: @unchecked Sendable {
         }
     }
 
-    /// For the thread that ends a downloader, when nothing else waits for it.
-    func waitUntilNoneAtTheEnd() { _ = waitForNone(until: nil) }
+    /// For the thread that ends a downloader, when nothing else waits for it. False when the process exits first.
+    func waitUntilNoneAtTheEnd() -> Bool {
+        _ = waitForNone(until: nil)
+        return isNone
+    }
+
+    /// The process exits: all who wait are told.
+    func abandon() {
+        isAbandoned.store(true, ordering: .sequentiallyConsistent)
+        lock.withLock {
+            idle.broadcast()
+            for awaited in awaited.values { awaited.ended.broadcast() }
+        }
+    }
+
+    var areAbandoned: Bool { isAbandoned.load(ordering: .sequentiallyConsistent) }
 
     private var isNone: Bool { live.load(ordering: .sequentiallyConsistent) == 0 }
 
@@ -154,12 +173,16 @@ package final class Outstanding: @unchecked Sendable {
         lock.withLock {
             idleWaiters.add(1, ordering: .sequentiallyConsistent)
             defer { idleWaiters.subtract(1, ordering: .sequentiallyConsistent) }
-            return idle.wait(until: deadline) { isNone }
+            return idle.wait(until: deadline) { isNone || areAbandoned }
         }
     }
 
     private static var wouldWaitForItself: Failure {
         Failure(.wouldDeadlock, "waiting here would wait for this very thread")
+    }
+
+    private static var processExits: Failure {
+        Failure(.shutDown, "the process exits: what is waited for does not come any more")
     }
 
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }

@@ -117,7 +117,7 @@ package final class Downloader: @unchecked Sendable {
         }
         deliveryThread = ownExecutor
         defaultExecutor = executor ?? ownExecutor ?? InlineExecutor.shared
-        exitStop = ExitStop(engine, on: engineThread, loaders, clock)
+        exitStop = ExitStop(engine, on: engineThread, loaders, outstanding, lock, ended)
         reserves = Reserves(engine.bodyMemory, mailbox)
     }
 
@@ -291,7 +291,10 @@ package final class Downloader: @unchecked Sendable {
         beginEnd(cancelling: true)
         if mustNotWait { return }
         let joins = lock.withLock { () -> Bool in
-            while ending != .ended { ended.wait() }
+            while ending != .ended {
+                if outstanding.areAbandoned { return false }
+                ended.wait()
+            }
             defer { isEngineThreadJoined = true }
             return !isEngineThreadJoined
         }
@@ -313,7 +316,8 @@ package final class Downloader: @unchecked Sendable {
     private func end() {
         letGoOfTemplates()
         // A pumped executor may take its time: its host decides when the last callback runs.
-        outstanding.waitUntilNoneAtTheEnd()
+        // What is there when the process exits is stopped elsewhere, and goes with it.
+        guard outstanding.waitUntilNoneAtTheEnd() else { return }
         workers.close()
         engine.letGoOfStore()
         deliveryThread?.close()

@@ -6,22 +6,38 @@ package final class ExitStop: @unchecked Sendable {
     private let engine: Engine
     private let thread: Thread
     private let loaders: SchemeLoaders
-    private let clock: any Clock
+    private let outstanding: Outstanding
+    /// What those wait for that end it.
+    private let lock: Lock
+    private let ended: Condition
     private let processGeneration = ProcessGeneration.current
 
-    init(_ engine: Engine, on thread: Thread, _ loaders: SchemeLoaders, _ clock: any Clock) {
+    init(
+        _ engine: Engine, on thread: Thread, _ loaders: SchemeLoaders, _ outstanding: Outstanding, _ lock: Lock,
+        _ ended: Condition
+    ) {
         self.engine = engine
         self.thread = thread
         self.loaders = loaders
-        self.clock = clock
+        self.outstanding = outstanding
+        self.lock = lock
+        self.ended = ended
     }
 
-    /// Stops the engine's thread as it stands: no callbacks, and nobody waits for long. Does nothing on that thread, and in
-    /// the child of a fork.
-    package func stop() {
-        guard processGeneration == ProcessGeneration.current, !thread.isCurrent else { return }
+    /// The child of a fork has none of the threads.
+    private var isHere: Bool { processGeneration == ProcessGeneration.current }
+
+    /// Has the engine's thread stop as it stands: no callbacks. Whoever waits for a download waits no longer.
+    package func begin() {
+        guard isHere else { return }
         loaders.abandon()
-        engine.stop()
-        engine.waitUntilStopped(until: clock.now().advanced(byMilliseconds: 2_000))
+        outstanding.abandon()
+        lock.withLock { ended.broadcast() }
+        if !thread.isCurrent { engine.stop() }
+    }
+
+    /// Until it has. Not for itself.
+    package func wait(until deadline: Instant) {
+        if isHere, !thread.isCurrent { engine.waitUntilStopped(until: deadline) }
     }
 }

@@ -1,14 +1,23 @@
 import CSystem
 
-/// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders.
+/// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders. No
+/// lock of ours is held, and fork() does not wait for them. Once exit() has begun in the library, none is begun.
 package enum HostCode {
-    /// No lock of ours is held. fork() does not wait for it.
-    @inlinable package static func run<Result>(_ function: () -> Result) -> Result {
+    /// How long exit() waits for those that run.
+    package static let patience: Int32 = 1_000
+
+    @inlinable package static func run(_ function: () -> Void) { ask(function) }
+
+    /// nil: the process exits, and it is not asked any more.
+    @inlinable @discardableResult
+    package static func ask<Answer>(_ function: () -> Answer) -> Answer? {
         #if DEBUG
             precondition(system_locks_held() == 0, "a function of the host's is called with a lock held")
         #endif
-        system_host_code_begin()
+        guard system_host_code_begin() != 0 else { return nil }
         defer { system_host_code_end() }
         return function()
     }
+
+    package static var isOver: Bool { system_host_code_is_over() != 0 }
 }

@@ -23,8 +23,8 @@ package struct CanvasAllocator: Hashable, @unchecked Sendable {
             throw Failure(.outOfMemory, "no memory for a canvas of \(width) × \(height) pixels")
         }
         let least = stride
-        let memory = HostCode.run { allocateFunction(columns, rows, UInt32(bytesPerPixel), &stride, userData) }
-        guard let memory else {
+        let memory = HostCode.ask { allocateFunction(columns, rows, UInt32(bytesPerPixel), &stride, userData) }
+        guard let memory = memory ?? nil else {
             throw Failure(.outOfMemory, "the allocator gave no memory for a canvas of \(width) × \(height) pixels")
         }
         guard stride >= least, !stride.multipliedReportingOverflow(by: height).overflow else {

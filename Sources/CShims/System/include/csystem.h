@@ -48,9 +48,19 @@ void system_fork_prepare(void);
 void system_fork_parent(void);
 void system_fork_child(void);
 
-/* Around each call of a function of the host's, whatever the thread: it may last, and is not Swift. One may call another. */
-void system_host_code_begin(void);
+/* Around each call of a function of the host's, whatever the thread: it may last, and is not Swift. One may call another.
+ * 0: the process exits, and it must not be called; then `end` must not follow. */
+int system_host_code_begin(void);
 void system_host_code_end(void);
+/* exit() has begun: from now on none begins. */
+void system_host_code_refuse(void);
+int system_host_code_is_over(void);
+/* Until none runs but what the calling thread is in, for so long at most. */
+void system_host_code_await(int milliseconds);
+/* Nobody waits any more: a thread of the library's that comes back from one rests until the process is gone. */
+void system_host_code_abandon(void);
+/* In the child of a fork. */
+void system_host_code_fork_child(void);
 
 /* Debug builds count the locks that the calling thread holds: no function of the host's is called with one. */
 void system_lock_taken(void);

@@ -49,7 +49,7 @@ codes! {
     UNSUPPORTED_OPTION = IMGDL_ERROR_UNSUPPORTED_OPTION;
     /// Waiting here would wait for this very thread.
     WOULD_DEADLOCK = IMGDL_ERROR_WOULD_DEADLOCK;
-    /// The downloader takes no more requests.
+    /// The downloader takes no more requests, or the process exits.
     SHUT_DOWN = IMGDL_ERROR_SHUT_DOWN;
     /// The handle belongs to the parent process.
     FORKED = IMGDL_ERROR_FORKED;
