@@ -916,7 +916,11 @@ typedef struct imgdl_config {
     uint32_t max_per_host;        /* running transfers to one host and port; 0: no limit but max_concurrent. One that */
                                   /* a redirect or a hook leads to another host waits for a place there              */
     uint64_t memory_budget;       /* bytes of bodies and pixels that are in work; 0 is IMGDL_DEFAULT_MEMORY_BUDGET.  */
-                                  /* When it is reached nothing new starts and HTTP/1.1 transfers pause              */
+                                  /* When it is reached nothing new starts and HTTP/1.1 transfers pause. What waits  */
+                                  /* for an executor counts, too, up to a quarter of it, or as long as something     */
+                                  /* else makes room: from then on it counts for that executor alone, whose requests */
+                                  /* wait until half is taken; each executor that takes nothing may so hold as much  */
+                                  /* again, and the pictures that others share with it                               */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;

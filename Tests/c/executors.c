@@ -176,3 +176,57 @@ TEST("an executor that is released inside one of its own callbacks: all that wai
     CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_OK);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
+
+/* ---- An executor that nobody dispatches */
+
+enum { EACH = 12, BUDGET = 4 << 20 };
+
+static void start_each(imgdl_downloader *downloader, struct recorder *recorders, imgdl_executor *executor, const char *name)
+{
+    for (int i = 0; i < EACH; i++) {
+        recorder_init(&recorders[i]);
+        imgdl_request request = recorded_request(at_origin("/pictures/baseline.jpg?_=%s-%d", name, i), &recorders[i]);
+        request.event_mask = IMGDL_EVENT_TERMINAL;
+        request.executor = executor;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+}
+
+TEST("pictures that wait for an executor which nobody dispatches hold up those of no other, and their own go on later")
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.memory_budget = BUDGET;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    static struct recorder waiting[EACH], others[2 * EACH];
+    start_each(downloader, waiting, executor, "waiting");
+    start_each(downloader, others, NULL, "other");
+    start_each(downloader, others + EACH, IMGDL_EXECUTOR_INLINE, "inline");
+    for (int i = 0; i < 2 * EACH; i++) {
+        if (!await_end(&others[i], NULL))
+            harness_abandon();
+        check_ending(&others[i]);
+        CHECK_CODE(others[i].code, IMGDL_OK);
+        imgdl_image_release(others[i].image);
+    }
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    CHECK(stats.succeeded < 3 * EACH);
+    /* All of them are 39 MB: once the budget, and as much for each executor that has something to take. */
+    if (stats.memory_peak > 3 * BUDGET)
+        FAIL("%llu bytes at once", (unsigned long long)stats.memory_peak);
+    for (int i = 0; i < EACH; i++) {
+        if (!await_end(&waiting[i], executor))
+            harness_abandon();
+        check_ending(&waiting[i]);
+        CHECK_CODE(waiting[i].code, IMGDL_OK);
+        imgdl_image_release(waiting[i].image);
+    }
+    REQUIRE_OK(imgdl_downloader_wait_idle(downloader, PATIENCE_MS));
+    imgdl_executor_release(executor);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}

@@ -81,6 +81,10 @@ package final class Subscription: @unchecked Sendable {
     /// The executor that runs them, where a thread of the host does.
     var pumped: PumpedExecutor? { hasSink ? ownExecutor ?? recipient.pumped : nil }
     var outstanding: Outstanding { recipient.outstanding }
+    /// Where its terminal may wait; nil: nowhere.
+    var executorIdentity: ObjectIdentifier? {
+        isToldAtOnce ? nil : ownExecutor.map { ObjectIdentifier($0) } ?? ObjectIdentifier(recipient.executor)
+    }
 
     // MARK: What every thread may ask
 

@@ -14,6 +14,8 @@ final class ActiveTransfer {
     /// In the order of the rules' variants.
     var variants: [ActiveVariant] = []
     var bodyCharge: MemoryCharge?
+    /// What waits for executors of it.
+    var bodyWaits: [WaitingCharge] = []
     private var probing = Probing.notBegun
     private var extras: Extras?
 
@@ -241,4 +243,6 @@ struct ActiveVariant {
     var image: DecodedImage?
     /// The memory that the rules have counted for it.
     var charge: MemoryCharge?
+    /// The same as what waits for executors.
+    var waits: [WaitingCharge] = []
 }

@@ -34,6 +34,9 @@ extension Engine {
             active.look(at: Int(subscription.transferSlot)) { result(of: subscription, $0, outcome) }
             ?? result(of: subscription, outcome)
         subscription.post(.terminal(terminal))
+        if let executor = subscription.executorIdentity, let number = executors.number(executor) {
+            executors.leave(number)
+        }
         clock.passes()
     }
 
@@ -49,7 +52,11 @@ extension Engine {
             if subscription.options.wantsBody {
                 content.body = transfer.contiguousBody()
                 // What is told at once counts no longer than this takes.
-                if !subscription.isToldAtOnce { content.bodyCharge = bodyCharge(transfer) }
+                if !subscription.isToldAtOnce {
+                    let charge = bodyCharge(transfer)
+                    content.bodyCharge = charge
+                    content.bodyWaits = wait(charge, for: subscription, &transfer.bodyWaits)
+                }
                 if content.body == nil {
                     failure = Failure(.outOfMemory, "no memory to hand over the body in one piece")
                 }
@@ -87,9 +94,25 @@ extension Engine {
         of subscription: Subscription
     ) {
         content.imageCharge = transfer.variants[variant].charge
+        if let charge = content.imageCharge, !subscription.isToldAtOnce {
+            content.imageWaits = wait(charge, for: subscription, &transfer.variants[variant].waits)
+        }
         guard var image = transfer.variants[variant].image else { return }
         image.scaleFactor = subscription.scaleFactor
         content.image = Boxed(wrappedValue: image)
+    }
+
+    /// What is charged waits for the subscription's executor from now on; once, however many terminals there carry it.
+    private func wait(
+        _ charge: MemoryCharge, for subscription: Subscription, _ known: inout [WaitingCharge]
+    ) -> WaitingCharge? {
+        guard let executor = subscription.executorIdentity, let number = executors.number(executor) else { return nil }
+        if let waits = known.first(where: { $0.executor == number }) { return waits }
+        let waits = WaitingCharge(charge.bytes, for: number, ledger)
+        executors.useAgain(number)
+        downloads.waits(charge.bytes, for: number)
+        known.append(waits)
+        return waits
     }
 
     /// The body leaves with a terminal: its bytes count until the terminal has been delivered.

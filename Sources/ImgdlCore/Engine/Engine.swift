@@ -22,6 +22,7 @@ final class Engine {
         didSet { downloads.hasFreeWorker = stepsInWork < workers.width }
     }
     var subscriptions = ObjectTable<Subscription>()
+    var executors = ExecutorNumbers()
     var active = ObjectTable<ActiveTransfer>()
     let bodyMemory = BodyMemory()
     var store: (any Store)?
@@ -173,7 +174,8 @@ final class Engine {
         case .submit(let subscription):
             let request = withCookies(subscription.request)
             partFromOtherCookies(request)
-            let admission = downloads.submit(request, subscription.sharedOptions, now)
+            let executor = subscription.executorIdentity.map { executors.use($0) } ?? 0
+            let admission = downloads.submit(request, subscription.sharedOptions, executor: executor, now)
             let slot = SlotTable<Subscription>.slot(admission.subscriber)
             subscription.slot = UInt32(slot)
             subscription.transferSlot = UInt32(SlotTable<Transfer>.slot(admission.transfer))
@@ -225,15 +227,18 @@ final class Engine {
     // MARK: Actions
 
     func performActions() {
-        performTakenActions()
-        while !prompts.isEmpty, let prompt = prompts.popFirst() {
-            switch prompt {
-            case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
-            case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
-            case .pictured(let id, let variant, let image): pictured(id, variant, image)
-            }
+        repeat {
             performTakenActions()
-        }
+            while !prompts.isEmpty, let prompt = prompts.popFirst() {
+                switch prompt {
+                case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
+                case .found(let id, let number, let choice, let found):
+                    self.found(id, number, choice, found, clock.now())
+                case .pictured(let id, let variant, let image): pictured(id, variant, image)
+                }
+                performTakenActions()
+            }
+        } while downloads.reviewBacklogs(clock.now())
     }
 
     /// What has been answered inside the call.
@@ -262,8 +267,13 @@ final class Engine {
 
     private func takeReleasedMemory() {
         let bytes = ledger.take()
-        guard bytes > 0 else { return }
-        downloads.memoryReleased(bytes, clock.now())
+        let taken = ledger.takeTaken()
+        guard bytes > 0 || !taken.isEmpty else { return }
+        if bytes > 0 { downloads.memoryReleased(bytes, clock.now()) }
+        for (executor, bytes) in taken {
+            executors.leave(executor)
+            downloads.taken(bytes, by: executor, clock.now())
+        }
         performActions()
     }
 

@@ -63,6 +63,9 @@ package final class DownloadResult: @unchecked Sendable {
         /// Memory of picture and body, counted as long as they are held here.
         var imageCharge: MemoryCharge?
         var bodyCharge: MemoryCharge?
+        /// The same, as what waits for the host to take it.
+        var imageWaits: WaitingCharge?
+        var bodyWaits: WaitingCharge?
     }
 
     init(
@@ -90,6 +93,8 @@ package final class DownloadResult: @unchecked Sendable {
     func letGoOfCharges() {
         content.imageCharge = nil
         content.bodyCharge = nil
+        content.imageWaits = nil
+        content.bodyWaits = nil
     }
 }
 

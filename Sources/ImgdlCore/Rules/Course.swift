@@ -119,6 +119,8 @@ struct TransferDetours {
     var retries = 0
     /// When it goes back into the queue.
     var restsUntil: Instant?
+    /// It does nothing but wait for executors that are behind.
+    var isHeldForExecutors = false
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

@@ -117,6 +117,7 @@ extension Downloads {
             }
             downloads.end(subscriber, outcome, now)
         }
+        if transfers.contains(id) { updateHeld(id) }
         startWaiting(now)
     }
 }

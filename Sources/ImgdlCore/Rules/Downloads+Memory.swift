@@ -12,7 +12,7 @@ extension Downloads {
     package var memoryPeak: Int64 { memory.peak }
     /// Somebody waits for memory: `memoryReleased` should come soon.
     package var isHeldBack: Bool {
-        isPressing || !heldDecodes.isEmpty || memory.isFull && waiting.count > 0
+        isPressing || !heldDecodes.isEmpty || memory.isFull && waiting.count > 0 || backlogs.behindCount > 0
     }
 
     /// What the first bytes say of the picture; before `bodyReceived` of the bytes that say it.
@@ -52,6 +52,7 @@ extension Downloads {
 
     /// The body is let go: the transfer is over, or begins anew.
     mutating func forgetBody(_ id: TransferID) {
+        letGoOfExecutors(id)
         guard transfers[id].countedBytes > 0 else { return }
         hasRoom = true
         memory.changeBodies(-transfers[id].countedBytes)
@@ -75,7 +76,9 @@ extension Downloads {
     mutating func reserveEarly(_ id: TransferID, _ variant: Int) -> Bool {
         let state = transfers[id].variants[variant]
         let bytes = MemoryRules.canvas(transfers[id].picture, state.options, showsParts: state.partialCount > 0)
-        guard transfers[id].picture != .undecided, bytes == 0 || !memory.isFull && memory.fits(bytes) else {
+        guard transfers[id].picture != .undecided,
+            bytes == 0 || !memory.isFull && memory.fits(bytes) && !waitsForExecutors(id, variant: variant)
+        else {
             transfers[id].variants[variant].isHeldBack = true
             releaseProgress(of: variant, id)
             return false
@@ -87,7 +90,12 @@ extension Downloads {
     /// The same for one that has all its bytes. It is asked again when there is room.
     mutating func reserveForEnd(_ id: TransferID, _ variant: Int) -> Bool {
         let bytes = MemoryRules.canvas(transfers[id].picture, transfers[id].variants[variant].options)
-        guard bytes == 0 || fits(bytes) else {
+        let fits = bytes == 0 || self.fits(bytes)
+        if bytes > 0, waitsForExecutors(id, variant: variant) {
+            holdForExecutors(id, variant)
+            return false
+        }
+        guard fits else {
             if !transfers[id].variants[variant].isInLine {
                 transfers[id].variants[variant].isInLine = true
                 heldDecodes.append(OpenVariant(transfer: id, variant: variant))
@@ -102,6 +110,8 @@ extension Downloads {
 
     private mutating func reserve(_ id: TransferID, _ variant: Int, _ bytes: Int64) {
         transfers[id].variants[variant].isHeldBack = false
+        transfers[id].variants[variant].waitsForExecutor = false
+        updateHeld(id)
         guard bytes > 0 else { return }
         transfers[id].variants[variant].reserved = bytes
         memory.changeCanvases(bytes)
@@ -123,7 +133,8 @@ extension Downloads {
             if isWanted, transfers[open.transfer].pauses.isEmpty { return false }
             stuck += variant.reserved
         }
-        return memory.canvases <= stuck
+        judgeExecutors(stuck)
+        return memory.fits(bytes) || memory.canvases - backlogs.excused <= stuck
     }
 
     /// Its decoders are let go with what they hold, which `memoryReleased` will tell.
@@ -171,6 +182,8 @@ extension Downloads {
         let hasChanged = hasRoom
         hasRoom = false
         if hasChanged, !heldDecodes.isEmpty { openHeldDecodes(now) }
+        // Perhaps nothing but executors could make room.
+        if hasChanged, memory.isFull { _ = makesRoom() }
         if isPressing, !memory.isFull {
             isPressing = false
             leader = nil
@@ -185,6 +198,8 @@ extension Downloads {
     /// Back-pressure begins.
     mutating func pressIfFull(_ now: Instant) {
         guard memory.isFull, !isPressing else { return }
+        if backlogs.areSomeAhead { _ = makesRoom() }
+        guard memory.isFull else { return }
         isPressing = true
         leader = nil
         chooseLeader(now)
@@ -218,8 +233,10 @@ extension Downloads {
             if isWanted, transfers[open.transfer].phase == .decoding { return true }
             kept += variant.reserved
         }
+        if !heldDecodes.isEmpty { return true }
+        judgeExecutors(kept)
         // What no transfer has any more is on its way to somebody, or with a worker.
-        return memory.canvases > kept || !heldDecodes.isEmpty
+        return memory.canvases - backlogs.excused > kept
     }
 
     /// One whose decoder is open gives most back.

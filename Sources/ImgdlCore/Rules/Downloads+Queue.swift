@@ -30,6 +30,11 @@ extension Downloads {
         if hasRoom || isPressing || memory.isFull { relieve(now) }
         if !parked.isEmpty { resumeParked(now) }
         if !consultationLine.isEmpty { consultNext() }
+        _ = wakePassed(now)
+        repeat { startNext(now) } while wakePassed(now)
+    }
+
+    private mutating func startNext(_ now: Instant) {
         while waiting.count > 0 {
             guard mayStart,
                 let (slot, place) = waiting.popFirst(
@@ -42,6 +47,11 @@ extension Downloads {
             if givesWay(id, place) {
                 waiting.undo(place)
                 giveUp(id, now)
+                continue
+            }
+            if !transfers[id].isUnderWay, waitsForExecutors(id) {
+                waiting.undo(place)
+                restForExecutors(id)
                 continue
             }
             occupy(id, place)
@@ -60,10 +70,11 @@ extension Downloads {
         startWaiting(now)
     }
 
-    private var mayStart: Bool {
+    var mayStart: Bool {
         guard !isSuspended, running.count < limits.maximumConcurrent, background?.isOver != true else { return false }
         // What is in work ends sooner or later, and gives memory back; where nothing is, one has to begin.
-        return !memory.isFull || transfers.count == waiting.count + parkedCount + restingCount
+        return !memory.isFull
+            || transfers.count == waiting.count + parkedCount + restingCount + heldForExecutorsCount
     }
 
     // MARK: Places

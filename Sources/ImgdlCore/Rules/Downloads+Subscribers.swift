@@ -1,6 +1,8 @@
 /// How a subscriber comes, what it is told, and how it goes.
 extension Downloads {
-    mutating func join(_ id: TransferID, _ boxed: consuming Boxed<SubscriberOptions>) -> SubscriberID {
+    mutating func join(
+        _ id: TransferID, _ boxed: consuming Boxed<SubscriberOptions>, _ executor: Backlogs.Executor = 0
+    ) -> SubscriberID {
         let before = transfers[id].priority
         let last = transfers[id].lastSubscriber
         let isFirst = last == .none
@@ -13,7 +15,8 @@ extension Downloads {
             requeue(id, before)
         }
         let new = subscribers.insert(
-            Subscriber(options: boxed, transfer: id, variant: variant, previous: last, freshSubscriber))
+            Subscriber(
+                options: boxed, transfer: id, variant: variant, executor: executor, previous: last, freshSubscriber))
         let link = SubscriberLink(new)
         if let slot = last.slot {
             subscribers[subscribers.key(of: slot)].next = link
@@ -199,9 +202,13 @@ extension Downloads {
         transfers[id].leave(ended.$options)
         hasRoom = true
         guard transfers[id].firstSubscriber != .none else { return endTransfer(id) }
-        if let variant = ended.variant { transfers[id].variants[variant].leave(ended.options) }
+        if let variant = ended.variant {
+            transfers[id].variants[variant].leave(ended.options)
+            updateHeld(id)
+        }
         requeue(id, before)
         updateAttendance(id)
+        wakeForExecutors(id, now)
         if ended.options.continuesInBackground { reconsider(id, now) }
     }
 
@@ -250,12 +257,8 @@ extension Downloads {
         let slot = shared.find(request.hash) { slot in
             let id = transferID(at: slot)
             guard transfers[id].request == request else { return false }
-            guard transfers[id].phase == .resting else { return true }
-            if let until = transfers[id].restsUntil,
-                RetryRules.waits(until.milliseconds(since: now), options.wrappedValue)
-            {
-                resting = slot
-            }
+            guard transfers[id].phase == .resting, let until = transfers[id].restsUntil else { return true }
+            if RetryRules.waits(until.milliseconds(since: now), options.wrappedValue) { resting = slot }
             return false
         }
         return (slot ?? resting).map { transferID(at: $0) }

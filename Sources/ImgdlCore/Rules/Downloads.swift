@@ -57,6 +57,16 @@ package struct Downloads: ~Copyable {
     /// … and not counted.
     var parkedCount = 0
     var memory: MemoryRules
+    var backlogs = Backlogs()
+    /// Some executors have fallen behind since it was looked at what may go on.
+    var needsReview = false
+    /// Transfers that wait for their turn until an executor has caught up.
+    var passedTurns = PassedTurns()
+    /// Decoders that have all their bytes and wait for the same; those that have gone on are thrown out when they are looked at.
+    var executorDecodes: [OpenVariant] = []
+    /// Transfers that do nothing but wait for such a decoder, and the bytes of their bodies.
+    var heldForExecutorsCount = 0
+    var heldForExecutorsBytes: Int64 = 0
     /// HTTP/1.1 transfers are paused for memory, all but the leader.
     var isPressing = false
     var leader: TransferID?
@@ -127,20 +137,23 @@ package struct Downloads: ~Copyable {
     }
 
     /// A new subscriber: it joins the transfer of the same bytes, or waits with one of its own (features B3, B4).
+    /// `executor`: what it is handed waits there.
     package mutating func submit(
-        _ request: consuming TransferRequest, _ options: consuming Boxed<SubscriberOptions>, _ now: Instant
+        _ request: consuming TransferRequest, _ options: consuming Boxed<SubscriberOptions>,
+        executor: Backlogs.Executor = 0, _ now: Instant
     ) -> Admission {
         if let id = joinable(request, options, now) {
             let continuesInBackground = options.wrappedValue.continuesInBackground
-            let subscriber = join(id, options)
+            let subscriber = join(id, options, executor)
             if continuesInBackground { reconsider(id, now) }
+            let isWoken = wakeForExecutors(id, now)
             if transfers[id].isUnderWay {
                 catchUp(subscriber, now)
             } else if transfers[id].hasStarted {
                 start(subscriber, now)
             }
             // It may have opened a decoder, and have a paused transfer go on.
-            if background == nil { pressIfFull(now) } else { startWaiting(now) }
+            if background == nil, !isWoken { pressIfFull(now) } else { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
         if let failure = blacklisted(request, options.wrappedValue, now) {
@@ -148,7 +161,7 @@ package struct Downloads: ~Copyable {
         }
         let id = insert(request)
         if transfers[id].isShareable { offer(id) }
-        let subscriber = join(id, options)
+        let subscriber = join(id, options, executor)
         if consultsEarly(id) { consult(id, .first) } else { enqueue(id, now) }
         startWaiting(now)
         return Admission(subscriber: subscriber, transfer: id, hasJoined: false)

@@ -15,6 +15,8 @@ package struct MemoryRules {
     package var budget: Int64
     package private(set) var bodies: Int64 = 0
     package private(set) var canvases: Int64 = 0
+    /// Of these, what waits for executors that are behind, and counts for nobody else.
+    package private(set) var excused: Int64 = 0
     package private(set) var peak: Int64 = 0
     /// The budget is reached: nothing new. Until a good part is free again, so that it does not go to and fro.
     package private(set) var isFull = false
@@ -22,6 +24,8 @@ package struct MemoryRules {
     package init(budget: Int64) { self.budget = budget }
 
     package var inUse: Int64 { bodies + canvases }
+    /// What counts for the budget.
+    private var counted: Int64 { max(0, inUse - excused) }
 
     package mutating func changeBodies(_ bytes: Int64) {
         bodies += bytes
@@ -33,17 +37,22 @@ package struct MemoryRules {
         changed()
     }
 
+    package mutating func setExcused(_ bytes: Int64) {
+        excused = bytes
+        changed()
+    }
+
     package mutating func setBudget(_ budget: Int64) {
         self.budget = budget
         isFull = false
         changed()
     }
 
-    package func fits(_ bytes: Int64) -> Bool { inUse + bytes <= budget }
+    package func fits(_ bytes: Int64) -> Bool { counted + bytes <= budget }
 
     private mutating func changed() {
         peak = max(peak, inUse)
-        isFull = inUse >= (isFull ? budget - budget / 8 : budget)
+        isFull = counted >= (isFull ? budget - budget / 8 : budget)
     }
 
     /// Bytes that a decoder of this picture will need: its canvas, and, where the file goes over it again and again, what

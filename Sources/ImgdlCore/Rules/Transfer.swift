@@ -16,7 +16,8 @@ struct Transfer: ~Copyable {
         case transforming
         /// The transport has ended; decoders are at work.
         case decoding
-        /// It failed in a way that may pass, and waits before it tries again (features B14).
+        /// It failed in a way that may pass, and waits before it tries again (features B14), until `restsUntil`; or its turn has
+        /// come, and it waits for executors that are behind.
         case resting
     }
 
@@ -236,6 +237,8 @@ struct Subscriber: ~Copyable {
     var previous: SubscriberLink
     var next = SubscriberLink.none
     private let variantIndex: Int32
+    /// Where what it is handed waits for its host.
+    let executor: Backlogs.Executor
     /// Nobody's: it keeps a transfer going for the cache's sake, and is told nothing.
     var isInternal = false
     /// Its transfer has left the queue once.
@@ -256,13 +259,15 @@ struct Subscriber: ~Copyable {
 
     /// `fresh`: of one that has been told nothing.
     init(
-        options: consuming Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?, previous: SubscriberLink,
+        options: consuming Boxed<SubscriberOptions>, transfer: TransferID, variant: Int?,
+        executor: Backlogs.Executor, previous: SubscriberLink,
         _ fresh: borrowing CommonUntilChanged<SubscriberCourse>.Common
     ) {
         _options = options
         course = CommonUntilChanged(fresh)
         transferSlot = UInt32(SlotTable<Transfer>.slot(transfer))
         variantIndex = variant.map { Int32($0) } ?? -1
+        self.executor = executor
         self.previous = previous
     }
 

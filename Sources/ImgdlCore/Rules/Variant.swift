@@ -24,6 +24,8 @@ struct Variant {
     var isHeldBack = false
     /// In the line of decoders that wait for room.
     var isInLine = false
+    /// In the line of those that wait for executors.
+    var waitsForExecutor = false
     /// Bytes have come that the decoder has not had.
     var hasNewBytes: Bool
     /// The decoder has had bytes since it last showed a picture.
@@ -69,6 +71,7 @@ struct Variant {
         hasHeader = false
         hasPartial = false
         isHeldBack = false
+        waitsForExecutor = false
     }
 
     mutating func join(_ options: SubscriberOptions) {

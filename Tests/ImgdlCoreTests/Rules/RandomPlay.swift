@@ -12,6 +12,9 @@ struct RandomPlay: ~Copyable {
     private var latest: [TransferRequest: TransferID] = [:]
     private let hooks: [SilentHooks]
     private var heldFailures: [TransferID: Bool] = [:]
+    /// They take nothing before the end.
+    private let stalled: Set<Backlogs.Executor>
+    private let executors: Backlogs.Executor
 
     init(seed: UInt64) {
         random = SeededGenerator(seed)
@@ -33,6 +36,10 @@ struct RandomPlay: ~Copyable {
         let kinds = UInt8.random(in: 1..<32, using: &random)
         hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
         paths = Int.random(in: 1...8, using: &random)
+        var stalled: Set<Backlogs.Executor> = []
+        for executor in 1...3 as ClosedRange<Backlogs.Executor> where random.oneIn(3) { stalled.insert(executor) }
+        self.stalled = stalled
+        executors = random.oneIn(3) ? 0 : 3
         downloads = Downloads(limits, seed: seed)
         witness = Witness(limits)
         downloads.hasStore = random.oneIn(2)
@@ -51,9 +58,16 @@ struct RandomPlay: ~Copyable {
             downloads.cancelAll(witness.now)
             try settle("cancelAll at the end")
         } else {
-            try runToTheEnd()
+            try runToTheEnd(stalled)
+            let left = witness.liveSubscribers.filter { !stalled.contains(witness.subscribers[$0]!.executor) }
+            guard left.isEmpty else {
+                throw Witness.Violation(text: "\(left.map { name($0) }) wait for executors of others")
+            }
+            try runToTheEnd([])
         }
-        while !witness.charges.isEmpty { try release(0) }
+        while !witness.charges.isEmpty {
+            if witness.charges[0].waitsFor.isEmpty { try release(0) } else { try take(0) }
+        }
         let isEmpty = witness.liveSubscribers.isEmpty && witness.liveTransfers.isEmpty
         guard isEmpty, downloads.memoryInUse == 0, downloads.nextDeadline == nil else {
             throw Witness.Violation(
@@ -63,12 +77,15 @@ struct RandomPlay: ~Copyable {
         }
     }
 
-    /// Nobody cancels and nothing hangs: everybody must come to an end.
-    private mutating func runToTheEnd() throws {
+    /// Nobody cancels and nothing hangs: everybody must come to an end but who waits for executors that take nothing.
+    private mutating func runToTheEnd(_ stalled: Set<Backlogs.Executor>) throws {
         witness.isSuspended = false
         downloads.setSuspended(false, witness.now)
         try settle("resume at the end")
-        for _ in 0..<10_000 where !witness.liveSubscribers.isEmpty {
+        for _ in 0..<10_000 {
+            let isAnyLeft = witness.liveSubscribers.contains { !stalled.contains(witness.subscribers[$0]!.executor) }
+            guard isAnyLeft else { return }
+            try takePicture(stalled)
             if let id = witness.running.randomElement(using: &random) {
                 try report(id)
             }
@@ -107,7 +124,8 @@ struct RandomPlay: ~Copyable {
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
-        case 85..<87: try releaseMemory()
+        case 85: try releaseMemory()
+        case 86: if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
         case 93..<97: if !witness.holdsStarts { try pass() }
@@ -147,7 +165,8 @@ struct RandomPlay: ~Copyable {
             followsRedirects: !random.oneIn(8),
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
-        let admission = downloads.submit(request, Boxed(wrappedValue: options), witness.now)
+        let executor = Backlogs.Executor.random(in: 0...executors, using: &random)
+        let admission = downloads.submit(request, Boxed(wrappedValue: options), executor: executor, witness.now)
         if downloads.awaitsLook(admission.transfer) {
             downloads.looked(admission.transfer, pictureSize(), witness.now)
         }
@@ -169,10 +188,11 @@ struct RandomPlay: ~Copyable {
             everyTransfer.append(id)
         }
         var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
+        record.executor = executor
         if downloads.subscribers.contains(subscriber) { record.variant = downloads.subscribers[subscriber].variant }
         witness.accept(subscriber, record, request)
         everybody.append(subscriber)
-        try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)), \(options)")
+        try settle("submit \(request.method) \(path) as \(name(subscriber)) of \(name(id)) on \(executor), \(options)")
     }
 
     /// Whether a request with these options would rest as long as this one does.
@@ -280,6 +300,37 @@ struct RandomPlay: ~Copyable {
         let bytes = witness.release(index)
         downloads.memoryReleased(bytes, witness.now)
         try settle("\(bytes) bytes are released")
+    }
+
+    /// A host takes something of what waits for it.
+    private mutating func takePicture(_ stalled: Set<Backlogs.Executor>) throws {
+        let waiting = witness.charges.indices.filter { !witness.charges[$0].waitsFor.isSubset(of: stalled) }
+        if let index = waiting.randomElement(using: &random) { try take(index, butNot: stalled) }
+    }
+
+    private mutating func take(_ index: Int, butNot stalled: Set<Backlogs.Executor> = []) throws {
+        guard let executor = witness.charges[index].waitsFor.subtracting(stalled).min() else { return }
+        witness.charges[index].waitsFor.remove(executor)
+        downloads.taken(witness.charges[index].bytes, by: executor, witness.now)
+        try settle("\(witness.charges[index].bytes) bytes are taken by \(executor)")
+    }
+
+    /// As the engine does, which then looks what may go on.
+    private mutating func handOver(_ action: Action) {
+        guard case .end(let subscriber, let outcome) = action, let record = witness.subscribers[subscriber],
+            record.executor > 0
+        else { return }
+        var variant: Int?
+        switch outcome {
+        case .success(let own): variant = own
+        case .failure(_, let salvaged): variant = salvaged
+        }
+        guard let variant,
+            let index = witness.charges.firstIndex(where: {
+                $0.transfer == record.transfer && $0.variant == variant && !$0.isAbandoned
+            }), witness.charges[index].waitsFor.insert(record.executor).inserted
+        else { return }
+        downloads.waits(witness.charges[index].bytes, for: record.executor)
     }
 
     // MARK: The transport
@@ -662,17 +713,23 @@ struct RandomPlay: ~Copyable {
     private mutating func settle(_ event: String, afterDeadlines: Bool = false) throws {
         transcript.append(event)
         acceptInternal()
-        let actions = downloads.takeActions().filter { !hasComeAndGone($0) }
-        witness.placed = witness.placedNow(downloads).union(givenUpAgain(actions))
-        witness.lined = Set(
-            witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted })
-        noteHeldRequests { ![.connecting, .receiving].contains($0.transport) }
-        for action in actions {
-            transcript.append("    \(describe(action))")
-            try witness.see(action)
-        }
-        // Those that were stopped first.
-        noteHeldRequests { _ in true }
+        repeat {
+            let actions = downloads.takeActions().filter { !hasComeAndGone($0) }
+            witness.placed = witness.placedNow(downloads).union(givenUpAgain(actions))
+            witness.lined = Set(
+                witness.liveTransfers.filter { downloads.request($0) != nil && downloads.transfers[$0].cache.isCounted }
+            )
+            try witness.seePassedTurns(downloads)
+            noteHeldRequests { ![.connecting, .receiving].contains($0.transport) }
+            for action in actions {
+                transcript.append("    \(describe(action))")
+                handOver(action)
+                try witness.see(action)
+            }
+            // Those that were stopped first.
+            noteHeldRequests { _ in true }
+            try witness.seePassedTurns(downloads)
+        } while downloads.reviewBacklogs(witness.now)
         for id in witness.liveTransfers { witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted }
         try witness.check(downloads, afterDeadlines: afterDeadlines)
     }
@@ -703,7 +760,7 @@ struct RandomPlay: ~Copyable {
     private func givenUpAgain(_ actions: [Action]) -> [TransferID] {
         actions.compactMap { action in
             guard case .forget(let id) = action, let transfer = witness.transfers[id], !transfer.isLined,
-                transfer.transport == .waiting, witness.isUnattended(id)
+                [.waiting, .resting].contains(transfer.transport), witness.isUnattended(id)
             else { return nil }
             return id
         }

@@ -128,7 +128,10 @@ extension Witness {
             let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received + transfers[id]!.held
             try require(isRight, "its body is not counted right")
         }
-        for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 {
+        // What waits for executors does not count where those are behind, and they are when little else makes room.
+        let isJudged = !charges.contains { !$0.waitsFor.isEmpty }
+        for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 && isJudged
+        {
             guard canvases > limits.memoryBudget else { continue }
             let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
             let isAlone = others.allSatisfy {
@@ -153,6 +156,42 @@ extension Witness {
         try require(!downloads.memory.isFull || unpaused.count <= 1, "more than one runs on though memory is full")
         let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
         try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
+    }
+
+    /// A turn that has passed, since all who want it are on executors that are behind.
+    mutating func seePassedTurns(_ downloads: borrowing Downloads) throws {
+        for id in liveTransfers where [.waiting, .resting].contains(transfers[id]!.transport) {
+            guard downloads.request(id) != nil, downloads.transfers[id].phase == .resting else { continue }
+            let isPassed = downloads.transfers[id].restsUntil == nil
+            try require(isPassed || transfers[id]!.transport == .resting, "rests without a failure")
+            guard isPassed else { continue }
+            // Perhaps it has come back from a rest, and its turn has passed at once.
+            if transfers[id]!.transport == .resting {
+                try require(transfers[id]!.rest!.contains(now), "woken too early")
+            }
+            transfers[id]!.transport = .resting
+            transfers[id]!.rest = Instant(nanoseconds: .min)...Instant(nanoseconds: .max)
+            transfers[id]!.wakes = Instant(nanoseconds: .max)
+        }
+    }
+
+    /// What waits for executors, and who waits for them.
+    func seeBacklogs(_ downloads: borrowing Downloads) throws {
+        let mayStart = !holdsStarts && downloads.mayStart
+        var waiting: [Backlogs.Executor: Int64] = [:]
+        for charge in charges { for executor in charge.waitsFor { waiting[executor, default: 0] += charge.bytes } }
+        try require(downloads.backlogs.total == waiting.values.reduce(0, +), "what waits is not counted right")
+        let behind = waiting.filter { downloads.backlogs.isBehind($0.key) }
+        try require(downloads.backlogs.excused == behind.values.reduce(0, +), "what is behind is not counted right")
+        for id in liveTransfers {
+            let isHeld = downloads.transfers[id].isHeldForExecutors
+            let rests = downloads.transfers[id].phase == .resting && downloads.transfers[id].restsUntil == nil
+            let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }
+            let isBehind = own.contains { downloads.backlogs.isBehind($0.executor) }
+            try require(!isHeld || isBehind, "waits for executors that are not behind")
+            let areAllBehind = own.allSatisfy { downloads.backlogs.isBehind($0.executor) }
+            try require(!rests || areAllBehind || !mayStart, "a place is free, and a turn has passed for nothing")
+        }
     }
 
     mutating func release(_ index: Int) -> Int64 { charges.remove(at: index).bytes }

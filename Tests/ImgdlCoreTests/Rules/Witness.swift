@@ -12,6 +12,7 @@ struct Witness {
         var wasCancelled = false
         var hasEnded = false
         var variant: Int?
+        var executor: Backlogs.Executor = 0
         /// started, response, header, then progress and partial images.
         var lastRank = -1
         var received: Int64 = 0
@@ -136,6 +137,8 @@ struct Witness {
         let bytes: Int64
         /// Its transfer is over, or begins anew: somebody still looks at the picture, or a worker has it.
         var isAbandoned = false
+        /// Executors that have it and have not taken it.
+        var waitsFor: Set<Backlogs.Executor> = []
     }
 
     var limits: Limits
@@ -177,7 +180,9 @@ struct Witness {
     var asked: [TransferID] { liveTransfers.filter { transfers[$0]!.question != nil } }
     var resting: [TransferID] { liveTransfers.filter { transfers[$0]!.transport == .resting } }
 
-    var abandonedCharges: [Int] { charges.indices.filter { charges[$0].isAbandoned } }
+    var abandonedCharges: [Int] {
+        charges.indices.filter { charges[$0].isAbandoned && charges[$0].waitsFor.isEmpty }
+    }
 
     /// The highest of its live subscribers.
     private var priorities: [TransferID: Priority] {
@@ -226,7 +231,7 @@ struct Witness {
                 try require(transfer.transport == .ended, "sent again before its end")
             } else {
                 try require(transfer.isForwarded && transfer.consultation == nil, "sent before the cache has answered")
-                if transfer.transport == .waiting { try leaveQueue(id) }
+                if [.waiting, .resting].contains(transfer.transport) { try leaveQueue(id) }
             }
             transfers[id]!.wasSent = true
             transfers[id]!.isForwarded = false
@@ -483,7 +488,8 @@ struct Witness {
         switch consultation.kind {
         case .first:
             if isPlaced, transfer.transport != .asking { try leaveQueue(id) }
-            try require(isPlaced || transfer.transport == .waiting && !transfer.isUnderWay, "consulted out of turn")
+            let waits = [.waiting, .resting].contains(transfer.transport)
+            try require(isPlaced || waits && !transfer.isUnderWay, "consulted out of turn")
         case .again: try leaveQueue(id)
         case .redirect(let redirect):
             try require([.ended, .asking].contains(transfer.transport) && transfer.isDraining, "followed no redirect")
@@ -616,6 +622,7 @@ struct Witness {
 
     /// What holds whenever an event has been dealt with.
     mutating func check(_ downloads: borrowing Downloads, afterDeadlines: Bool) throws {
+        try seeBacklogs(downloads)
         for id in resting where downloads.transfers[id].phase == .waiting {
             try require(transfers[id]!.rest!.contains(now), "woken too early")
             transfers[id]!.transport = .waiting
@@ -652,7 +659,9 @@ struct Witness {
         try require(downloads.decodingCount == decoding, "decoding not counted right")
         let still = running.count { !downloads.transfers[$0].pauses.isDisjoint(with: [.background, .memory]) }
         try require(downloads.pausedCount == still, "paused not counted right")
-        let isNothingInWork = decoding == 0 && placed.isEmpty && consulting.isEmpty
+        let held = live.count { downloads.transfers[$0].isHeldForExecutors }
+        try require(downloads.heldForExecutorsCount == held, "those that wait for executors not counted right")
+        let isNothingInWork = decoding == held && placed.isEmpty && consulting.isEmpty
         let mayStart = !holdsStarts && !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")

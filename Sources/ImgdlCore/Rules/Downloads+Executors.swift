@@ -1,0 +1,158 @@
+/// Executors that are behind (`Backlogs`): who waits for them, and who does not. A request waits for its executor before it
+/// starts, and before a decoder is opened for it; what runs is received to its end, since its place and its connection are
+/// everybody's. A transfer that somebody shares whose executor is not behind waits for nobody.
+extension Downloads {
+    /// So much more waits for this executor. `reviewBacklogs` is to follow.
+    package mutating func waits(_ bytes: Int64, for executor: Backlogs.Executor) {
+        let before = backlogs.excused
+        backlogs.add(bytes, to: executor, budget: memory.budget)
+        if backlogs.excused != before { needsReview = true }
+        excuseBacklogs()
+    }
+
+    /// Has go on what may since executors fell behind. False: none did.
+    package mutating func reviewBacklogs(_ now: Instant) -> Bool {
+        guard needsReview else { return false }
+        needsReview = false
+        hasRoom = true
+        startWaiting(now)
+        return true
+    }
+
+    /// Its host has taken, or will never take, so much of that. `memoryReleased` tells besides what nobody holds any more.
+    package mutating func taken(_ bytes: Int64, by executor: Backlogs.Executor, _ now: Instant) {
+        let hasCaughtUp = backlogs.take(bytes, from: executor)
+        excuseBacklogs()
+        hasRoom = true
+        if hasCaughtUp { openExecutorDecodes(now) }
+        startWaiting(now)
+    }
+
+    private mutating func excuseBacklogs() { memory.setExcused(backlogs.excused + heldForExecutorsBytes) }
+
+    /// Whether all who want it, or this variant of it, are on executors that are behind.
+    func waitsForExecutors(_ id: TransferID, variant: Int? = nil) -> Bool {
+        guard backlogs.behindCount > 0 else { return false }
+        var next = firstSubscriber(of: id)
+        while let subscriber = next {
+            let isMeant = variant == nil || subscribers[subscriber].variant == variant
+            if isMeant, !backlogs.isBehind(subscribers[subscriber].executor) { return false }
+            next = self.subscriber(after: subscriber)
+        }
+        return true
+    }
+
+    /// Memory is full, and nothing could make room but the hosts of executors: they are behind.
+    mutating func judgeExecutors(_ kept: Int64) {
+        guard backlogs.areSomeAhead, memory.canvases - kept <= backlogs.total else { return }
+        backlogs.fallBehind()
+        excuseBacklogs()
+        needsReview = true
+    }
+
+    // MARK: Starts
+
+    /// Its turn has come, and passes. It waits for the executor of its first subscriber, as for the others.
+    mutating func restForExecutors(_ id: TransferID) {
+        guard let first = firstSubscriber(of: id) else { return }
+        transfers[id].phase = .resting
+        restingCount += 1
+        if passedTurns.count >= 2 * restingCount + 64 { dropLeftTurns() }
+        passedTurns.append(id, subscribers[first].executor)
+    }
+
+    private mutating func dropLeftTurns() {
+        var passed = PassedTurns()
+        swap(&passed, &passedTurns)
+        passed.keep { restsForExecutors($0) }
+        swap(&passed, &passedTurns)
+    }
+
+    private func restsForExecutors(_ id: TransferID) -> Bool {
+        transfers.contains(id) && transfers[id].phase == .resting && transfers[id].restsUntil == nil
+    }
+
+    /// Its subscribers have changed: it waits for its turn anew. False where it did not wait for executors.
+    @discardableResult
+    mutating func wakeForExecutors(_ id: TransferID, _ now: Instant) -> Bool {
+        guard restsForExecutors(id) else { return false }
+        restingCount -= 1
+        enqueue(id, atFront: true, now)
+        return true
+    }
+
+    /// Of those whose executor has caught up as many as there are places, oldest first: all of them in each turn would take
+    /// longer than what they wait for. False when there is none.
+    mutating func wakePassed(_ now: Instant) -> Bool {
+        guard !passedTurns.isEmpty, mayStart else { return false }
+        var passed = PassedTurns()
+        swap(&passed, &passedTurns)
+        var woken: [TransferID] = []
+        for executor in passed.executors where !backlogs.isBehind(executor) {
+            var places = limits.maximumConcurrent - running.count
+            while places > 0, let id = passed.popFirst(executor) {
+                guard restsForExecutors(id) else { continue }
+                woken.append(id)
+                places -= 1
+            }
+        }
+        swap(&passed, &passedTurns)
+        for id in woken.reversed() { wakeForExecutors(id, now) }
+        return !woken.isEmpty
+    }
+
+    // MARK: Decoders
+
+    /// A decoder that has all its bytes waits.
+    mutating func holdForExecutors(_ id: TransferID, _ variant: Int) {
+        transfers[id].variants[variant].isHeldBack = true
+        releaseProgress(of: variant, id)
+        guard !transfers[id].variants[variant].waitsForExecutor else { return }
+        transfers[id].variants[variant].waitsForExecutor = true
+        if executorDecodes.count >= 2 * heldForExecutorsCount + 64 {
+            executorDecodes = executorDecodes.filter { isHeldForExecutors($0) }
+        }
+        executorDecodes.append(OpenVariant(transfer: id, variant: variant))
+        updateHeld(id)
+    }
+
+    /// Whether it does nothing any more but wait.
+    mutating func updateHeld(_ id: TransferID) {
+        guard backlogs.behindCount > 0 || transfers[id].isHeldForExecutors else { return }
+        let variants = transfers[id].variants
+        let isHeld =
+            transfers[id].phase == .decoding && variants.contains { $0.waitsForExecutor }
+            && variants.allSatisfy { $0.waitsForExecutor || $0.phase == .done || $0.subscriberCount == 0 }
+        guard isHeld != transfers[id].isHeldForExecutors else { return }
+        guard isHeld else { return letGoOfExecutors(id) }
+        transfers[id].isHeldForExecutors = true
+        heldForExecutorsCount += 1
+        heldForExecutorsBytes += transfers[id].countedBytes
+        needsReview = true
+        excuseBacklogs()
+    }
+
+    private func isHeldForExecutors(_ decode: OpenVariant) -> Bool {
+        transfers.contains(decode.transfer) && decode.variant < transfers[decode.transfer].variants.count
+            && transfers[decode.transfer].variants[decode.variant].waitsForExecutor
+    }
+
+    /// It goes on, or ends.
+    mutating func letGoOfExecutors(_ id: TransferID) {
+        guard transfers[id].isHeldForExecutors else { return }
+        transfers[id].isHeldForExecutors = false
+        heldForExecutorsCount -= 1
+        heldForExecutorsBytes -= transfers[id].countedBytes
+        excuseBacklogs()
+    }
+
+    private mutating func openExecutorDecodes(_ now: Instant) {
+        var held: [OpenVariant] = []
+        swap(&held, &executorDecodes)
+        for next in held where isHeldForExecutors(next) {
+            transfers[next.transfer].variants[next.variant].waitsForExecutor = false
+            letGoOfExecutors(next.transfer)
+            stepDecoder(next.transfer, next.variant, now)
+        }
+    }
+}

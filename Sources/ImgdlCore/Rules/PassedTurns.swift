@@ -1,0 +1,47 @@
+/// Transfers whose turn to start has passed, by the executor that they wait for, oldest first. Some have ended or gone on since.
+struct PassedTurns: ~Copyable {
+    private struct Line {
+        var ids: [TransferID] = []
+        var head = 0
+
+        mutating func popFirst() -> TransferID {
+            head += 1
+            let first = ids[head - 1]
+            if head >= 64, head * 2 >= ids.count {
+                ids.removeFirst(head)
+                head = 0
+            }
+            return first
+        }
+    }
+
+    private var lines: [Backlogs.Executor: Line] = [:]
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// In an order that is the same each time.
+    var executors: [Backlogs.Executor] { lines.keys.sorted() }
+
+    mutating func append(_ id: TransferID, _ executor: Backlogs.Executor) {
+        lines[executor, default: Line()].ids.append(id)
+        count += 1
+    }
+
+    mutating func popFirst(_ executor: Backlogs.Executor) -> TransferID? {
+        guard let id = lines[executor]?.popFirst() else { return nil }
+        count -= 1
+        if let line = lines[executor], line.head == line.ids.count { lines[executor] = nil }
+        return id
+    }
+
+    /// Throws the others out.
+    mutating func keep(_ isMeant: (TransferID) -> Bool) {
+        count = 0
+        for (executor, line) in lines {
+            let ids = line.ids[line.head...].filter(isMeant)
+            lines[executor] = ids.isEmpty ? nil : Line(ids: ids)
+            count += ids.count
+        }
+    }
+}
