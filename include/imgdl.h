@@ -736,7 +736,9 @@ typedef struct imgdl_request {
     const void *body;                    /* to send                                                                  */
     size_t body_length;
     uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
-    uint32_t total_timeout_ms;           /* from the start of the transfer to the last decode; 0: none               */
+    uint32_t total_timeout_ms;           /* from the start of the transfer to the last decode; 0: none. On           */
+                                         /* CLOCK_MONOTONIC: goes on while the process is stopped or an inline       */
+                                         /* callback runs, stands still while the machine sleeps                     */
     uint32_t partial_interval_ms;        /* at least so long between two partial images; 0 is 100                    */
     const imgdl_decode_options *decode;  /* NULL: defaults                                                           */
     imgdl_executor *executor;            /* of the callbacks; NULL: the downloader's                                 */
@@ -904,7 +906,8 @@ typedef struct imgdl_config {
     imgdl_order order;            /* among waiting requests of one priority                                          */
     uint32_t decode_threads;      /* 0: one for each core; at most 256                                               */
     uint32_t connect_timeout_ms;  /* name, connection and TLS; 0 is 15 000                                           */
-    uint32_t idle_timeout_ms;     /* without a byte; 0 is 15 000                                                     */
+    uint32_t idle_timeout_ms;     /* without a byte; 0 is 15 000. Neither counts time in which the downloader could  */
+                                  /* not look, as in an inline callback or while the process is stopped              */
     uint32_t max_redirects;       /* 0 is 10; at most 100                                                            */
     uint32_t reserved;
     const char *user_agent;       /* NULL is "imgdl/1.1.0"                                                           */
@@ -1021,6 +1024,12 @@ IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *download
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
+
+/** Says that the network may be another one, as after a sleep, a new Wi-Fi or a VPN: connections that are open may be dead
+ *  without a word. None of them serves what is sent from now on, idle or in use; what runs on them runs on. Addresses of
+ *  names and URLs that failed (failure_ttl_ms) are forgotten. The downloader finds out by itself where the machine or the
+ *  process has slept for more than 10 s. Threads: any. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+IMGDL_API imgdl_status imgdl_downloader_network_changed(imgdl_downloader *downloader);
 
 /** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;
  *  0: what runs runs to its end, what waits ends with INVALID_OPERATION. Returns: IMGDL_OK, INVALID_OPERATION (the shared

@@ -1215,6 +1215,7 @@ class Downloader {
         detail::check(imgdl_downloader_enter_background(raw_, detail::to_uint32(grace, "grace")));
     }
     void enter_foreground() { detail::check(imgdl_downloader_enter_foreground(raw_)); }
+    void network_changed() { detail::check(imgdl_downloader_network_changed(raw_)); }
     void invalidate(bool cancels) { detail::check(imgdl_downloader_invalidate(raw_, cancels)); }
     void reconfigure(const Config &config)
     {

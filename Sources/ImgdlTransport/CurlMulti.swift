@@ -125,7 +125,8 @@ final class CurlMulti {
     private func close(_ socket: curl_socket_t) {
         if isSocket(socket) { sockets[Int(socket)] = false }
         watch.closes(socket)
-        // Its number may come back before the loop sleeps.
+        // Its number may come back before the loop sleeps, and in another lane.
+        onWatch?(socket, false)
         loop.unwatch(socket)
         Glibc.close(socket)
     }

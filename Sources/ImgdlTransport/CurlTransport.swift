@@ -245,6 +245,11 @@ package final class CurlTransport: Transport {
         if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
     }
 
+    package func leaveConnections() {
+        lanes.leave()
+        resolver.networkChanged()
+    }
+
     package func close() {
         guard !isReporting else {
             for transfer in transfers.all { transfer.isEnded = true }
@@ -267,7 +272,7 @@ package final class CurlTransport: Transport {
         guard !lanes.areClosed else { return }
         lanes.releaseSpareHandles()
         guard connections else { return }
-        lanes.retire()
+        try? lanes.retire()
         lanes.closeRetired()
     }
 

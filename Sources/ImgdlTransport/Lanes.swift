@@ -12,7 +12,9 @@ final class Lanes {
     private(set) var common: Lane
     /// Least recently used first.
     private(set) var special: [Lane] = []
-    private var retired: [Lane] = []
+    private(set) var retired: [Lane] = []
+    /// The lanes that there are are to be retired before the next transfer begins.
+    private var areOutdated = false
     private(set) var areClosed = false
     /// Whose descriptor it is, for all lanes but the common one.
     private var owners: [Int32: Lane] = [:]
@@ -28,6 +30,7 @@ final class Lanes {
 
     /// Not while curl is running: it may close lanes.
     func lane(for request: TransportRequest) throws(Failure) -> Lane {
+        if areOutdated { try retire() }
         let isCommon = request.url.isSecure ? request.manner.trusts(common.trust) : request.partition.isEmpty
         if isCommon { return common }
         let trust = request.manner.identity.trust
@@ -58,8 +61,10 @@ final class Lanes {
 
     /// No transfer that begins from now on uses a connection that there is. `closeRetired` closes those that are idle.
     /// Without memory for new lanes nothing changes.
-    func retire() {
-        guard !areClosed, let next = try? newLane(RequestTrust()) else { return }
+    func retire() throws(Failure) {
+        guard !areClosed else { return }
+        let next = try newLane(RequestTrust())
+        areOutdated = false
         for descriptor in common.multi.openSockets { owners[descriptor] = common }
         note(common)
         retired += special
@@ -67,6 +72,9 @@ final class Lanes {
         special = []
         common = next
     }
+
+    /// As `retire`, before the next transfer begins: without memory for new lanes it fails. Also while curl is running.
+    func leave() { areOutdated = true }
 
     var areRetired: Bool { !retired.isEmpty }
 

@@ -88,6 +88,11 @@ public func imgdl_downloader_enter_foreground(_ handle: OpaquePointer?) -> imgdl
     call { () throws(Failure) in try downloader(handle).enterForeground() }
 }
 
+@_cdecl("imgdl_downloader_network_changed") @implementation
+public func imgdl_downloader_network_changed(_ handle: OpaquePointer?) -> imgdl_status {
+    call { () throws(Failure) in try downloader(handle).networkChanged() }
+}
+
 @_cdecl("imgdl_downloader_invalidate") @implementation
 public func imgdl_downloader_invalidate(_ handle: OpaquePointer?, _ cancels: Int32) -> imgdl_status {
     call { () throws(Failure) in

@@ -16,6 +16,22 @@ final class EngineTurnTests: XCTestCase {
         downloader.destroy()
     }
 
+    /// Nobody looked for an hour: what is idle may be dead.
+    func testAfterAnHourConnectionsAreLeft() throws {
+        let clock = LeapingClock()
+        let (calls, leavings) = (Calls(), Calls())
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, _, _) in
+            DueTransport(clock, calls, leavings)
+        }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        XCTAssertTrue(leavings.wait(for: 1))
+        downloader.networkChanged()
+        XCTAssertTrue(leavings.wait(for: 2))
+        downloader.destroy()
+        XCTAssertEqual(leavings.add(), 3)
+    }
+
     /// Features N1: parts of a transfer are never longer than the whole of it.
     func testTheTimeThatReadingTakesIsTheTransfers() throws {
         let clock = LeapingClock()
@@ -65,11 +81,13 @@ private final class Calls: @unchecked Sendable {
 private final class DueTransport: Transport {
     private let clock: LeapingClock
     private let calls: Calls
+    private let leavings: Calls
     private(set) var deadline: Instant?
 
-    init(_ clock: LeapingClock, _ calls: Calls) {
+    init(_ clock: LeapingClock, _ calls: Calls, _ leavings: Calls = Calls()) {
         self.clock = clock
         self.calls = calls
+        self.leavings = leavings
         deadline = clock.now()
     }
 
@@ -79,6 +97,8 @@ private final class DueTransport: Transport {
         clock.leap()
         deadline = clock.now()
     }
+
+    func leaveConnections() { _ = leavings.add() }
 
     func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }

@@ -3,6 +3,18 @@ import XCTest
 
 @testable import ImgdlCore
 
+private nonisolated(unsafe) var saidBySignal: Int32 = -1
+
+/// Whether the thread at this place of /proc sleeps in the kernel.
+private func isAsleep(_ place: String) -> Bool {
+    guard let file = fopen("/proc/\(place)/stat", "r") else { return true }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    guard fgets(&line, Int32(line.count), file) != nil else { return true }
+    let text = String(decoding: line.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.split(separator: ")").last?.dropFirst().first == "S"
+}
+
 /// What epoll is told, and what it need not be told.
 final class EventLoopTests: XCTestCase {
     private var loop: EventLoop!
@@ -79,6 +91,79 @@ final class EventLoopTests: XCTestCase {
         var count = 0
         loop.forEachReady(isCrowded: { count > 1 }) { _, _, _ in count += 1 }
         XCTAssertEqual(count, 2, "those that were found ready before it became one wait for their turn, too")
+    }
+
+    /// Each has its turn before anybody is said to have been silent.
+    func testAllThatAreReadyAreFoundAtOnce() throws {
+        var expected: Set<Int32> = []
+        for _ in 0..<200 {
+            let pair = try socketPair()
+            ends += pair
+            loop.watch(pair[0], readable: true, writable: false)
+            say(pair[1])
+            expected.insert(pair[0])
+        }
+        let now = clock.now()
+        loop.wait(until: now, now: now)
+        XCTAssertLessThan(loop.heardUntil, now, "nobody has had a turn")
+        var found: Set<Int32> = []
+        loop.forEachReady { descriptor, _, _ in found.insert(descriptor) }
+        XCTAssertEqual(found, expected)
+        XCTAssertEqual(loop.heardUntil, now)
+    }
+
+    /// In a crowd that takes several looks.
+    func testWhoWaitsForItsTurnIsNotHeardOf() throws {
+        let much = [UInt8](repeating: 1, count: 100_000)
+        for _ in 0..<3 {
+            let pair = try socketPair()
+            ends += pair
+            XCTAssertEqual(write(pair[1], much, much.count), much.count)
+            loop.watch(pair[0], readable: true, writable: false)
+        }
+        let first = clock.now()
+        var turns: Set<Int32> = []
+        for turn in 1...3 {
+            loop.wait(until: first, now: turn == 1 ? first : clock.now())
+            loop.forEachReady(isCrowded: { true }) { descriptor, _, _ in turns.insert(descriptor) }
+            XCTAssertEqual(turns.count, turn, "those that have waited go first")
+            XCTAssertEqual(loop.heardUntil == first, turn == 3)
+        }
+        // One has gone meanwhile: nobody waits for it.
+        let second = clock.now()
+        loop.wait(until: second, now: second)
+        loop.forEachReady(isCrowded: { true }) { _, _, _ in }
+        for end in ends[2...].enumerated() where end.offset % 2 == 0 { loop.unwatch(end.element) }
+        loop.wait(until: second, now: clock.now())
+        loop.forEachReady(isCrowded: { true }) { _, _, _ in }
+        XCTAssertEqual(loop.heardUntil, second)
+    }
+
+    /// A process that was stopped, or that a debugger looked at: what is ready is asked for once more.
+    func testASignalDoesNotHideWhatIsReady() throws {
+        loop.watch(ends[0], readable: true, writable: false)
+        saidBySignal = ends[1]
+        let before = signal(SIGUSR2) { _ in _ = write(saidBySignal, "x", 1) }
+        defer { signal(SIGUSR2, before) }
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGUSR2)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        let sleeper = pthread_self()
+        // Where the calling thread is, as “PID/task/TID”.
+        var link = [CChar](repeating: 0, count: 64)
+        XCTAssertGreaterThan(readlink("/proc/thread-self", &link, link.count - 1), 0)
+        let place = String(cString: link)
+        let signaller = try Thread.start(name: "signaller") {
+            while !isAsleep(place) { sched_yield() }
+            pthread_kill(sleeper, SIGUSR2)
+        }
+        XCTAssertTrue(loop.wait(until: clock.now().advanced(byMilliseconds: 20_000), now: clock.now()))
+        var ready: [Int32] = []
+        loop.forEachReady { descriptor, _, _ in ready.append(descriptor) }
+        signaller.join()
+        XCTAssertEqual(ready, [ends[0]])
+        XCTAssertFalse(loop.wait(until: nil, now: clock.now()), "it is ready")
     }
 
     func testComesBackBeforeTheSleep() {

@@ -135,6 +135,30 @@ final class AresResolverTests: TransportTestCase {
         XCTAssertEqual(answers.list, [.failure(ThreadedResolver.closed)])
     }
 
+    /// Another network may have other addresses; what was asked on the old one is asked anew, since its answer may be lost.
+    func testAnotherNetworkIsAskedAnew() throws {
+        for _ in 0..<2 { ask("live.test") }
+        wait(forAnswers: 2)
+        let asked = server.count("live.test")
+        XCTAssertNil(ask("live.test"), "known")
+        let dead = try XCTUnwrap(ask("dead-1.test"))
+        waitForQueries("dead-1.test", asked)
+        resolver.networkChanged()
+        // At once: nobody runs the loop.
+        waitForQueries("dead-1.test", 2 * asked)
+        XCTAssertEqual(resolver.queryCount, 1)
+        resolver.abandon(dead)
+        ask("live.test")
+        wait(forAnswers: 4)
+        XCTAssertGreaterThan(server.count("live.test"), asked)
+    }
+
+    private func waitForQueries(_ name: String, _ count: Int, line: UInt = #line) {
+        let end = loop.now.advanced(byMilliseconds: 20_000)
+        while server.count(name) < count, loop.now < end { sched_yield() }
+        XCTAssertEqual(server.count(name), count, line: line)
+    }
+
     func testDescriptorsCloseOnExec() throws {
         ask("dead-1.test")
         XCTAssertFalse(loop.watched.isEmpty)

@@ -243,6 +243,7 @@ static void *submit(void *argument)
         case 11:
             ignore_status(imgdl_downloader_enter_background(downloader, 0));
             ignore_status(imgdl_downloader_enter_foreground(downloader));
+            ignore_status(imgdl_downloader_network_changed(downloader));
             break;
         case 12: {
             imgdl_stats stats;

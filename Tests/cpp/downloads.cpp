@@ -408,6 +408,10 @@ TEST("an observer sees transfers, statistics count them, settings are read back"
     downloader.set_suspended(false);
     downloader.enter_background(0ms);
     downloader.enter_foreground();
+    CHECK(downloader.stats().connections == 1);
+    downloader.network_changed();
+    downloader.get(origin::picture("baseline.jpg"));
+    CHECK(downloader.stats().connections == 2);
     downloader.invalidate(true);
     CHECK_CODE(downloader.try_get(origin::picture("baseline.jpg")).code(), IMGDL_ERROR_INVALID_OPERATION);
     downloader.reconfigure({});

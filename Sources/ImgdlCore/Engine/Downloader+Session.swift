@@ -37,6 +37,9 @@ extension Downloader {
     package func enterBackground(grace: Int64?) { mailbox.post(.enterBackground(grace: grace)) }
     package func enterForeground() { mailbox.post(.enterForeground) }
 
+    /// Connections that are open now serve what runs on them, and nothing else. Threads: any.
+    package func networkChanged() { mailbox.post(.networkChanged) }
+
     /// Takes no more requests until `reconfigure`. `cancels`: what there is is cancelled; else what runs runs to its
     /// end, and what waits ends with `invalidOperation`. Threads: any.
     package func invalidate(cancels: Bool) {

@@ -41,6 +41,7 @@ final class Engine {
     /// In this turn.
     private var commandCount = 0
     private var ledToActions = false
+    private var turns: TurnMeter
     private let isStopped = Atomic<Bool>(false)
     private let endLock = Lock()
     private let ended: Condition
@@ -57,6 +58,7 @@ final class Engine {
         self.loop = loop
         self.mailbox = mailbox
         self.clock = clock
+        turns = TurnMeter(clock.now(), withSleep: clock.timeWithSleep())
         self.codec = codec
         self.workers = workers
         self.ledger = ledger
@@ -97,10 +99,11 @@ final class Engine {
 
     /// The thread's body: until shut down and empty. False when it was stopped as it stands.
     func run() -> Bool {
+        var wasStopped = false
         while !isStopped.load(ordering: .acquiring) {
             commandCount = 0
             ledToActions = false
-            clock.passes()
+            noteDelay(wasStopped: wasStopped)
             performCommands()
             readTransport { readReady() }
             clock.passes()
@@ -109,7 +112,9 @@ final class Engine {
                 readTransport { transport?.deadlineReached(now) }
             }
             if let deadline = downloads.nextDeadline, deadline <= now {
-                downloads.deadlineReached(now) { [transport] in transport?.nameLookedUp($0) }
+                downloads.deadlineReached(now, heardUntil: loop.heardUntil) { [transport] in
+                    transport?.nameLookedUp($0)
+                }
                 performActions()
             }
             if isShuttingDown, downloads.hasOnlyInternal {
@@ -122,7 +127,9 @@ final class Engine {
             if rest == .naps { loop.nap(nanoseconds: Self.nap) }
             // What has become due since `now` is not to wait for as long as this turn took.
             clock.passes()
-            loop.wait(until: rest == .sleeps ? nextDeadline : now, now: clock.now())
+            let due = rest == .sleeps ? nextDeadline : now
+            turns.sleeps(clock.now(), until: due)
+            wasStopped = loop.wait(until: due, now: clock.now())
         }
         let isExiting = isStopped.load(ordering: .acquiring)
         settle(mailbox.close(), isExiting: isExiting)
@@ -133,6 +140,16 @@ final class Engine {
             ended.broadcast()
         }
         return !isExiting
+    }
+
+    /// Before the turn's first event: what is late is known as such when it is heard of.
+    private func noteDelay(wasStopped: Bool) {
+        clock.passes()
+        let now = clock.now()
+        let delay = turns.wakes(now, withSleep: clock.timeWithSleep(), wasStopped: wasStopped)
+        guard delay.matters else { return }
+        downloads.turnBegins(after: delay, now)
+        performActions()
     }
 
     private var nextDeadline: Instant? {
@@ -199,6 +216,7 @@ final class Engine {
             downloads.setSuspended(suspended && !isShuttingDown, now)
         case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
         case .enterForeground: downloads.enterForeground(now)
+        case .networkChanged: downloads.networkChanged()
         case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
         case .reconfigure(let transport, let limits, let cache): reconfigure(transport, limits, cache, now)
         case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, now)
@@ -316,6 +334,7 @@ final class Engine {
         case .emit(let subscriber, let notice): emit(subscriber, notice)
         case .end(let subscriber, let outcome): end(subscriber, outcome)
         case .observe(let id, let milestone, let subscribers): observe(id, milestone, subscribers)
+        case .leaveConnections: transport?.leaveConnections()
         }
     }
 

@@ -14,7 +14,14 @@ final class EventLoop {
     private var changed = PlainTable<Int32>()
     private var readyCount = 0
     private var isClosed = false
+    /// Grows until all that are ready at once have room.
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
+    /// What came before this moment has had a turn.
+    private(set) var heardUntil = Instant(nanoseconds: .min)
+    /// When the loop looked for what has its turns now, …
+    private var lookedAt = Instant(nanoseconds: .min)
+    /// … and those that were ready then and still wait for theirs: in a crowd.
+    private var owed: Set<Int32> = []
     /// Which of those with much to read was taken last, in the order in which epoll gives them.
     private var heavyTurn = 0
 
@@ -131,8 +138,10 @@ final class EventLoop {
         }
     }
 
-    /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached; then `forEachReady` tells.
-    func wait(until deadline: Instant?, now: Instant) {
+    /// Sleeps until a descriptor is ready, `wake` is called, or `deadline` is reached; then `forEachReady` tells. True: the
+    /// process was stopped meanwhile, or a debugger has looked at it.
+    @discardableResult
+    func wait(until deadline: Instant?, now: Instant) -> Bool {
         tellChanged()
         var timeout: Int32 = -1
         if let deadline {
@@ -140,11 +149,30 @@ final class EventLoop {
             let milliseconds = (deadline.nanoseconds - now.nanoseconds + 999_999) / 1_000_000
             timeout = Int32(clamping: max(0, milliseconds))
         }
-        readyCount = Thread.resting { max(0, Int(epoll_wait(epoll, &events, Int32(events.count), timeout))) }
+        var wasInterrupted = false
+        readyCount = Thread.resting { look(timeout, &wasInterrupted) }
+        while readyCount == events.count {
+            events.append(contentsOf: repeatElement(epoll_event(), count: events.count))
+            readyCount = look(0, &wasInterrupted)
+        }
+        // What comes while the thread sleeps is heard of as of the next look: the sleep may have been longer than it was to be.
+        if owed.isEmpty { lookedAt = now }
         for index in 0..<readyCount where events[index].data.fd == wakeDescriptor {
             var value: UInt64 = 0
             _ = read(wakeDescriptor, &value, 8)
         }
+        return wasInterrupted
+    }
+
+    /// How many are ready.
+    private func look(_ timeout: Int32, _ wasInterrupted: inout Bool) -> Int {
+        var count = epoll_wait(epoll, &events, Int32(events.count), timeout)
+        // By no signal that anybody handles, since all are blocked. What is ready is not known yet.
+        while count < 0, errno == EINTR {
+            wasInterrupted = true
+            count = epoll_wait(epoll, &events, Int32(events.count), 0)
+        }
+        return max(0, Int(count))
     }
 
     /// Sleeps for so long at most; `wait` is to follow. epoll itself counts in milliseconds.
@@ -155,14 +183,31 @@ final class EventLoop {
 
     /// Those with little to read first, then one of those with much, each in its turn. How many that are.
     private func putHeavyLast() -> Int {
-        let ready = events[..<readyCount]
-        let heavy = ready.filter { system_unread($0.data.fd) >= Self.heavyBytes }
+        var heavy: [epoll_event] = []
+        var order: [epoll_event] = []
+        for event in events[..<readyCount] {
+            if system_unread(event.data.fd) >= Self.heavyBytes { heavy.append(event) } else { order.append(event) }
+        }
         guard !heavy.isEmpty else { return readyCount }
-        var order = ready.filter { event in !heavy.contains { $0.data.fd == event.data.fd } }
+        // First those that have waited since an earlier look.
+        let late = heavy.indices.filter { owed.contains(heavy[$0].data.fd) }
+        let next = late.isEmpty ? Array(heavy.indices) : late
         heavyTurn &+= 1
-        order.append(heavy[Int(UInt(bitPattern: heavyTurn) % UInt(heavy.count))])
-        events.replaceSubrange(..<order.count, with: order)
-        return order.count
+        order.append(heavy.remove(at: next[Int(UInt(bitPattern: heavyTurn) % UInt(next.count))]))
+        let count = order.count
+        events.replaceSubrange(..<readyCount, with: order + heavy)
+        return count
+    }
+
+    /// Of those that were found ready the first have had their turn.
+    private func noteTurns(_ count: Int, of ready: Int) {
+        if count < ready {
+            let others = events[count..<ready].lazy.map(\.data.fd).filter { [wakeDescriptor] in $0 != wakeDescriptor }
+            if owed.isEmpty { owed = Set(others) } else { owed.formIntersection(others) }
+        } else if !owed.isEmpty {
+            owed = []
+        }
+        if owed.isEmpty { heardUntil = lookedAt }
     }
 
     /// What the last `wait` found ready. A descriptor that was closed since then may be among them. In a crowd those with
@@ -173,6 +218,7 @@ final class EventLoop {
     ) {
         let wasCrowded = isCrowded()
         let count = wasCrowded ? putHeavyLast() : readyCount
+        let ready = readyCount
         readyCount = 0
         for index in 0..<count where events[index].data.fd != wakeDescriptor {
             let event = events[index]
@@ -185,7 +231,8 @@ final class EventLoop {
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
-            if !wasCrowded, isCrowded() { return }
+            if !wasCrowded, isCrowded() { return noteTurns(index + 1, of: ready) }
         }
+        noteTurns(count, of: ready)
     }
 }

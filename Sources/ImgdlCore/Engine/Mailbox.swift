@@ -13,6 +13,7 @@ enum Command {
     /// Milliseconds; nil: without end.
     indirect case enterBackground(grace: Int64?)
     case enterForeground
+    case networkChanged
     case invalidate(cancelling: Bool)
     /// Cancel everything and go on with this.
     indirect case reconfigure(any Transport, Limits, CacheSettings)

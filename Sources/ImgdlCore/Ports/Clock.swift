@@ -22,6 +22,13 @@ package protocol Clock: Sendable {
     func now() -> Instant
     /// Seconds since 1970, as the host's calendar has it: for dates that servers send.
     func wallTime() -> Int64
+    /// Nanoseconds of a clock that goes on while the machine sleeps, as `now` does not.
+    func timeWithSleep() -> Int64
+}
+
+extension Clock {
+    /// Of a machine that never sleeps.
+    package func timeWithSleep() -> Int64 { now().nanoseconds }
 }
 
 package struct MonotonicClock: Clock {
@@ -37,5 +44,11 @@ package struct MonotonicClock: Clock {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec)
+    }
+
+    package func timeWithSleep() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

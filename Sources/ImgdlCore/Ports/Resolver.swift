@@ -20,6 +20,8 @@ package protocol Resolver: AnyObject {
     /// Nobody waits for it any more: its completion is dropped, unless it is running already. A name that nobody waits
     /// for leaves its place to others.
     func abandon(_ id: LookUpID)
+    /// What was found out is forgotten, and what can be asked anew is: answers may come from another network.
+    func networkChanged()
     /// Completes what is waiting with `shutDown`; waits for no look-up. Descriptors are closed, threads end.
     func close()
 
@@ -32,6 +34,7 @@ package protocol Resolver: AnyObject {
 }
 
 extension Resolver {
+    package func networkChanged() {}
     package var deadline: Instant? { nil }
     package func deadlineReached(_ now: Instant) {}
     package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) -> Bool { false }

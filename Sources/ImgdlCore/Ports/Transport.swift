@@ -37,6 +37,9 @@ package protocol Transport: AnyObject {
     /// Lets go of what it keeps for later transfers and none uses: handles, and idle `connections`, where asked, which are
     /// closed soon. May be called inside a report.
     func trim(connections: Bool)
+    /// What is open now serves what runs on it, and nothing that is started later: it may be dead without a word. Names are
+    /// looked up anew. May be called inside a report.
+    func leaveConnections()
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
 
@@ -108,6 +111,7 @@ extension TransportLoop {
 extension Transport {
     package func trim(connections: Bool) {}
     package func reportEnds() {}
+    package func leaveConnections() {}
     package func nameLookedUp(_ id: TransferID) -> String? { nil }
     package var isCrowded: Bool { false }
     package var trust: [UInt8] { [] }

@@ -34,6 +34,8 @@ package enum Action: Equatable {
     case reserve(TransferID, variant: Int, bytes: Int64)
     /// Have one of its decoders do something; answered with `decodeStepped`.
     case decode(TransferID, variant: Int, DecodeStep)
+    /// The network may be another one: what is sent from now on gets new connections, and names are looked up anew.
+    case leaveConnections
     /// Tell one subscriber something, then, once and last, how it ended.
     case emit(SubscriberID, Notice)
     case end(SubscriberID, Outcome)

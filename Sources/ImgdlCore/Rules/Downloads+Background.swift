@@ -116,14 +116,7 @@ extension Downloads {
         guard transfers[id].pauses.isEmpty else { return }
         if hasExchange(id) { actions.append(.setPaused(id, false)) }
         // What it had left before the pause it has left now.
-        let pause = now.nanoseconds - transfers[id].pausedAt.nanoseconds
-        func shifted(_ start: Instant) -> Instant {
-            Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + pause))
-        }
-        transfers[id].lastActivity = shifted(transfers[id].lastActivity)
-        forEachSubscriber(id) { downloads, subscriber in
-            downloads.subscribers[subscriber].since = downloads.subscribers[subscriber].since.map(shifted)
-        }
+        shiftClocks(id, by: now.nanoseconds - transfers[id].pausedAt.nanoseconds, now)
         watch(id)
     }
 

@@ -6,12 +6,19 @@ extension Downloads {
     /// When `deadlineReached` wants to be called; nil for never. May be earlier than anything is due.
     package var nextDeadline: Instant? { deadlines.earliest }
 
-    /// Nothing is started for an end that has come before all others that are due have. `nameLookedUp`: as of `Transport`.
-    package mutating func deadlineReached(_ now: Instant, nameLookedUp: (TransferID) -> String? = { _ in nil }) {
+    /// Nothing is started for an end that has come before all others that are due have. `heardUntil`: what came before has
+    /// been told; nil: all has. A transfer that was to be heard of later may have been: its own clocks wait for that.
+    /// `nameLookedUp`: as of `Transport`.
+    package mutating func deadlineReached(
+        _ now: Instant, heardUntil: Instant? = nil, nameLookedUp: (TransferID) -> String? = { _ in nil }
+    ) {
         holdStarts()
+        var unheard: [(deadline: Instant, id: TransferID)] = []
+        let heardUntil = min(now, heardUntil ?? now)
         while let owner = deadlines.popDue(now) {
             switch owner {
-            case .transfer(let id): expireTransfer(id, now, nameLookedUp)
+            case .transfer(let id):
+                if let deadline = expireTransfer(id, now, heardUntil, nameLookedUp) { unheard.append((deadline, id)) }
             case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
@@ -19,7 +26,34 @@ extension Downloads {
             case .rest(let id): wake(id, now)
             }
         }
+        for (deadline, id) in unheard where transfers.contains(id) { remind(deadline, .transfer(id)) }
         releaseStarts(now)
+    }
+
+    /// Time in which nobody looked is no time in which a server was silent: the clocks of what runs get it back, but for the
+    /// total ones.
+    package mutating func turnBegins(after delay: TurnDelay, _ now: Instant) {
+        if delay.outlivesConnections { networkChanged() }
+        guard delay.excess > 0 else { return }
+        for id in running where transfers[id].pauses.isEmpty { shiftClocks(id, by: delay.excess, now) }
+    }
+
+    /// What they had left before, they have left now; those of a pause, or of a time in which nobody looked.
+    mutating func shiftClocks(_ id: TransferID, by nanoseconds: Int64, _ now: Instant) {
+        func shifted(_ start: Instant) -> Instant {
+            let (sum, overflow) = start.nanoseconds.addingReportingOverflow(nanoseconds)
+            return overflow ? now : min(now, Instant(nanoseconds: sum))
+        }
+        transfers[id].lastActivity = shifted(transfers[id].lastActivity)
+        forEachSubscriber(id) { downloads, subscriber in
+            downloads.subscribers[subscriber].since = downloads.subscribers[subscriber].since.map(shifted)
+        }
+    }
+
+    /// What failed for good may have failed for the sake of the network.
+    package mutating func networkChanged() {
+        failedURLs = FailedURLs()
+        actions.append(.leaveConnections)
     }
 
     /// Something was heard of it: its time begins anew.
@@ -54,22 +88,34 @@ extension Downloads {
         swap(&all, &deadlines)
     }
 
+    /// Gives its deadline where it has passed, and nobody knows yet whether something has come.
     private mutating func expireTransfer(
-        _ id: TransferID, _ now: Instant, _ nameLookedUp: (TransferID) -> String?
-    ) {
+        _ id: TransferID, _ now: Instant, _ heardUntil: Instant, _ nameLookedUp: (TransferID) -> String?
+    ) -> Instant? {
         // A reminder that an earlier one has replaced is still in the heap: it has nothing to say.
-        guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return }
+        guard transfers.contains(id), let reminder = transfers[id].reminder, reminder <= now else { return nil }
         transfers[id].reminder = nil
-        guard let deadline = transfers[id].deadline(limits), deadline <= now else { return watch(id) }
+        guard let deadline = transfers[id].deadline(limits), deadline <= now else {
+            watch(id)
+            return nil
+        }
+        guard deadline <= heardUntil else {
+            transfers[id].reminder = deadline
+            return deadline
+        }
         if transfers[id].isDraining {
             actions.append(.stop(id))
-            return finished(id, now)
+            finished(id, now)
+        } else {
+            expireEach(id, heardUntil, now, nameLookedUp(id))
         }
-        expireEach(id, now, nameLookedUp(id))
+        return nil
     }
 
     /// Each subscriber at its own connect or idle timeout, the transfer with its last.
-    private mutating func expireEach(_ id: TransferID, _ now: Instant, _ nameLookedUp: String?) {
+    private mutating func expireEach(
+        _ id: TransferID, _ heardUntil: Instant, _ now: Instant, _ nameLookedUp: String?
+    ) {
         let isConnecting = transfers[id].phase == .connecting
         var next: Instant?
         var connectTimeout = Int64.max
@@ -81,7 +127,7 @@ extension Downloads {
             let timeout = isConnecting ? ownConnectTimeout : ownIdleTimeout
             let since = downloads.subscribers[subscriber].since ?? start
             let deadline = max(start, since).advanced(byMilliseconds: timeout)
-            if deadline <= now {
+            if deadline <= heardUntil {
                 downloads.subscribers[subscriber].doom =
                     isConnecting
                     ? Self.noConnection(within: timeout, nameLookedUp)

@@ -35,6 +35,8 @@ struct AddressCache {
         return entry.answer
     }
 
+    mutating func removeAll() { entries = [:] }
+
     /// The entry closest to its end makes room for a new one.
     mutating func insert(_ found: AddressAnswer, for host: String, at now: Instant) {
         guard capacity > 0, found.lifetime > 0 else { return }

@@ -56,6 +56,15 @@ final class AresResolver: Resolver {
         goOn()
     }
 
+    func networkChanged() {
+        cache.removeAll()
+        for host in Array(queries.keys) {
+            stop(host)
+            begin(host)
+        }
+        goOn()
+    }
+
     func close() {
         isClosed = true
         for host in Array(queries.keys) { stop(host) }

@@ -38,6 +38,9 @@ final class NameEnvironment {
     /// Which addresses are asked for; AF_UNSPEC for both kinds.
     var family: Int32 { current.family }
 
+    /// The next one that asks has it read anew.
+    func forget() { known = nil }
+
     private var current: Reading {
         let now = now()
         if let known, now < known.expiry { return known }

@@ -42,6 +42,12 @@ package final class SystemResolver: Resolver {
         if id.rawValue % 2 == 1 { system.abandon(own) } else { ares.abandon(own) }
     }
 
+    package func networkChanged() {
+        environment?.forget()
+        ares.networkChanged()
+        system.networkChanged()
+    }
+
     package func close() {
         ares.close()
         system.close()

@@ -30,6 +30,8 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
     /// Of workers that were not needed any more, at their last instructions.
     private var leaving: [Thread] = []
     private var cache: AddressCache
+    /// Changes of the network.
+    private var networks = 0
     private var isClosed = false
 
     /// `lookUp` is called on the resolver's threads and may block.
@@ -79,6 +81,14 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
             guard completions.removeValue(forKey: id) != nil else { return }
             // The kernel cannot be told to stop: what it finds out is kept for whoever asks next.
             _ = line.leave(id)
+        }
+    }
+
+    /// What is looked up now cannot be asked anew; it is not kept.
+    package func networkChanged() {
+        lock.withLock {
+            networks += 1
+            cache.removeAll()
         }
     }
 
@@ -139,9 +149,10 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
 
     private func run(_ worker: Worker) {
         while let host = nextHost(worker) {
+            let network = lock.withLock { networks }
             let result = lookUp(host)
             let answered: [Completion] = lock.withLock {
-                if case .success = result, !isClosed {
+                if case .success = result, !isClosed, network == networks {
                     cache.insert(AddressAnswer(result, lifetime: cacheMilliseconds), for: host, at: clock.now())
                 }
                 let ended = line.end(host).compactMap { completions.removeValue(forKey: $0) }

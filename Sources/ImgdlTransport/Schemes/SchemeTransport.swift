@@ -87,6 +87,8 @@ package final class SchemeTransport: Transport {
 
     package func trim(connections: Bool) { network.trim(connections: connections) }
 
+    package func leaveConnections() { network.leaveConnections() }
+
     package func close() {
         let givesUp = !loaders.areAbandoned
         for transfer in relayed.values { transfer.finish(givingUp: givesUp) }

@@ -120,7 +120,8 @@ struct RandomPlay: ~Copyable {
             } else if random.oneIn(6) {
                 try changeSession()
             }
-        case 21..<24: try setPriority()
+        case 21..<23: try setPriority()
+        case 23: try random.oneIn(5) ? changeNetwork() : setPriority()
         case 24..<26: try changeDownloader()
         case 26..<76: if let id = witness.running.randomElement(using: &random) { try report(id) }
         case 76..<85: try stepDecoder()
@@ -128,7 +129,7 @@ struct RandomPlay: ~Copyable {
         case 86: if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
-        case 93..<97: if !witness.holdsStarts { try pass() }
+        case 93..<97: if !witness.holdsStarts { try random.oneIn(4) ? passUnheard() : pass() }
         default: try reportStale()
         }
     }
@@ -710,6 +711,42 @@ struct RandomPlay: ~Copyable {
         transcript.append("\(span) ms pass")
     }
 
+    /// A turn that takes its time: what has come meanwhile is heard of in the next one.
+    private mutating func passUnheard() throws {
+        let began = witness.now
+        let span = ([20, 150, 900, 11_000] as [Int64]).randomElement(using: &random)!
+        witness.now = began.advanced(byMilliseconds: span)
+        transcript.append("\(span) ms pass in a turn")
+        witness.heardUntil = began
+        downloads.deadlineReached(witness.now, heardUntil: began)
+        witness.isGraceOver = downloads.background?.isOver ?? false
+        try settle("deadline, heard until the turn began", afterDeadlines: true)
+        witness.heardUntil = nil
+
+        let delay = TurnDelay(awake: span * 1_000_000, asleep: random.oneIn(10) ? 11_000_000_000 : 0)
+        let leavings = witness.leavings
+        downloads.turnBegins(after: delay, witness.now)
+        witness.seeDelay(max(0, span - 100) * 1_000_000)
+        try settle("the next turn is late: \(delay)")
+        guard witness.leavings - leavings == (span > 10_000 || delay.asleep > 0 ? 1 : 0) else {
+            throw Witness.Violation(text: "connections are left, or not, at the wrong time")
+        }
+        if let id = witness.running.randomElement(using: &random) { try report(id) }
+        downloads.deadlineReached(witness.now)
+        witness.isGraceOver = downloads.background?.isOver ?? false
+        try settle("deadline", afterDeadlines: true)
+        if let next = downloads.nextDeadline, next <= witness.now {
+            throw Witness.Violation(text: "asks again for a time that has been dealt with")
+        }
+    }
+
+    private mutating func changeNetwork() throws {
+        let leavings = witness.leavings
+        downloads.networkChanged()
+        try settle("the network changes")
+        guard witness.leavings == leavings + 1 else { throw Witness.Violation(text: "the transport is not told") }
+    }
+
     private mutating func settle(_ event: String, afterDeadlines: Bool = false) throws {
         transcript.append(event)
         acceptInternal()
@@ -795,6 +832,7 @@ struct RandomPlay: ~Copyable {
         case .setPaused(let id, let isPaused): "\(isPaused ? "pause" : "resume") \(name(id))"
         case .restart(let id): "restart \(name(id))"
         case .setPriority(let id, let priority): "hurry \(name(id)) \(priority)"
+        case .leaveConnections: "leave connections"
         case .reserve(let id, let variant, let bytes): "reserve \(bytes) for \(name(id)) variant \(variant)"
         case .stop(let id): "stop \(name(id))"
         case .forget(let id): "forget \(name(id))"

@@ -106,6 +106,19 @@ extension Witness {
         }
     }
 
+    /// Nobody has looked for so long: no time in which a server was silent.
+    mutating func seeDelay(_ nanoseconds: Int64) {
+        func shifted(_ start: Instant) -> Instant {
+            Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + nanoseconds))
+        }
+        for id in running where transfers[id]!.pausedAt == nil && transfers[id]!.heldSince == nil {
+            transfers[id]!.since = shifted(transfers[id]!.since)
+            for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
+                subscribers[subscriber]!.joined = subscribers[subscriber]!.joined.map(shifted)
+            }
+        }
+    }
+
     private mutating func seeHold(_ id: TransferID, _ isHeld: Bool) {
         if isHeld, transfers[id]!.heldSince == nil {
             transfers[id]!.heldSince = now

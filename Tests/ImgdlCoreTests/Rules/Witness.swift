@@ -150,6 +150,8 @@ struct Witness {
     var holdsStarts = false
     var starts: [Start] = []
     var moves: [Move] = []
+    /// How often the transport was told to leave its connections.
+    var leavings = 0
     /// Of the rules: transfers with a place, or without one in the background.
     var placed: Set<TransferID> = []
     /// Of the rules: those without one that the cache is asked about, or will be.
@@ -158,6 +160,9 @@ struct Witness {
     var charges: [Charge] = []
     var reservedNow: [Charge] = []
     var now = Instant(nanoseconds: 0)
+    /// What came before then has been told; nil: all that came before now.
+    var heardUntil: Instant?
+    private var heard: Instant { heardUntil ?? now }
     var subscribers: [SubscriberID: SubscriberRecord] = [:]
     var transfers: [TransferID: TransferRecord] = [:]
 
@@ -319,6 +324,7 @@ struct Witness {
             case .salvage: try require(transfer.failed, "salvage without a failure")
             }
             transfers[id]!.stepsInFlight[variant] = step
+        case .leaveConnections: leavings += 1
         case .emit(let subscriber, let notice): try see(subscriber, notice)
         case .end(let subscriber, let outcome): try see(subscriber, outcome)
         case .observe(let id, let milestone, let subscribers):
@@ -605,7 +611,8 @@ struct Witness {
                 let isKnown = transfer.outcome.isCached || transfer.isUnchanged
                 try require(isKnown && subscriber.options.ignoresCached, "not modified, though nobody has said so")
             case .connectTimeout, .idleTimeout:
-                try require(ownDeadline(subscriber, transfer, failure.code) <= now, "its own timeout came too early")
+                let deadline = ownDeadline(subscriber, transfer, failure.code)
+                try require(deadline <= heard, "its own timeout came before it was heard")
             default: try require(!subscriber.wasCancelled, "cancelled, but told otherwise")
             }
         }
@@ -677,7 +684,7 @@ struct Witness {
         if let earliest = running.compactMap({ deadline($0) }).min() {
             guard let next = downloads.nextDeadline else { throw Violation(text: "no deadline for what runs") }
             try require(next <= earliest, "would be woken too late for a transfer")
-            try require(!afterDeadlines || earliest > now, "over its time and still running")
+            try require(!afterDeadlines || earliest > heard, "over its time and still running")
         }
         for subscriber in liveSubscribers where afterDeadlines {
             try require(!isLate(subscribers[subscriber]!), "over its total time and still there")

@@ -875,6 +875,7 @@ imgdl_downloader_enter_background = _function(
     "imgdl_downloader_enter_background", imgdl_status, imgdl_downloader, c_uint32
 )
 imgdl_downloader_enter_foreground = _function("imgdl_downloader_enter_foreground", imgdl_status, imgdl_downloader)
+imgdl_downloader_network_changed = _function("imgdl_downloader_network_changed", imgdl_status, imgdl_downloader)
 imgdl_downloader_invalidate = _waits("imgdl_downloader_invalidate", imgdl_status, imgdl_downloader, c_int32)
 imgdl_downloader_reconfigure = _waits(
     "imgdl_downloader_reconfigure", imgdl_status, imgdl_downloader, POINTER(imgdl_config)

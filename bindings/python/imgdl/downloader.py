@@ -487,6 +487,12 @@ class Downloader:
         """As before."""
         check(_native.imgdl_downloader_enter_foreground(self._state.open()))
 
+    def network_changed(self) -> None:
+        """Says that the network may be another one: connections that are open now serve what runs on them, and nothing
+        that is sent later; addresses of names are looked up anew. A downloader finds out by itself when the machine has
+        slept."""
+        check(_native.imgdl_downloader_network_changed(self._state.open()))
+
     def invalidate(self, *, cancel: bool = False) -> None:
         """Takes no more requests (INVALID_OPERATION) until `reconfigure`. `cancel`: cancels what there is; otherwise
         what runs runs to its end, and what waits ends with INVALID_OPERATION."""

@@ -463,6 +463,17 @@ class RuleTests(OriginTests):
             self.assertCode(Code.BACKGROUND_EXPIRED, stalled.result, PATIENCE)
             downloader.enter_foreground()
 
+    def test_after_a_change_of_the_network_there_are_new_connections(self):
+        with self.downloader() as downloader:
+            for number in range(4):
+                if number == 2:
+                    downloader.network_changed()
+                downloader.download(self.origin.picture("opaque.png", n=number)).result(PATIENCE)
+            self.assertEqual(downloader.stats().connections, 2)
+        first, second, third, fourth = (each["connection"] for each in self.origin.requests("/pictures/opaque.png"))
+        self.assertEqual((first, third), (second, fourth))
+        self.assertNotEqual(first, third)
+
     def test_t32_files_and_data(self):
         with tempfile.TemporaryDirectory() as folder, self.downloader() as downloader:
             data = png(1, 1, [[1, 2, 3, 255]])

@@ -825,6 +825,7 @@ extern "C" {
     pub fn imgdl_downloader_set_suspended(downloader: *mut imgdl_downloader, suspended: i32) -> imgdl_status;
     pub fn imgdl_downloader_enter_background(downloader: *mut imgdl_downloader, grace_ms: u32) -> imgdl_status;
     pub fn imgdl_downloader_enter_foreground(downloader: *mut imgdl_downloader) -> imgdl_status;
+    pub fn imgdl_downloader_network_changed(downloader: *mut imgdl_downloader) -> imgdl_status;
     pub fn imgdl_downloader_invalidate(downloader: *mut imgdl_downloader, cancels: i32) -> imgdl_status;
     pub fn imgdl_downloader_reconfigure(downloader: *mut imgdl_downloader, config: *const imgdl_config)
         -> imgdl_status;

@@ -433,7 +433,8 @@ fn every_function_is_declared_and_linked() {
         imgdl_downloader_set_header imgdl_downloader_get_header imgdl_downloader_set_max_concurrent
         imgdl_downloader_set_max_per_host imgdl_downloader_max_concurrent imgdl_downloader_is_suspended
         imgdl_downloader_set_order imgdl_downloader_set_suspended imgdl_downloader_enter_background
-        imgdl_downloader_enter_foreground imgdl_downloader_invalidate imgdl_downloader_reconfigure
+        imgdl_downloader_enter_foreground imgdl_downloader_network_changed imgdl_downloader_invalidate
+        imgdl_downloader_reconfigure
         imgdl_downloader_cancel_all imgdl_downloader_current_count imgdl_downloader_wait_idle
         imgdl_downloader_shutdown imgdl_downloader_destroy imgdl_download imgdl_token_cancel
         imgdl_token_set_priority imgdl_token_wait imgdl_result_init imgdl_token_result imgdl_token_id

@@ -221,6 +221,13 @@ impl Downloader {
         check(unsafe { sys::imgdl_downloader_enter_foreground(self.raw()) })
     }
 
+    /// Says that the network may be another one: connections that are open now serve what runs on them, and nothing that
+    /// is sent later; addresses of names are looked up anew. A downloader finds out by itself when the machine has slept.
+    pub fn network_changed(&self) -> Result<()> {
+        // SAFETY: a living handle.
+        check(unsafe { sys::imgdl_downloader_network_changed(self.raw()) })
+    }
+
     /// Takes no more requests, [`Code::INVALID_OPERATION`], until [`reconfigure`](Downloader::reconfigure). What there
     /// is is cancelled with [`Shutdown::Cancel`]; with [`Shutdown::Finish`] what runs runs to its end, and what waits
     /// ends with [`Code::INVALID_OPERATION`].

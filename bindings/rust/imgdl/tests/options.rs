@@ -250,6 +250,19 @@ fn the_background_is_for_those_who_continue() {
 }
 
 #[test]
+fn after_a_change_of_the_network_there_are_new_connections() {
+    let origin = Origin::start();
+    let downloader = Downloader::new().unwrap();
+    for n in 0..4 {
+        if n == 2 {
+            downloader.network_changed().unwrap();
+        }
+        downloader.get(&origin.url(&format!("/pictures/opaque.png?n={n}"))).unwrap();
+    }
+    assert_eq!(downloader.stats().unwrap().connections, 2);
+}
+
+#[test]
 fn a_session_ends_and_another_begins() {
     let origin = Origin::start();
     let downloader = Downloader::builder().user_agent("tests/1").build().unwrap();

@@ -1,0 +1,159 @@
+import ImgdlCore
+import Origin
+import OriginHTTP2
+import XCTest
+
+@testable import ImgdlTransport
+
+/// After a change of the network no request gets a connection that was open before, since it may be dead without a word.
+final class LeaveConnectionsTests: TransportTestCase {
+    private var secure: HTTP2Origin!
+
+    override func tearDown() {
+        super.tearDown()
+        secure?.stop()
+    }
+
+    /// HTTP/2, with a stream that is held until the gate opens.
+    private func serve() throws {
+        secure = try HTTP2Origin(security: .tls)
+        secure.route("/a") { try $0.respond(200, body: Array("hello".utf8)) }
+        secure.route("/held") { stream in
+            try stream.send(status: 200)
+            try stream.send(body: Array("be".utf8))
+            try stream.wait("held")
+            try stream.send(body: Array("gun".utf8))
+            try stream.end()
+        }
+        try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+    }
+
+    private func startHeld() throws -> TransferID {
+        let held = try start(secure.url("/held"))
+        run(until: recorder[held].body.count == 2)
+        return held
+    }
+
+    func testAnIdleConnectionIsNotUsedAgain() throws {
+        origin.route("/a") { try $0.respond(text: "hello") }
+        for _ in 0..<2 { XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello") }
+        XCTAssertEqual(origin.log.connections.count, 1)
+        transport.leaveConnections()
+        for _ in 0..<2 { XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello") }
+        XCTAssertEqual(origin.log.connections.count, 2, "one new one, which is kept")
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+        XCTAssertTrue(origin.wait { $0.openConnections == 1 }, "the old one is closed")
+    }
+
+    /// The first answer comes over a new connection while the old one is as if the cable had been pulled.
+    func testAConnectionThatIsDeadHoldsUpNothing() throws {
+        let isDead = Monitor(false)
+        origin.route("/a") { exchange in
+            if exchange.request.connection == 1, isDead.read({ $0 }) { try exchange.stall() }
+            try exchange.respond(text: "hello")
+        }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        isDead.change { $0 = true }
+        transport.leaveConnections()
+        let began = loop.now
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        XCTAssertLessThan(loop.now.milliseconds(since: began), 1_000)
+    }
+
+    /// As after a sleep: its streams would wait for their timeouts, one after the other.
+    func testASharedConnectionThatIsDeadHoldsUpNothing() throws {
+        try serve()
+        let isDead = Monitor(false)
+        secure.route("/b") { stream in
+            if stream.request.connection == 1, isDead.read({ $0 }) { try stream.stall() }
+            try stream.respond(200, body: Array("hello".utf8))
+        }
+        XCTAssertEqual(try fetchSucceeding(secure.url("/b")).text, "hello")
+        isDead.change { $0 = true }
+        let silent = try start(secure.url("/b"))
+        // The loop does not hear of what the origin hears.
+        let end = loop.now.advanced(byMilliseconds: 20_000)
+        while secure.log.requests.count < 2, loop.now < end { loop.turn(transport) }
+        transport.leaveConnections()
+        let began = loop.now
+        XCTAssertEqual(try fetchSucceeding(secure.url("/b")).text, "hello")
+        XCTAssertLessThan(loop.now.milliseconds(since: began), 1_000)
+        XCTAssertFalse(recorder[silent].hasEnded)
+    }
+
+    func testAConnectionInUseIsNotShared() throws {
+        try serve()
+        let held = try startHeld()
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+        XCTAssertEqual(secure.log.connections.count, 1, "streams of one connection")
+        transport.leaveConnections()
+        for _ in 0..<2 { XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello") }
+        XCTAssertEqual(secure.log.requests.map(\.connection), [1, 1, 2, 2])
+        XCTAssertEqual(transport.lanes.retired.count, 1)
+        secure.gate("held").open()
+        XCTAssertEqual(record(of: held).text, "begun", "what runs on it runs on")
+        loop.turn(transport)
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+        XCTAssertTrue(secure.wait { $0.openConnections == 1 })
+    }
+
+    func testWhatIsCancelledLeavesNothing() throws {
+        try serve()
+        let held = try startHeld()
+        transport.leaveConnections()
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+        transport.cancel(held)
+        loop.turn(transport)
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+        XCTAssertTrue(secure.wait { $0.openConnections == 1 })
+    }
+
+    func testConnectionsOfOtherTrustAreLeftToo() throws {
+        origin.route("/a") { try $0.respond(text: "hello") }
+        func fetch() throws {
+            XCTAssertEqual(record(of: try start(origin.url("/a"), partition: "other")).text, "hello")
+        }
+        for _ in 0..<2 { try fetch() }
+        XCTAssertEqual(origin.log.connections.count, 1)
+        transport.leaveConnections()
+        try fetch()
+        XCTAssertEqual(origin.log.connections.count, 2)
+        XCTAssertEqual(transport.lanes.special.count, 1)
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+    }
+
+    /// However often it is said: as many lanes as there are transfers at most.
+    func testManyChangesOfTheNetworkLeaveNoLanes() throws {
+        try serve()
+        let held = try startHeld()
+        for _ in 0..<1_000 { transport.leaveConnections() }
+        for _ in 0..<5 {
+            XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+            transport.leaveConnections()
+        }
+        XCTAssertLessThanOrEqual(transport.lanes.retired.count, 2)
+        secure.gate("held").open()
+        XCTAssertEqual(record(of: held).text, "begun")
+    }
+
+    /// curl is at work: it is not called from its own callbacks.
+    func testItMayBeSaidInsideAReport() throws {
+        try serve()
+        recorder.onHead = { [unowned self] _, _ in
+            transport.leaveConnections()
+            return .receive
+        }
+        for _ in 0..<3 { XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello") }
+        XCTAssertEqual(secure.log.connections.count, 3)
+    }
+
+    func testTheEndClosesWhatWasLeft() throws {
+        try serve()
+        _ = try startHeld()
+        transport.leaveConnections()
+        XCTAssertEqual(try fetchSucceeding(secure.url("/a")).text, "hello")
+        transport.close()
+        XCTAssertEqual(loop.watched, [])
+        XCTAssertTrue(secure.wait { $0.openConnections == 0 })
+    }
+}

@@ -1,0 +1,223 @@
+/* Time that passes while nobody looks: a process that is stopped, and a callback that takes its time. */
+#define SUITE "delays"
+#include "support.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* More at a time than the engine looks at first; those that are silent; milliseconds. */
+enum { HEARD = 70, SILENT = 3, IDLE_MS = 6000, CALLED_MS = 7500, STOPPED_MS = 10500 };
+
+static void sleep_until(struct timespec end)
+{
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL) != 0)
+        ;
+}
+
+static struct timespec monotonic_in(unsigned milliseconds)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += milliseconds / 1000;
+    end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_nsec -= 1000000000;
+        end.tv_sec++;
+    }
+    return end;
+}
+
+static imgdl_downloader *new_impatient_downloader(void)
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.max_concurrent = HEARD + SILENT + 1;
+    config.idle_timeout_ms = IDLE_MS;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    return downloader;
+}
+
+/* Those of transfers that have ended. */
+static uint64_t connections_of(imgdl_downloader *downloader)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+    return stats.connections;
+}
+
+/* None of its threads runs, or is about to: all that has been sent to it has been read. */
+static int is_at_rest(pid_t process)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process);
+    DIR *tasks = opendir(path);
+    if (!tasks) return 0;
+    int rests = 1;
+    for (struct dirent *entry; rests && (entry = readdir(tasks));) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%d/task/%s/stat", (int)process, entry->d_name);
+        FILE *file = fopen(path, "r");
+        char line[256] = "";
+        if (file && !fgets(line, sizeof line, file)) line[0] = 0;
+        if (file) fclose(file);
+        const char *name_end = strrchr(line, ')');
+        rests = name_end && strncmp(name_end, ") S", 3) == 0;
+    }
+    closedir(tasks);
+    return rests;
+}
+
+/* A gate that no test has opened, each of which is a process. Kept until that ends. */
+static const char *new_gate(void)
+{
+    static unsigned count;
+    char *name = malloc(64);
+    snprintf(name, 64, "delays-%d-%u", (int)getpid(), ++count);
+    return name;
+}
+
+/* Those that are held at the first gate, then those at the second. */
+static void download_all(imgdl_downloader *downloader, struct recorder *recorders, const char *const gates[2])
+{
+    for (unsigned i = 0; i < HEARD + SILENT; i++) {
+        recorder_init(&recorders[i]);
+        imgdl_request request = recorded_request(
+            at_origin("/pictures/tiny.jpg?hold_after=10&gate=%s&n=%u", gates[i >= HEARD], i), &recorders[i]);
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+}
+
+static void expect_all_well(struct recorder *recorders)
+{
+    for (unsigned i = 0; i < HEARD + SILENT; i++) {
+        REQUIRE(await_end(&recorders[i], NULL));
+        CHECK_CODE(recorders[i].code, IMGDL_OK);
+        recorder_clear(&recorders[i]);
+    }
+}
+
+/* All of them without a new connection; what follows has one, since it was stopped for more than 10 s. */
+TEST("A process that was stopped for longer than its idle timeout goes on: what lies there is read, silence was none")
+{
+    static struct recorder recorders[HEARD + SILENT];
+    const char *const gates[2] = {new_gate(), new_gate()};
+    fflush(NULL);
+    pid_t child = fork(); /* before the library is used */
+    if (child == 0) {
+        imgdl_downloader *downloader = new_impatient_downloader();
+        download_all(downloader, recorders, gates);
+        expect_all_well(recorders);
+        CHECK(connections_of(downloader) == HEARD + SILENT);
+        struct recorder next;
+        recorder_init(&next);
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=stopped"), &next);
+        CHECK_CODE(download_and_wait(downloader, &request, &next), IMGDL_OK);
+        CHECK(connections_of(downloader) == HEARD + SILENT + 1);
+        recorder_clear(&next);
+        REQUIRE_OK(imgdl_downloader_destroy(downloader));
+        exit(harness_failures() ? 1 : 0);
+    }
+    await_gate(gates[0], HEARD);
+    await_gate(gates[1], SILENT);
+    while (!is_at_rest(child))
+        sched_yield();
+    struct timespec end = monotonic_in(STOPPED_MS);
+    int status = 0;
+    kill(child, SIGSTOP);
+    REQUIRE(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    open_gate(gates[0]);
+    sleep_until(end);
+    kill(child, SIGCONT);
+    open_gate(gates[1]);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Inline: the engine's thread sleeps, while all others are answered. */
+static void take_time(struct recorder *recorder, const imgdl_event *event)
+{
+    if (event->kind != IMGDL_EVENT_TERMINAL) return;
+    struct timespec end = monotonic_in(CALLED_MS);
+    open_gate(recorder->context);
+    sleep_until(end);
+}
+
+TEST("A callback that takes longer than the idle timeout ends nobody, however many have been answered meanwhile")
+{
+    static struct recorder recorders[HEARD + SILENT];
+    const char *const gates[2] = {new_gate(), new_gate()};
+    imgdl_downloader *downloader = new_impatient_downloader();
+    download_all(downloader, recorders, gates);
+    await_gate(gates[0], HEARD);
+    await_gate(gates[1], SILENT);
+    struct recorder slow;
+    recorder_init(&slow);
+    slow.hook = take_time;
+    slow.context = (void *)gates[0];
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=slow"), &slow);
+    request.executor = IMGDL_EXECUTOR_INLINE;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    REQUIRE(await_end(&slow, NULL));
+    open_gate(gates[1]);
+    expect_all_well(recorders);
+    recorder_clear(&slow);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+TEST("A total timeout waits for nobody: it is over when the callback that held everybody up returns")
+{
+    imgdl_downloader *downloader = new_impatient_downloader();
+    const char *gate = new_gate();
+    struct recorder held, slow;
+    recorder_init(&held);
+    recorder_init(&slow);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?hold_after=10&gate=%s", gate), &held);
+    request.total_timeout_ms = CALLED_MS - 1000;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_gate(gate, 1);
+    slow.hook = take_time;
+    slow.context = (void *)new_gate();
+    imgdl_request other = recorded_request(at_origin("/pictures/tiny.jpg?n=slow-total"), &slow);
+    other.executor = IMGDL_EXECUTOR_INLINE;
+    REQUIRE_OK(imgdl_download(downloader, &other, NULL));
+    REQUIRE(await_end(&slow, NULL));
+    REQUIRE(await_end(&held, NULL));
+    CHECK_CODE(held.code, IMGDL_ERROR_TOTAL_TIMEOUT);
+    recorder_clear(&held);
+    recorder_clear(&slow);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+TEST("imgdl_downloader_network_changed: what runs goes on, what follows has a new connection")
+{
+    CHECK_CODE(imgdl_downloader_network_changed(NULL), IMGDL_ERROR_INVALID_HANDLE);
+    imgdl_downloader *downloader = new_impatient_downloader();
+    const char *gate = new_gate();
+    struct recorder running;
+    recorder_init(&running);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?hold_after=10&gate=%s", gate), &running);
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_gate(gate, 1);
+    for (int i = 0; i < 4; i++) {
+        if (i == 2) REQUIRE_OK(imgdl_downloader_network_changed(downloader));
+        struct recorder next;
+        recorder_init(&next);
+        imgdl_request following = recorded_request(at_origin("/pictures/tiny.jpg?n=network%d", i), &next);
+        CHECK_CODE(download_and_wait(downloader, &following, &next), IMGDL_OK);
+        recorder_clear(&next);
+        CHECK(connections_of(downloader) == (i < 2 ? 1 : 2));
+    }
+    open_gate(gate);
+    REQUIRE(await_end(&running, NULL));
+    CHECK_CODE(running.code, IMGDL_OK);
+    recorder_clear(&running);
+    CHECK(connections_of(downloader) == 3);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
