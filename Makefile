@@ -40,6 +40,7 @@ help:
 #? make examples-avif  examples/coders/avif: AVIF, as a codec that programs can load
 #? make examples-event-loops  examples/event-loops: downloads on the loops of epoll, GLib and libuv, in build/examples
 #? make fuzz        each parser and decoder, FUZZ_SECONDS=60 each; TARGETS="gif url" for some of them
+#? make play        the whole header at random, for PLAY_SECONDS=60 with a seed of its own or SEED=…
 #? make soak        mixed work with faults, 500 requests a second, for an hour; SOAK_SECONDS=600
 #? make install     PREFIX=/usr/local DESTDIR=; make uninstall takes the same, and what was installed away
 #? make man         the manual pages, from the header, in build/man
@@ -171,7 +172,7 @@ demonstration: $(PROGRAMS) build/pictures/.written
 # ---- Tests
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer \
-    build/tests/hostile-client build/tests/slow-sync.so
+    build/tests/imgdl-player build/tests/hostile-client build/tests/slow-sync.so
 C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c Tests/c/slow-sync.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
@@ -182,7 +183,7 @@ C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 test:
 	@packaging/setup $(TEST_PURPOSES)
 	@$(MAKE) --no-print-directory suites
-suites: format-check all c-tests build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread \
+suites: format-check all c-tests build/pictures/.written build/bin/imgdl-cache-crash build/tests/imgdl-tests-thread \
     build/tests/imgdl-tests-address build/examples/epoll build/examples/libuv
 	@Tests/run $(SUITES)
 
@@ -207,6 +208,31 @@ build/tests/imgdl-loading: Tests/c/loading.c $(C_SUPPORT) $(LIBRARY) | build/.se
 build/tests/hostile-client: Tests/Hostile/client.c include/imgdl.h $(LIBRARY) | build/.setup-test
 	@mkdir -p $(@D)
 	$(CC) $(C_FLAGS) $(CFLAGS) -o $@ $< -Lbuild/lib -limgdl -Wl,-rpath,$(CURDIR)/build/lib
+
+# The player of the whole header: a function of it without a move fails here. Its own pthread_create and mmap are called by
+# the library, too, so that it can refuse them.
+PLAYER_SOURCES := $(wildcard Tests/Stress/*.c)
+PLAYER_CHECKED := $(PLAYER_SOURCES) $(wildcard Tests/Stress/*.h) Tests/Stress/moves.def Tests/Stress/table include/imgdl.h \
+    docs/threads.md
+
+build/tests/imgdl-player: $(PLAYER_CHECKED) $(LIBRARY) | build/.setup-test
+	@mkdir -p $(@D)
+	Tests/Stress/table --check
+	$(CC) $(WARNINGS) -Iinclude $(CFLAGS) -rdynamic -o $@ $(PLAYER_SOURCES) -Lbuild/lib -limgdl -ldl -pthread \
+	    -Wl,-rpath,$(CURDIR)/build/lib
+
+build/tests/imgdl-player-%: build/tests/imgdl-tests-% $(PLAYER_CHECKED)
+	Tests/Stress/table --check
+	$(SWIFT_HOME)/bin/clang -fsanitize=$* $(WARNINGS) -Iinclude -O1 -g -rdynamic -o $@ $(PLAYER_SOURCES) \
+	    -Lbuild/swift-$*/release -limgdl -ldl -L$(SWIFT_RUNTIME) $(SANITIZER_$*_LIBS) -pthread \
+	    -Wl,-rpath,$(CURDIR)/build/swift-$*/release -Wl,-rpath,$(SWIFT_RUNTIME)
+
+# SEED=… for one that was printed; WITHOUT=forks,stops switches off what is not to be played.
+PLAY_SECONDS ?= 60
+.PHONY: play
+play: build/tests/imgdl-player build/bin/imgdl-origin build/pictures/.written
+	$< --origin build/bin/imgdl-origin --pictures build/pictures --seconds $(PLAY_SECONDS) $(if $(SEED),--seed $(SEED)) \
+	    $(if $(WITHOUT),--without $(WITHOUT))
 
 build/tests/tls-peer: Tests/c/tls-peer.c | build/.setup-test
 	@mkdir -p $(@D)

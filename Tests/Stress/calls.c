@@ -1,0 +1,331 @@
+/* What the library is given to call: callbacks, hooks, observers, loaders, codecs, allocators. */
+#include "player.h"
+#include "calls.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Events */
+
+_Thread_local struct executor_model *dispatching;
+
+static void keep_some(const imgdl_event *event)
+{
+    if (!begin_move())
+        return;
+    if (event->image && one_in(4))
+        put_or_release(IMAGE, imgdl_image_retain(event->image));
+    if (event->data && one_in(4))
+        put_or_release(DATA, imgdl_data_retain(event->data));
+    if (one_in(16))
+        put_or_release(TOKEN, imgdl_token_retain(event->token));
+    if (one_in(32))
+        judge(F_imgdl_token_cancel, imgdl_token_cancel(event->token));
+    end_move();
+}
+
+void on_event(const imgdl_event *event, void *user_data)
+{
+    struct ward *ward = user_data;
+    enum place place = ward->executor ? DISPATCHED : ward->mask & INLINE_REQUEST ? INLINE : DELIVERY;
+    enum place before = enter(place);
+    struct executor_model *outer = dispatching;
+    dispatching = ward->executor;
+    enter_ward(ward, 0);
+    if (atomic_load(&ward->terminals))
+        violation("an event (%u) after the end: %s", event->kind, ward->url);
+    if (event->kind == IMGDL_EVENT_TERMINAL)
+        atomic_fetch_add(&ward->terminals, 1);
+    else if (!(event->kind & ward->mask))
+        violation("an event (%u) that the mask %u does not have: %s", event->kind, ward->mask, ward->url);
+    if (event->kind == IMGDL_EVENT_TERMINAL && event->code == IMGDL_OK && !event->image && !event->data)
+        violation("a success without anything: %s", ward->url);
+    if (event->kind == IMGDL_EVENT_TERMINAL && event->code == IMGDL_ERROR_INTERNAL)
+        violation("INTERNAL: %s", event->message);
+    keep_some(event);
+    if (depth < 3 && one_in(8))
+        play();
+    leave_ward(ward);
+    dispatching = outer;
+    leave(before);
+}
+
+/* ---- Hooks */
+
+static void ask(imgdl_continuation *next, struct ward *ward)
+{
+    enter_ward(ward, 1);
+    enum place before = enter(HOOK);
+    if (one_in(2))
+        answer_continuation(next);
+    else
+        put_or_release(CONTINUATION, next);
+    if (depth < 3 && one_in(8))
+        play();
+    leave(before);
+    leave_ward(ward);
+}
+
+static void modify_request(const imgdl_outgoing *request, imgdl_continuation *next, void *ward)
+{
+    (void)request;
+    ask(next, ward);
+}
+
+static void modify_response(const imgdl_response *response, imgdl_continuation *next, void *ward)
+{
+    (void)response;
+    ask(next, ward);
+}
+
+static void transform_body(imgdl_data *body, imgdl_continuation *next, void *ward)
+{
+    if (one_in(4) && begin_move()) {
+        put_or_release(DATA, imgdl_data_retain(body));
+        end_move();
+    }
+    ask(next, ward);
+}
+
+static void redirect(const imgdl_response *response, const char *url, imgdl_continuation *next, void *ward)
+{
+    (void)response, (void)url;
+    ask(next, ward);
+}
+
+imgdl_hooks_table random_hooks(struct ward *ward)
+{
+    return (imgdl_hooks_table){
+        .struct_size = sizeof(imgdl_hooks_table),
+        .modify_request = one_in(2) ? modify_request : NULL,
+        .modify_response = one_in(2) ? modify_response : NULL,
+        .transform_body = one_in(2) ? transform_body : NULL,
+        .redirect = one_in(2) ? redirect : NULL,
+        .authenticate = one_in(2) ? modify_response : NULL,
+        .user_data = ward,
+        .destructor = ward_destroyed};
+}
+
+void answer_continuation(imgdl_continuation *next)
+{
+    static const imgdl_header headers[] = {{"Content-Type", "image/png"}, {"X-Played", "1"}};
+    const struct picture *picture = &pictures[chance(picture_count)];
+    imgdl_outgoing outgoing;
+    char url[256];
+    switch (chance(12)) {
+    case 0:
+        imgdl_outgoing_init(&outgoing, sizeof outgoing);
+        snprintf(url, sizeof url, "%s/pictures/%s?_=hook%u", origin, picture->name, chance(8));
+        outgoing.url = one_in(8) ? "no url" : url;
+        judge(F_imgdl_continue_with_request, imgdl_continue_with_request(next, &outgoing));
+        break;
+    case 1:
+        judge(F_imgdl_continue_with_response, imgdl_continue_with_response(next, one_in(4) ? 99 : 200, headers, 2));
+        break;
+    case 2:
+        judge(F_imgdl_continue_with_data, imgdl_continue_with_data(next, picture->bytes, picture->size));
+        break;
+    case 3:
+        judge(F_imgdl_continue_with_credentials, imgdl_continue_with_credentials(next, "u", "p"));
+        break;
+    case 4: {
+        static const imgdl_status codes[] = {0, IMGDL_ERROR_INVALID_RESPONSE, 77};
+        judge(F_imgdl_continue_refused, imgdl_continue_refused(next, codes[chance(3)], one_in(2) ? "refused" : NULL));
+        break;
+    }
+    default: break;
+    }
+    /* What was no answer to its question can still be answered; what was answered is no handle any more. */
+    judge(F_imgdl_continue_unchanged, imgdl_continue_unchanged(next));
+}
+
+/* ---- Observers */
+
+void on_observation(const imgdl_observation *observation, void *user_data)
+{
+    enter_ward(user_data, 0);
+    if (observation->kind < IMGDL_OBSERVED_STARTED || observation->kind > IMGDL_OBSERVED_FINISHED)
+        violation("an observation of kind %u", observation->kind);
+    play_inside(OBSERVER);
+    leave_ward(user_data);
+}
+
+/* ---- Loaders */
+
+struct load {
+    struct ward *ward;
+    imgdl_transfer *transfer;
+    atomic_int is_cancelled;
+};
+
+void report_transfer(imgdl_transfer *transfer)
+{
+    const struct picture *picture = &pictures[chance(picture_count)];
+    static uint8_t much[3 << 20];
+    if (one_in(20)) {
+        judge(F_imgdl_transfer_end, imgdl_transfer_end(transfer, IMGDL_ERROR_CONNECTION_LOST, "played"));
+    } else {
+        judge(F_imgdl_transfer_response, imgdl_transfer_response(transfer, one_in(8) ? 404 : 200, NULL, 0));
+        size_t at = 0;
+        for (unsigned i = 0; i < 40 && at < picture->size; i++) {
+            size_t size = 1 + chance(32768), left = picture->size - at;
+            size = size < left ? size : left;
+            imgdl_status status = judge(F_imgdl_transfer_body, imgdl_transfer_body(transfer, picture->bytes + at, size));
+            if (status != IMGDL_OK)
+                break;
+            at += size;
+        }
+        for (unsigned i = 0; one_in(6) && i < 8; i++)
+            judge(F_imgdl_transfer_body, imgdl_transfer_body(transfer, much, chance(sizeof much)));
+        if (!one_in(10))
+            judge(F_imgdl_transfer_end, imgdl_transfer_end(transfer, IMGDL_OK, NULL));
+    }
+    note(F_imgdl_transfer_release, 0);
+    imgdl_transfer_release(transfer);
+}
+
+static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer, void *ward)
+{
+    (void)request;
+    enter_ward(ward, 1);
+    enum place before = enter(LOADER);
+    /* cancel only needs the handle: as a pointer it is the started. */
+    if (one_in(2))
+        report_transfer(transfer);
+    else
+        put_or_release(TRANSFER, transfer);
+    if (depth < 3 && one_in(8))
+        play();
+    leave(before);
+    leave_ward(ward);
+    return transfer;
+}
+
+static void cancel_load(void *started, void *ward)
+{
+    enter_ward(ward, 1);
+    enum place before = enter(LOADER);
+    forget_handle(TRANSFER, started);
+    note(F_imgdl_transfer_release, 0);
+    imgdl_transfer_release(started);
+    leave(before);
+    leave_ward(ward);
+}
+
+static void resume_load(void *started, void *ward)
+{
+    /* Another thread may be reporting: what it does next is its own affair. */
+    (void)started;
+    enter_ward(ward, 1);
+    play_inside(LOADER);
+    leave_ward(ward);
+}
+
+imgdl_transport_table random_transport(struct ward *ward)
+{
+    return (imgdl_transport_table){
+        .struct_size = sizeof(imgdl_transport_table), .start = start_load, .cancel = cancel_load, .user_data = ward,
+        .destructor = ward_destroyed, .resume = one_in(4) ? NULL : resume_load};
+}
+
+/* ---- A codec of pictures that begin with TOY, and a byte for the side */
+
+struct toy {
+    struct ward *ward;
+    uint8_t side;
+    size_t size;
+};
+
+static int32_t toy_can_decode(const void *prefix, size_t length, void *ward)
+{
+    enter_ward(ward, 1);
+    play_inside(CODEC);
+    leave_ward(ward);
+    return length < 4 ? -1 : !memcmp(prefix, "TOY", 3);
+}
+
+static void *toy_create(const imgdl_decode_options *options, void *ward)
+{
+    (void)options;
+    if (one_in(20))
+        return NULL;
+    struct toy *toy = calloc(1, sizeof *toy);
+    toy->ward = ward;
+    return toy;
+}
+
+static imgdl_status toy_feed(void *decoder, const void *bytes, size_t length)
+{
+    struct toy *toy = decoder;
+    enter_ward(toy->ward, 1);
+    if (toy->size < 4 && toy->size + length >= 4)
+        toy->side = ((const uint8_t *)bytes)[3 - toy->size];
+    toy->size += length;
+    play_inside(CODEC);
+    leave_ward(toy->ward);
+    return one_in(30) ? IMGDL_ERROR_BAD_IMAGE_DATA : IMGDL_OK;
+}
+
+static imgdl_status toy_info(void *decoder, imgdl_image_info *info)
+{
+    const struct toy *toy = decoder;
+    if (toy->size < 4)
+        return IMGDL_ERROR_NOT_READY;
+    info->width = info->height = 1u + toy->side;
+    info->frame_count = 1;
+    return IMGDL_OK;
+}
+
+static imgdl_status toy_finish(void *decoder, imgdl_image **image)
+{
+    const struct toy *toy = decoder;
+    if (toy->size < 4)
+        return IMGDL_ERROR_TRUNCATED;
+    uint32_t side = 1u + toy->side;
+    uint8_t *pixels = calloc((size_t)side * side, 4);
+    imgdl_status status = imgdl_image_create(side, side, IMGDL_PIXEL_FORMAT_RGBA8, pixels, (size_t)side * 4, image);
+    free(pixels);
+    return judge(F_imgdl_image_create, status);
+}
+
+static void toy_destroy(void *decoder) { free(decoder); }
+
+imgdl_coder_table random_coder(struct ward *ward)
+{
+    return (imgdl_coder_table){
+        .struct_size = sizeof(imgdl_coder_table), .can_decode = toy_can_decode, .create = toy_create, .feed = toy_feed,
+        .info = toy_info, .finish = toy_finish, .destroy = toy_destroy, .user_data = ward, .destructor = ward_destroyed};
+}
+
+/* ---- Allocators */
+
+static atomic_long canvases;
+int allocator_tag;
+
+void *allocate(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data)
+{
+    if (user_data != &allocator_tag)
+        violation("an allocator without its user_data");
+    if (one_in(40))
+        return NULL;
+    *stride = (size_t)width * bytes_per_pixel + chance(3) * 16;
+    void *memory = malloc(*stride * height);
+    if (memory)
+        atomic_fetch_add(&canvases, 1);
+    play_inside(CODEC);
+    return memory;
+}
+
+void deallocate(void *pixels, void *user_data)
+{
+    (void)user_data;
+    free(pixels);
+    atomic_fetch_sub(&canvases, 1);
+    play_inside(DESTRUCTOR);
+}
+
+void check_allocators(void)
+{
+    if (atomic_load(&canvases))
+        violation("%ld canvases in memory of ours are not given back", atomic_load(&canvases));
+}

@@ -1,0 +1,324 @@
+/* imgdl-player --origin PROGRAM --pictures FOLDER [--seed N] [--seconds N] [--threads N] [--without NAME,NAME]
+ *              [--skip PART-OF-A-FUNCTION,…]
+ *
+ * Plays in rounds of some two seconds. After each all that was begun has to come to its end, and the process has to be what
+ * it was. Prints the seed first: with it the same moves are made, though not at the same moments. */
+#include "moves.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 32 };
+
+static void (*const moves[FUNCTIONS])(void) = {
+#define MOVE(function, rule, waits) move_##function,
+#include "moves.def"
+#undef MOVE
+};
+static atomic_ulong played[FUNCTIONS];
+static int is_skipped[FUNCTIONS];
+static atomic_int is_round, at_rest, moves_in_work;
+
+int begin_move(void)
+{
+    atomic_fetch_add(&moves_in_work, 1);
+    if (atomic_load(&is_round))
+        return 1;
+    end_move();
+    return 0;
+}
+
+void end_round(void) { atomic_store(&is_round, 0); }
+
+void end_move(void) { atomic_fetch_sub(&moves_in_work, 1); }
+
+/* Downloads, and what lets them go on, make up a third. After the end of a round nobody moves any more. */
+void play(void)
+{
+    if (!begin_move())
+        return;
+    static const enum function often[] = {
+        F_imgdl_download, F_imgdl_download, F_imgdl_executor_dispatch, F_imgdl_executor_dispatch,
+        F_imgdl_continue_with_request, F_imgdl_transfer_response, F_imgdl_downloader_enter_foreground};
+    enum function function = one_in(3) ? often[chance(sizeof often / sizeof *often)] : (enum function)chance(FUNCTIONS);
+    if (!is_skipped[function]) {
+        atomic_fetch_add(&played[function], 1);
+        moves[function]();
+    }
+    end_move();
+}
+
+/* ---- Threads that play while a round lasts */
+
+static unsigned thread_count = 8;
+
+static void *run(void *number)
+{
+    seed_thread((uint64_t)(uintptr_t)number);
+    for (;;) {
+        atomic_fetch_add(&at_rest, 1);
+        while (!atomic_load(&is_round))
+            usleep(500);
+        atomic_fetch_sub(&at_rest, 1);
+        while (atomic_load(&is_round)) {
+            play();
+            if (one_in(400) && has_feature[FORKS])
+                play_fork();
+            if (one_in(800) && has_feature[EXITS])
+                play_exit();
+        }
+    }
+    return NULL;
+}
+
+/* What lets everything end: callbacks are dispatched, questions answered, transfers reported. */
+static void let_go_on(void)
+{
+    dispatch_all();
+    for (void *next; (next = take(CONTINUATION));)
+        answer_continuation(next);
+    for (void *transfer; (transfer = take(TRANSFER));)
+        report_transfer(transfer);
+    reap_children(0);
+}
+
+static void until(int (*is_so)(void), const char *what)
+{
+    for (double end = seconds_now() + 60; !is_so();) {
+        let_go_on();
+        if (seconds_now() > end)
+            violation("after 60 s %s", what);
+        usleep(200);
+    }
+}
+
+static int are_at_rest(void) { return atomic_load(&at_rest) == (int)thread_count && !atomic_load(&moves_in_work); }
+
+/* ---- The end of a round: on a thread of its own what waits, while the main thread lets it go on */
+
+static atomic_int is_closed;
+static int closed(void) { return atomic_load(&is_closed); }
+
+/* When nothing is left of it. */
+static void check_statistics(imgdl_downloader *downloader)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    /* Terminals of executors that are gone are nobody's; the engine may be at the last of it. */
+    for (double end = seconds_now() + 20;; usleep(1000)) {
+        if (imgdl_downloader_stats(downloader, &stats) != IMGDL_OK)
+            break;
+        int is_even = stats.submitted == stats.succeeded + stats.failed + stats.cancelled;
+        if (is_even && !stats.waiting && !stats.running && !stats.paused && !stats.decoding && !stats.memory)
+            break;
+        if (seconds_now() > end)
+            violation("statistics at the end: %llu submitted, %llu succeeded, %llu failed, %llu cancelled, %llu waiting, "
+                      "%llu running, %llu paused, %llu decoding, %llu bytes",
+                      (unsigned long long)stats.submitted, (unsigned long long)stats.succeeded,
+                      (unsigned long long)stats.failed, (unsigned long long)stats.cancelled,
+                      (unsigned long long)stats.waiting, (unsigned long long)stats.running,
+                      (unsigned long long)stats.paused, (unsigned long long)stats.decoding,
+                      (unsigned long long)stats.memory);
+    }
+}
+
+static void close_downloader(imgdl_downloader *downloader)
+{
+    imgdl_downloader_set_suspended(downloader, 0);
+    imgdl_downloader_enter_foreground(downloader);
+    if (imgdl_downloader_wait_idle(downloader, 3000) == IMGDL_ERROR_WAIT_TIMEOUT) {
+        /* A batch that is paused, and that nobody has a handle of. */
+        imgdl_downloader_cancel_all(downloader);
+        if (imgdl_downloader_wait_idle(downloader, 40000) == IMGDL_ERROR_WAIT_TIMEOUT)
+            violation("a downloader is not idle 40 s after cancel_all: %llu are left",
+                      (unsigned long long)imgdl_downloader_current_count(downloader));
+    }
+    check_statistics(downloader);
+    if (one_in(2))
+        imgdl_downloader_release(downloader);
+    else
+        judge(F_imgdl_downloader_destroy, imgdl_downloader_destroy(downloader));
+}
+
+static void *close_all(void *unused)
+{
+    (void)unused;
+    seed_thread(99);
+    static const enum kind kinds[] = {TOKEN, IMAGE, DATA, DECODER};
+    for (;;) {
+        while (atomic_load(&is_closed))
+            usleep(500);
+        for (void *batch; (batch = take(A_BATCH));) {
+            imgdl_batch_set_paused(batch, 0);
+            imgdl_batch_release(batch);
+        }
+        for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            for (void *handle; (handle = take(kinds[i]));)
+                release_handle(kinds[i], handle);
+        for (void *downloader; (downloader = take(DOWNLOADER));)
+            close_downloader(downloader);
+        release_all();
+        atomic_store(&is_closed, 1);
+    }
+    return NULL;
+}
+
+static unsigned threads_before, files_before;
+static long memory_before;
+
+static int is_what_it_was(void)
+{
+    imgdl_trim(IMGDL_TRIM_CACHES);
+    return count_entries("task") <= threads_before && count_entries("fd") <= files_before;
+}
+
+static void check_shared(void)
+{
+    imgdl_downloader *shared = NULL;
+    if (imgdl_downloader_shared(&shared) == IMGDL_OK)
+        check_statistics(shared);
+    imgdl_downloader_release(shared);
+}
+
+/* The first rounds say what the process is: the shared downloader stays, and has threads of its own. */
+static void check_process(unsigned round)
+{
+    imgdl_trim(IMGDL_TRIM_CACHES);
+    usleep(round < 2 ? 300000 : 0);
+    if (round < 2) {
+        unsigned threads = count_entries("task"), files = count_entries("fd");
+        /* It may not have started all of its own yet. */
+        threads_before = threads + 4 > threads_before ? threads + 4 : threads_before;
+        files_before = files + 4 > files_before ? files + 4 : files_before;
+        memory_before = resident_kilobytes();
+        return;
+    }
+    for (double end = seconds_now() + 20; !is_what_it_was(); usleep(10000))
+        if (seconds_now() > end)
+            violation("%u threads where there were %u, %u descriptors where there were %u", count_entries("task"),
+                      threads_before, count_entries("fd"), files_before);
+    long memory = resident_kilobytes();
+    if (memory > 2 * memory_before + 200000 && !getenv("IMGDL_PLAYER_IGNORES_MEMORY"))
+        violation("%ld KiB of memory where there were %ld", memory, memory_before);
+}
+
+static void play_round(unsigned round)
+{
+    while (chance(3))
+        new_executor();
+    for (unsigned i = 0; i < 3; i++)
+        move_imgdl_downloader_create();
+    faults_round(1);
+    atomic_store(&is_round, 1);
+    for (double end = seconds_now() + 1.0 + chance(1500) / 1000.0; seconds_now() < end; usleep(500)) {
+        dispatch_all();
+        reap_children(0);
+    }
+    faults_round(0);
+    atomic_store(&is_round, 0);
+    until(are_at_rest, "a thread is still in a call");
+    atomic_store(&is_closed, 0);
+    until(closed, "downloaders and caches are not closed");
+    settle_wards(let_go_on, 30);
+    check_shared();
+    reap_children(1);
+    long count = atomic_load(&ward_count);
+    forget_wards();
+    check_allocators();
+    check_process(round);
+    printf("round %u: %ld requests and tables, %u threads, %ld KiB\n", round, count, count_entries("task"),
+           resident_kilobytes());
+    fflush(stdout);
+}
+
+/* ---- The start */
+
+static void switch_off(char *names)
+{
+    for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+        int found = 0;
+        for (unsigned i = 0; i < FEATURES; i++)
+            if (!strcmp(name, feature_names[i]))
+                has_feature[i] = 0, found = 1;
+        if (!found)
+            give_up(name);
+    }
+}
+
+static void skip(char *names)
+{
+    for (char *name = strtok(names, ","); name; name = strtok(NULL, ","))
+        for (unsigned i = 0; i < FUNCTIONS; i++)
+            if (strstr(function_names[i], name))
+                is_skipped[i] = 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *program = NULL, *folder = NULL;
+    double seconds = 60;
+    play_seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
+    for (unsigned i = 0; i < FEATURES; i++)
+        has_feature[i] = 1;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *name = argv[i];
+        if (!strcmp(name, "--origin"))
+            program = argv[i + 1];
+        else if (!strcmp(name, "--pictures"))
+            folder = argv[i + 1];
+        else if (!strcmp(name, "--seed"))
+            play_seed = strtoull(argv[i + 1], NULL, 10);
+        else if (!strcmp(name, "--seconds"))
+            seconds = strtod(argv[i + 1], NULL);
+        else if (!strcmp(name, "--threads"))
+            thread_count = (unsigned)strtoul(argv[i + 1], NULL, 10);
+        else if (!strcmp(name, "--without"))
+            switch_off(argv[i + 1]);
+        else if (!strcmp(name, "--skip"))
+            skip(argv[i + 1]);
+        else
+            program = NULL, i = argc;
+    }
+    if (!program || !folder || !thread_count || thread_count > MOST_THREADS) {
+        fprintf(stderr, "imgdl-player --origin PROGRAM --pictures FOLDER [--seed N] [--seconds N] [--threads N] "
+                        "[--without NAME,NAME] [--skip FUNCTION,FUNCTION]\n");
+        return 2;
+    }
+    printf("seed %llu\n", (unsigned long long)play_seed);
+    fflush(stdout);
+    static char scratch[] = "/tmp/imgdl-player-XXXXXX";
+    if (!mkdtemp(scratch))
+        give_up(scratch);
+    scratch_folder = scratch;
+    children_prepare();
+    read_pictures(folder);
+    start_origin(program, folder);
+    faults_start();
+    seed_thread(0);
+    for (unsigned i = 0; i < thread_count; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, run, (void *)(uintptr_t)(i + 1)) != 0)
+            give_up("pthread_create");
+    }
+    atomic_store(&is_closed, 1);
+    pthread_t closer;
+    if (pthread_create(&closer, NULL, close_all, NULL) != 0)
+        give_up("pthread_create");
+    until(are_at_rest, "threads have not begun");
+    double end = seconds_now() + seconds;
+    unsigned rounds = 0;
+    do
+        play_round(rounds++);
+    while (seconds_now() < end);
+    remove_folder(scratch);
+    unsigned long all = 0, never = 0;
+    for (unsigned i = 0; i < FUNCTIONS; i++) {
+        all += played[i];
+        never += !played[i];
+    }
+    printf("%u rounds, %lu moves, %lu functions not played\n", rounds, all, never);
+    printf("1 passed, 0 failed, 0 skipped\n");
+    return 0;
+}

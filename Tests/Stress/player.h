@@ -1,0 +1,180 @@
+/* imgdl-player: plays the whole of include/imgdl.h at random, from many threads and from inside whatever the library calls,
+ * and holds what it sees against the header's promises. moves.def has all functions; each has a move. */
+#ifndef PLAYER_H
+#define PLAYER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Statuses that do not matter are dropped here and there. */
+#define IMGDL_CHECKED
+#include "imgdl.h"
+
+/* ---- What may be switched off: by --without NAME */
+
+enum feature {
+    FORKS,
+    EXITS,
+    EXECUTOR_RELEASES,
+    DESTROYS_INSIDE,
+    STOPS,
+    SHORT_THREADS,
+    SHORT_DESCRIPTORS,
+    SHORT_MEMORY,
+    SHORT_DISK,
+    HOST_THREADS_WAIT,
+    FEATURES
+};
+extern const char *const feature_names[FEATURES];
+extern int has_feature[FEATURES];
+
+/* ---- Chance */
+
+extern uint64_t play_seed;
+uint32_t chance(uint32_t below); /* 0 … below - 1, by a generator of the thread's own */
+int one_in(uint32_t count);
+void seed_thread(uint64_t number);
+
+/* ---- Where a call is made, and what it may answer */
+
+enum place { HOST, INLINE, DELIVERY, DISPATCHED, HOOK, DESTRUCTOR, OBSERVER, CACHE_EVENT, LOADER, CODEC, PLACES };
+extern const char *const place_names[PLACES];
+extern _Thread_local enum place here;
+extern _Thread_local int depth; /* calls of the library inside calls of the host's */
+
+enum function {
+#define MOVE(function, rule, waits) F_##function,
+#include "moves.def"
+#undef MOVE
+    FUNCTIONS
+};
+extern const char *const function_names[FUNCTIONS];
+
+/* Writes it to the log, and holds it against the rule of the function. */
+imgdl_status judge(enum function function, imgdl_status status);
+/* The same for what returns no status. */
+void note(enum function function, long value);
+/* A promise is broken: says so, with what was done last, and ends the process. */
+void violation(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void write_log(unsigned most, const void *about);
+extern _Thread_local const void *about_now; /* the ward whose function runs on this thread */
+
+/* Around whatever takes handles or leaves some: 0 where the round is over, and nobody is to. */
+int begin_move(void);
+void end_move(void);
+void end_round(void); /* in a child, which makes no moves, whatever is called there */
+/* One random move, from wherever this is. */
+void play(void);
+/* What is called by the library may play, too. */
+void play_inside(enum place place);
+/* The same with no move. */
+enum place enter(enum place place);
+void leave(enum place before);
+
+/* ---- What the library is given to call, and may not call any more after its end */
+
+enum ward_kind { REQUEST, BATCH, HOOKS, OBSERVING, TRANSPORT, CODER, CACHE, DONE, WARD_KINDS };
+struct executor_model;
+struct ward {
+    enum ward_kind kind;
+    atomic_int accepted; /* 1: the library owes its end; -1: refused */
+    imgdl_status status; /* of the call that was given it */
+    atomic_int terminals, destroyed, inside, calls;
+    imgdl_event_mask mask;
+    struct executor_model *executor; /* pumped, of a request or batch; NULL */
+    double born;
+    char url[200];
+};
+struct ward *new_ward(enum ward_kind kind);
+/* Around each call of the host's functions with it. `may_overlap`: those of a table may run on several threads. */
+void enter_ward(struct ward *ward, int may_overlap);
+void leave_ward(struct ward *ward);
+void ward_destroyed(void *ward); /* an imgdl_destructor */
+void accept_ward(struct ward *ward, imgdl_status status);
+/* Waits until each has what it is owed, and holds them against the model. */
+void settle_wards(void (*meanwhile)(void), double patience);
+void forget_wards(void);
+extern atomic_long ward_count;
+
+/* ---- Handles */
+
+enum kind {
+    IMAGE,
+    DATA,
+    DECODER,
+    EXECUTOR,
+    HOOK_TABLE,
+    CONTINUATION,
+    DOWNLOADER,
+    TOKEN,
+    A_BATCH,
+    A_CODER,
+    TRANSFER,
+    A_CACHE,
+    KINDS
+};
+/* Any of them: nearly always one of that kind that lives, else a stale one, NULL, another kind's, or no handle at all. */
+void *pick(enum kind kind);
+/* Nobody else gets it any more; NULL when there is none. */
+void *take(enum kind kind);
+/* Puts it where others find it; a full shelf gives another one back, to be released. */
+void *put(enum kind kind, void *handle);
+void put_or_release(enum kind kind, void *handle);
+void release_handle(enum kind kind, void *handle);
+/* It is not to be found any more but as a stale one. */
+void forget_handle(enum kind kind, void *handle);
+void release_all(void);
+
+/* ---- Executors */
+
+struct executor_model {
+    imgdl_executor *handle;
+    atomic_int references;
+    atomic_flag dispatching;
+};
+struct executor_model *model_of(imgdl_executor *executor);
+void new_executor(void);
+int dispatch(struct executor_model *model, uint32_t most); /* how many ran; -1: another thread is at it */
+void dispatch_all(void);
+imgdl_executor *random_executor(struct executor_model **model);
+
+/* ---- Requests and what they name */
+
+extern const char *origin;         /* such as http://127.0.0.1:4711 */
+extern const char *scratch_folder;
+struct picture {
+    const char *name;
+    uint8_t *bytes;
+    size_t size;
+};
+extern const struct picture *pictures;
+extern unsigned picture_count;
+/* All that it points to lives until the thread asks for the next one. */
+imgdl_request random_request(struct ward *ward);
+imgdl_decode_options random_decode_options(void);
+imgdl_config random_config(void);
+void answer_continuation(imgdl_continuation *next);
+void report_transfer(imgdl_transfer *transfer);
+void check_allocators(void);
+
+/* ---- The rest */
+
+double seconds_now(void);
+void give_up(const char *what) __attribute__((noreturn));
+void read_pictures(const char *folder);
+void start_origin(const char *program, const char *folder);
+void remove_folder(const char *path);
+void faults_start(void);
+void faults_round(int is_on);
+void faults_end(void); /* whatever is short at this moment is not any more */
+void play_fork(void);
+void play_exit(void);
+void reap_children(int waits);
+void children_prepare(void); /* before the library is used */
+static inline void ignore(long unused) { (void)unused; }
+unsigned count_entries(const char *folder); /* of /proc/self */
+long resident_kilobytes(void);
+
+#endif

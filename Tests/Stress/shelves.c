@@ -1,0 +1,217 @@
+/* Handles: where moves find them, living ones and others. */
+#include "player.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROOM = 48, STALE = 32 };
+/* As many of each as there is room for; downloaders have threads. */
+static const unsigned room[KINDS] = {
+    [IMAGE] = 16, [DATA] = 16, [DECODER] = 8, [EXECUTOR] = 6, [HOOK_TABLE] = 6, [CONTINUATION] = 48, [DOWNLOADER] = 4,
+    [TOKEN] = 48, [A_BATCH] = 8, [A_CODER] = 3, [TRANSFER] = 24, [A_CACHE] = 3};
+
+static struct shelf {
+    void *living[ROOM], *stale[STALE];
+    unsigned count, stale_count;
+} shelves[KINDS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void remember(struct shelf *shelf, void *handle) { shelf->stale[shelf->stale_count++ % STALE] = handle; }
+
+static void *any_stale(const struct shelf *shelf)
+{
+    unsigned known = shelf->stale_count < STALE ? shelf->stale_count : STALE;
+    return known ? shelf->stale[chance(known)] : NULL;
+}
+
+void *pick(enum kind kind)
+{
+    pthread_mutex_lock(&lock);
+    struct shelf *shelf = &shelves[kind];
+    void *handle = shelf->count ? shelf->living[chance(shelf->count)] : NULL;
+    switch (chance(40)) {
+    case 0: handle = NULL; break;
+    case 1: handle = any_stale(shelf); break;
+    case 2: {
+        const struct shelf *other = &shelves[chance(KINDS)];
+        if (other != shelf && other->count)
+            handle = other->living[chance(other->count)];
+        break;
+    }
+    case 3: /* no handle at all */
+        handle = (void *)(one_in(2) ? (uintptr_t)chance(UINT32_MAX) : ~(uintptr_t)chance(1 << 20));
+        break;
+    default: break;
+    }
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+static int is_full(enum kind kind)
+{
+    pthread_mutex_lock(&lock);
+    int is_full = shelves[kind].count >= room[kind];
+    pthread_mutex_unlock(&lock);
+    return is_full;
+}
+
+void *take(enum kind kind)
+{
+    pthread_mutex_lock(&lock);
+    struct shelf *shelf = &shelves[kind];
+    void *handle = NULL;
+    if (shelf->count) {
+        unsigned index = chance(shelf->count);
+        handle = shelf->living[index];
+        shelf->living[index] = shelf->living[--shelf->count];
+        remember(shelf, handle);
+    }
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+void *put(enum kind kind, void *handle)
+{
+    if (!handle)
+        return NULL;
+    void *excess = NULL;
+    pthread_mutex_lock(&lock);
+    struct shelf *shelf = &shelves[kind];
+    if (shelf->count >= room[kind]) {
+        unsigned index = chance(shelf->count);
+        excess = shelf->living[index];
+        shelf->living[index] = handle;
+        remember(shelf, excess);
+    } else {
+        shelf->living[shelf->count++] = handle;
+    }
+    pthread_mutex_unlock(&lock);
+    return excess;
+}
+
+void put_or_release(enum kind kind, void *handle)
+{
+    void *excess = put(kind, handle);
+    if (excess)
+        release_handle(kind, excess);
+}
+
+void forget_handle(enum kind kind, void *handle)
+{
+    pthread_mutex_lock(&lock);
+    struct shelf *shelf = &shelves[kind];
+    for (unsigned i = 0; i < shelf->count; i++)
+        if (shelf->living[i] == handle) {
+            shelf->living[i] = shelf->living[--shelf->count];
+            remember(shelf, handle);
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+void release_handle(enum kind kind, void *handle)
+{
+    switch (kind) {
+    case IMAGE: note(F_imgdl_image_release, 0); imgdl_image_release(handle); break;
+    case DATA: note(F_imgdl_data_release, 0); imgdl_data_release(handle); break;
+    case DECODER: note(F_imgdl_decoder_destroy, 0); imgdl_decoder_destroy(handle); break;
+    case EXECUTOR: {
+        struct executor_model *model = model_of(handle);
+        if (model)
+            atomic_fetch_sub(&model->references, 1);
+        note(F_imgdl_executor_release, 0);
+        imgdl_executor_release(handle);
+        break;
+    }
+    case HOOK_TABLE: note(F_imgdl_hooks_release, 0); imgdl_hooks_release(handle); break;
+    case CONTINUATION: answer_continuation(handle); break;
+    case DOWNLOADER: note(F_imgdl_downloader_release, 0); imgdl_downloader_release(handle); break;
+    case TOKEN: note(F_imgdl_token_release, 0); imgdl_token_release(handle); break;
+    case A_BATCH: note(F_imgdl_batch_release, 0); imgdl_batch_release(handle); break;
+    case A_CODER: note(F_imgdl_coder_release, 0); imgdl_coder_release(handle); break;
+    case TRANSFER: note(F_imgdl_transfer_release, 0); imgdl_transfer_release(handle); break;
+    case A_CACHE: note(F_imgdl_cache_release, 0); imgdl_cache_release(handle); break;
+    case KINDS: break;
+    }
+}
+
+void release_all(void)
+{
+    static const enum kind order[] = {CONTINUATION, TRANSFER, A_BATCH, TOKEN, IMAGE, DATA, DECODER, DOWNLOADER,
+                                      HOOK_TABLE, A_CODER, A_CACHE};
+    for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+        for (void *handle; (handle = take(order[i]));)
+            release_handle(order[i], handle);
+}
+
+/* ---- Executors: each stays known for as long as the process lives, for requests that name it */
+
+enum { MOST_EXECUTORS = 4096 };
+static struct executor_model models[MOST_EXECUTORS];
+static atomic_uint model_count;
+
+struct executor_model *model_of(imgdl_executor *executor)
+{
+    /* The newest first: a handle does not come again, its generation does not. */
+    for (unsigned i = atomic_load(&model_count); i-- > 0;)
+        if (models[i].handle == executor)
+            return &models[i];
+    return NULL;
+}
+
+void new_executor(void)
+{
+    imgdl_executor *executor = NULL;
+    /* One more than there is room for would have another one released. */
+    if (!has_feature[EXECUTOR_RELEASES] && is_full(EXECUTOR))
+        return;
+    if (judge(F_imgdl_executor_create_pumped, imgdl_executor_create_pumped(&executor)) != IMGDL_OK)
+        return;
+    pthread_mutex_lock(&lock);
+    unsigned index = atomic_load(&model_count);
+    if (index < MOST_EXECUTORS) {
+        models[index].handle = executor;
+        atomic_store(&models[index].references, 1);
+        atomic_store(&model_count, index + 1);
+    }
+    pthread_mutex_unlock(&lock);
+    if (index < MOST_EXECUTORS)
+        put_or_release(EXECUTOR, executor);
+    else
+        imgdl_executor_release(executor);
+}
+
+int dispatch(struct executor_model *model, uint32_t most)
+{
+    if (atomic_flag_test_and_set(&model->dispatching))
+        return -1;
+    uint32_t ran = 0;
+    imgdl_status status = imgdl_executor_dispatch(model->handle, most, &ran);
+    atomic_flag_clear(&model->dispatching);
+    if (ran || status != IMGDL_OK)
+        judge(F_imgdl_executor_dispatch, status);
+    return (int)ran;
+}
+
+void dispatch_all(void)
+{
+    for (unsigned i = atomic_load(&model_count); i-- > 0;)
+        if (atomic_load(&models[i].references) > 0)
+            dispatch(&models[i], 64);
+}
+
+imgdl_executor *random_executor(struct executor_model **model)
+{
+    *model = NULL;
+    switch (chance(4)) {
+    case 0: return NULL;
+    case 1: return IMGDL_EXECUTOR_INLINE;
+    default: break;
+    }
+    pthread_mutex_lock(&lock);
+    void *handle = shelves[EXECUTOR].count ? shelves[EXECUTOR].living[chance(shelves[EXECUTOR].count)] : NULL;
+    pthread_mutex_unlock(&lock);
+    *model = handle ? model_of(handle) : NULL;
+    return *model ? handle : NULL;
+}
