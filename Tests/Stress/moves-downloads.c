@@ -124,6 +124,10 @@ void move_imgdl_downloader_enter_foreground(void)
 {
     judge(F_imgdl_downloader_enter_foreground, imgdl_downloader_enter_foreground(pick(DOWNLOADER)));
 }
+void move_imgdl_downloader_network_changed(void)
+{
+    judge(F_imgdl_downloader_network_changed, imgdl_downloader_network_changed(pick(DOWNLOADER)));
+}
 void move_imgdl_downloader_cancel_all(void)
 {
     judge(F_imgdl_downloader_cancel_all, imgdl_downloader_cancel_all(pick(DOWNLOADER)));
