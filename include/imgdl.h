@@ -110,7 +110,11 @@ extern "C" {
  *            make a downloader or a cache is IMGDL_ERROR_SHUT_DOWN, and imgdl_downloader_destroy does not wait. After
  *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
  *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
- *            directory of a cache that was open then.
+ *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and
+ *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
+ *            microseconds mostly, 1 s at most, and while the process's first downloader or decoder is made. Where
+ *            the child's thread is one of the library's, it is the host's from then on, with the signal mask of who made
+ *            the downloader; when the code in which it forked returns, the child ends as by _exit(0).
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */

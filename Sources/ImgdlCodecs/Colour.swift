@@ -9,13 +9,17 @@ final class ColourConversion {
     init?(
         _ profile: ProfileBytes, _ samples: codec_samples, isInverted: Bool, isBGRA: Bool, _ clock: DecodeClock
     ) {
-        let session = codec_colour_create(
-            profile.bytes.baseAddress, profile.bytes.count, samples, isInverted ? 1 : 0, isBGRA ? 1 : 0, clock.session)
+        // lcms2 has a list of all contexts, with a lock.
+        let session = Thread.working {
+            codec_colour_create(
+                profile.bytes.baseAddress, profile.bytes.count, samples, isInverted ? 1 : 0, isBGRA ? 1 : 0,
+                clock.session)
+        }
         guard let session else { return nil }
         self.session = session
     }
 
-    deinit { codec_colour_destroy(session) }
+    deinit { Thread.working { codec_colour_destroy(session) } }
 }
 
 /// What one picture says about its colours.

@@ -1,5 +1,6 @@
 import CCodecs
 import ImgdlCore
+import Synchronization
 
 /// Ends one picture's decoding early: by the CPU time that it has used, on whatever threads, or because it is asked to.
 /// Loops look at it after so many pixels, in C too, where no Swift frame may be.
@@ -9,6 +10,11 @@ final class DecodeClock {
     private let limit: Int64?
     private var used: Int64 = 0
     private var began: Int64 = 0
+    private var wasWorking: Int32 = 0
+    private var isAtWork = false
+    /// How often work has begun in this process, while there were few.
+    private static let beginnings = Atomic<Int>(0)
+    private static let manyBeginnings = 256
 
     init(_ options: DecodeOptions) {
         session = codec_stop_create()
@@ -20,17 +26,28 @@ final class DecodeClock {
     /// Any thread: the work that runs goes no further than it must.
     func stop() { codec_stop_ask(session) }
 
-    /// Around work on this thread, whose CPU time counts.
+    /// Around work on this thread, whose CPU time counts. fork() does not wait for it: it takes long, and has no lock that
+    /// the child needs. Only for the first pictures it waits, until they look whether they are due: Swift's runtime makes
+    /// things at their first use, under locks.
     func begin() {
+        isAtWork = Self.beginnings.load(ordering: .relaxed) < Self.manyBeginnings
+        if isAtWork { Self.beginnings.add(1, ordering: .relaxed) }
+        wasWorking = isAtWork ? Thread.beginWork() : Thread.beginRest()
         guard let limit else { return }
         began = codec_cpu_time()
         codec_stop_set_deadline(session, max(1, began + limit - used))
     }
 
-    func end() { if limit != nil { used += codec_cpu_time() - began } }
+    func end() {
+        if limit != nil { used += codec_cpu_time() - began }
+        Thread.restore(wasWorking)
+    }
 
     /// Between `begin` and `end`, after so many pixels or what takes as long.
-    func isDue(after work: Int = 0) -> Bool { codec_stop_is_due(session, work) != 0 }
+    func isDue(after work: Int = 0) -> Bool {
+        if isAtWork { Thread.letForkPass() }
+        return codec_stop_is_due(session, work) != 0
+    }
 
     /// Likewise. Throws `decodeTimeout`, or `cancelled` where somebody has asked.
     func check(after work: Int = 0) throws(Failure) { if isDue(after: work) { throw failure } }

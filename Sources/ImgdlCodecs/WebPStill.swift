@@ -80,13 +80,27 @@ final class WebPStill {
         try clock.check(after: .max)
         offered = body.count
         updates += 1
-        let status = WebPIUpdate(decoder, body.baseAddress?.assumingMemoryBound(to: UInt8.self), body.count)
+        let status = decode(body)
         var last: Int32 = 0
         if WebPIDecGetRGB(decoder, &last, nil, nil, nil) != nil { try reached(Int(last)) }
         if status == VP8_STATUS_SUSPENDED { return }
         try Self.check(status)
         try reached(pixels.height)
         isComplete = true
+    }
+
+    /// libwebp looks at what it has made at its first use, each time a picture begins, and has a lock for that: fork() waits
+    /// for so much of each picture.
+    private static let beginning = 16 * 1024
+
+    private func decode(_ body: UnsafeRawBufferPointer) -> VP8StatusCode {
+        let start = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        if updates == 1 {
+            let count = min(body.count, Self.beginning)
+            let status = Thread.working { WebPIUpdate(decoder, start, count) }
+            if count == body.count || status != VP8_STATUS_SUSPENDED { return status }
+        }
+        return WebPIUpdate(decoder, start, body.count)
     }
 
     private func reached(_ row: Int) throws(Failure) {

@@ -43,6 +43,13 @@ package final class CurlTransport: Transport {
         case close
     }
 
+    /// What libcurl and OpenSSL make once. What they fail with, the first transport fails with.
+    package static func makeReady() {
+        try? CurlGlobal.setUp()
+        _ = CurlVersion.canReuseHandles
+        _ = try? EasyHandle()
+    }
+
     /// The resolver is the transport's from now on: `close` closes it. Throws `invalidURL` for a proxy that is none, and
     /// `invalidOperation` for a proxy, from the environment too, where private addresses are denied: only the proxy
     /// would know where its connections lead.

@@ -3,18 +3,22 @@ import CSystem
 import ImgdlCore
 
 /// What every exported function does that may wait, wake a thread, or let go of something: nobody cancels its thread
-/// meanwhile, which would leave locks taken.
+/// meanwhile, which would leave locks taken, and fork() on another thread waits until it is done, or rests.
 @discardableResult
 func uncancelled<Result>(_ body: () -> Result) -> Result {
     let before = system_thread_hold_cancellation()
     defer { system_thread_restore_cancellation(before) }
-    return body()
+    return Thread.working(body)
 }
 
 /// What every exported function that can fail does: one status out, the sentence kept for imgdl_last_error.
 func call(_ body: () throws(Failure) -> Void) -> Int32 {
     let before = system_thread_hold_cancellation()
-    defer { system_thread_restore_cancellation(before) }
+    let wasWorking = system_thread_enter(1)
+    defer {
+        system_thread_restore(wasWorking)
+        system_thread_restore_cancellation(before)
+    }
     do {
         try body()
         return ErrorCode.ok.rawValue

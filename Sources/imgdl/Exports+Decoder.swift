@@ -11,6 +11,7 @@ final class DecoderObject {
     let salvages: Bool
 
     init(_ options: DecodeRequest) {
+        Process.makeReady()
         decoder = Process.codec.makeDecoder(options.options)
         salvages = options.salvages
     }

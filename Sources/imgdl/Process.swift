@@ -4,6 +4,7 @@ import ImgdlCache
 import ImgdlCodecs
 import ImgdlCore
 import ImgdlTransport
+import Synchronization
 
 /// Puts the parts together, and what of them belongs to the process: exit, fork, the shared downloader.
 enum Process {
@@ -19,6 +20,8 @@ enum Process {
     /// How long exit() waits, in milliseconds: for what is being made, and for what is stopped.
     private static let patience: Int64 = 2_000
     private static var shared: (handle: OpaquePointer, generation: Int)?
+    private static let firstUse = Lock()
+    private static let isReady = Atomic<Bool>(false)
 
     /// Of a downloader.
     private struct Live {
@@ -37,6 +40,7 @@ enum Process {
     ) throws(Failure) -> Downloader {
         try beginMaking()
         defer { endMaking() }
+        makeReady()
         // Exit handlers run backwards: so the engines stop before what OpenSSL has is taken down, its own handler being there.
         try CurlGlobal.setUp()
         lock.withLock {
@@ -131,10 +135,15 @@ enum Process {
     /// Makes what there is one of, on the one thread that loads the library. Swift makes such things at their first use,
     /// under a lock that knows threads by a number which fork() changes: two threads of a child would wait for ever.
     ///
-    /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child.
+    /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child: first that of
+    /// `makeReady`, for which fork() waits however long it takes.
     static func prepare() {
         _ = HandleTable.shared
+        // Of arrays of all kinds what Swift finds at the first one.
+        withExtendedLifetime([UInt8](repeating: 0, count: Int(getpid() & 1) + 1)) {}
         _ = InlineExecutor.shared
+        isReady.store(false, ordering: .relaxed)
+        _ = firstUse
         _ = codec
         _ = FileDigest.lock
         Cache.prepare()
@@ -145,6 +154,7 @@ enum Process {
         }
         pthread_atfork(
             {
+                Process.firstUse.enterFork()
                 system_fork_prepare()
                 Process.lock.enterFork()
                 HandleTable.shared.lock.enterFork()
@@ -157,6 +167,7 @@ enum Process {
                 HandleTable.shared.lock.leaveFork()
                 Process.lock.leaveFork()
                 system_fork_parent()
+                Process.firstUse.leaveFork()
             },
             {
                 system_forget_thread_number()
@@ -169,6 +180,7 @@ enum Process {
                 Process.lock.leaveFork()
                 system_host_code_fork_child()
                 system_fork_child()
+                Process.firstUse.leaveFork()
             })
     }
 
@@ -185,6 +197,21 @@ enum Process {
         }
         // Last: what went before may have left its memory here.
         return bytes + UInt64(clamping: system_blocks_release_kept()) + UInt64(clamping: system_pixels_release_kept())
+    }
+
+    /// What libcurl, OpenSSL and the codecs make of themselves once, and not when the library is loaded, since it takes time.
+    /// Before the first downloader and the first decoder.
+    static func makeReady() {
+        if isReady.load(ordering: .acquiring) { return }
+        // Whoever forks has it, and waits for who works.
+        let wasWorking = Thread.beginRest()
+        firstUse.enterFork()
+        Thread.restore(wasWorking)
+        defer { firstUse.leaveFork() }
+        if isReady.load(ordering: .relaxed) { return }
+        CurlTransport.makeReady()
+        FirstPictures.decode()
+        isReady.store(true, ordering: .releasing)
     }
 
     // MARK: exit

@@ -46,7 +46,7 @@ enum SizedStruct {
     static func initialize<Struct>(
         _ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int, ends: [UInt16] = []
     ) -> Bool {
-        guard let target, isPossible(size, Struct.self, size1, ends) else { return false }
+        guard let target, Thread.working({ isPossible(size, Struct.self, size1, ends) }) else { return false }
         UnsafeMutableRawPointer(target).initializeMemory(as: UInt8.self, repeating: 0, count: size)
         UnsafeMutableRawPointer(target).storeBytes(of: UInt32(size), as: UInt32.self)
         return true

@@ -1,50 +1,142 @@
 #define _GNU_SOURCE
 #include "csystem.h"
 
+#include <errno.h>
+#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { PATIENCE_MS = 100 };
+enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 100, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-/* Threads change `busy` for each callback, so without the gate; whoever then finds that a fork is near goes through it.
- * Both are sequentially consistent: either the thread sees the fork, or the fork sees what the thread did before. */
-static atomic_int busy;
+/* Of those who wait for the end of a fork. */
+static pthread_cond_t passable = PTHREAD_COND_INITIALIZER;
+/* Counts who has left while a fork is near: nobody waits to say so, who may have a lock. */
+static sem_t left;
+/* Threads change `busy` for each callback and each call, so without the gate, and each in its own line of the processor's
+ * caches; whoever then finds that a fork is near goes through it. Both are sequentially consistent: either the thread sees the
+ * fork, or the fork sees what the thread did before. */
+static struct {
+    _Alignas(64) atomic_int busy;
+} shards[SHARDS];
 static atomic_int is_forking;
+static atomic_uint threads_seen;
+
+static _Thread_local struct {
+    int is_working;
+    /* How many `system_thread_enter` have not been restored. */
+    int depth;
+    /* Of a thread of the library's that has forked, in the child: so deep it was then. */
+    int forked_depth;
+    /* 1 more than its number. */
+    unsigned shard;
+} own;
+
+static atomic_int *own_busy(void)
+{
+    if (!own.shard)
+        own.shard = atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed) % SHARDS + 1;
+    return &shards[own.shard - 1].busy;
+}
+
+static int all_busy(void)
+{
+    int sum = 0;
+    for (int i = 0; i < SHARDS; i++)
+        sum += atomic_load(&shards[i].busy);
+    return sum;
+}
 
 static void leave(void)
 {
-    atomic_fetch_sub(&busy, 1);
-    if (!atomic_load(&is_forking))
-        return;
-    pthread_mutex_lock(&gate);
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&gate);
+    atomic_fetch_sub(own_busy(), 1);
+    if (atomic_load(&is_forking))
+        (void)sem_post(&left);
 }
 
-void system_thread_begin_work(void)
+static int try_to_pass(void)
 {
-    if (!system_thread_is_library())
-        return;
-    system_rest_end();
-    atomic_fetch_add(&busy, 1);
-    while (atomic_load(&is_forking)) {
-        leave();
+    if (atomic_load(&is_forking))
+        return 0;
+    atomic_fetch_add(own_busy(), 1);
+    if (!atomic_load(&is_forking))
+        return 1;
+    leave();
+    return 0;
+}
+
+static void pass(void)
+{
+    while (!try_to_pass()) {
         pthread_mutex_lock(&gate);
         while (is_forking)
-            pthread_cond_wait(&changed, &gate);
+            pthread_cond_wait(&passable, &gate);
         pthread_mutex_unlock(&gate);
-        atomic_fetch_add(&busy, 1);
     }
 }
 
-void system_thread_end_work(void)
+static void set_working(int is_working)
 {
-    if (!system_thread_is_library())
+    if (own.is_working == is_working)
         return;
-    system_rest_begin();
+    own.is_working = is_working;
+    if (is_working) {
+        system_rest_end();
+        pass();
+    } else {
+        system_rest_begin();
+        leave();
+    }
+}
+
+int system_thread_enter(int is_working)
+{
+    int before = own.is_working;
+    own.depth++;
+    set_working(is_working);
+    return before;
+}
+
+void system_thread_restore(int before)
+{
+    own.depth--;
+    /* The host's code has returned in the child to a thread of the library's, whose downloader is the parent's. */
+    if (own.depth < own.forked_depth)
+        _exit(0);
+    set_working(before);
+}
+
+int system_thread_try_restore(int before)
+{
+    if (before && !own.is_working) {
+        if (!try_to_pass())
+            return 0;
+        system_rest_end();
+        own.is_working = 1;
+    }
+    own.depth--;
+    return 1;
+}
+
+void system_thread_let_fork_pass(void)
+{
+    if (!own.is_working || !atomic_load_explicit(&is_forking, memory_order_relaxed))
+        return;
     leave();
+    pass();
+}
+
+/* Mostly nobody is at work, or for a few microseconds: to be woken takes longer. */
+static int waits_for_others(int spins)
+{
+    for (int tries = 0; all_busy() > own.is_working; tries++) {
+        if (tries >= spins)
+            return 1;
+        sched_yield();
+    }
+    return 0;
 }
 
 void system_fork_prepare(void)
@@ -57,22 +149,35 @@ void system_fork_prepare(void)
         deadline.tv_nsec -= 1000000000L;
     }
     pthread_mutex_lock(&gate);
+    while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
-    while (busy > 0 && pthread_cond_timedwait(&changed, &gate, &deadline) == 0) {}
+    int spins = TRIES_BEFORE_SLEEP;
+    while (waits_for_others(spins) && (sem_timedwait(&left, &deadline) == 0 || errno == EINTR))
+        spins = 0;
 }
 
 void system_fork_parent(void)
 {
     is_forking = 0;
-    pthread_cond_broadcast(&changed);
+    pthread_cond_broadcast(&passable);
     pthread_mutex_unlock(&gate);
 }
 
 void system_fork_child(void)
 {
     is_forking = 0;
-    busy = 0;
+    for (int i = 0; i < SHARDS; i++)
+        shards[i].busy = 0;
+    if (own.is_working)
+        *own_busy() = 1;
+    /* It is the host's from now on, until its callback returns. */
+    if (system_thread_is_library())
+        own.forked_depth = own.depth;
+    system_thread_become_hosts();
     /* Who waited for it is not in this process. */
-    pthread_cond_init(&changed, NULL);
+    pthread_cond_init(&passable, NULL);
+    (void)sem_init(&left, 0, 0);
     pthread_mutex_unlock(&gate);
 }
+
+__attribute__((constructor)) static void loaded(void) { (void)sem_init(&left, 0, 0); }

@@ -35,15 +35,11 @@ static void leave(void)
 
 int system_host_code_begin(void)
 {
-    if (depth > 0) {
-        if (atomic_load(&is_exiting))
-            return 0;
-        depth++;
+    if (depth > 0 && atomic_load(&is_exiting))
+        return 0;
+    if (++depth > 1)
         return 1;
-    }
-    system_thread_end_work();
     atomic_fetch_add(&running, 1);
-    depth = 1;
     if (!atomic_load(&is_exiting))
         return 1;
     system_host_code_end();
@@ -59,7 +55,6 @@ void system_host_code_end(void)
     if (atomic_load(&is_left) && system_thread_is_library())
         for (;;)
             pause();
-    system_thread_begin_work();
 }
 
 int system_host_code_is_over(void) { return atomic_load(&is_exiting); }

@@ -1,12 +1,17 @@
 #define _GNU_SOURCE
 #include "shelf.h"
+#include "csystem.h"
 
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* Whoever has the shelf has it for a moment; in the child of a fork it may be somebody who is not there. */
-enum { MOST_TRIES = 100 };
+enum {
+    /* Whoever has the shelf has it for a moment; in the child of a fork it may be somebody who is not there. */
+    MOST_TRIES = 100,
+    /* What the system does to so many bytes of pages takes a millisecond: fork() does not wait for it. */
+    MANY_PAGES = 8 << 20,
+};
 
 static struct mapping remove_kept(struct shelf *shelf, int index)
 {
@@ -48,11 +53,22 @@ static int find_to_extend(const struct shelf *shelf, size_t size)
     return found;
 }
 
+static void unmap(struct mapping mapping)
+{
+    if (mapping.size < MANY_PAGES) {
+        munmap(mapping.memory, mapping.size);
+        return;
+    }
+    int before = system_thread_enter(0);
+    munmap(mapping.memory, mapping.size);
+    system_thread_restore(before);
+}
+
 /* What was removed is unmapped when nobody waits for the shelf. */
 static void unmap_all(const struct mapping *removed, int count)
 {
     for (int i = 0; i < count; i++)
-        munmap(removed[i].memory, removed[i].size);
+        unmap(removed[i]);
 }
 
 struct mapping shelf_take(struct shelf *shelf, size_t size)
@@ -82,7 +98,7 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
     if (is_lazy && mapping.size <= most_bytes)
         (void)madvise(mapping.memory, mapping.size, MADV_FREE);
     if (mapping.size > most_bytes || atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire)) {
-        munmap(mapping.memory, mapping.size);
+        unmap(mapping);
         return 0;
     }
     int is_kept = 1;

@@ -1,12 +1,37 @@
 #include "csystem.h"
 
+#include <signal.h>
 #include <string.h>
 
 static _Thread_local int is_library;
 static _Thread_local const void *occupation;
+/* Of the host's thread that started this one. */
+static _Thread_local sigset_t hosts_mask;
 static _Thread_local char last_error[1024];
 
-void system_thread_mark_as_library(void) { is_library = 1; }
+void system_thread_become_library(const sigset_t *mask)
+{
+    is_library = 1;
+    hosts_mask = *mask;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+}
+
+void system_thread_get_hosts_mask(sigset_t *mask)
+{
+    if (is_library)
+        *mask = hosts_mask;
+    else
+        (void)pthread_sigmask(SIG_SETMASK, NULL, mask);
+}
+
+void system_thread_become_hosts(void)
+{
+    if (!is_library)
+        return;
+    is_library = 0;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &hosts_mask, NULL);
+}
 
 int system_thread_is_library(void) { return is_library; }
 

@@ -178,7 +178,10 @@ final class Engine {
         if !commands.isEmpty { clock.passes() }
         commandCount += commands.count
         let isAny = !commands.isEmpty
-        while !commands.isEmpty { perform(commands.removeFirst()) }
+        while !commands.isEmpty {
+            perform(commands.removeFirst())
+            Thread.letForkPass()
+        }
         // What only waits leads to no action.
         if isAny { noteLoad() }
         spareCommands = commands

@@ -221,6 +221,7 @@ final class EventLoop {
         let ready = readyCount
         readyCount = 0
         for index in 0..<count where events[index].data.fd != wakeDescriptor {
+            Thread.letForkPass()
             let event = events[index]
             if interests[Int(event.data.fd)].isResting {
                 unwatch(event.data.fd)

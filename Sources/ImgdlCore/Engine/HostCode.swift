@@ -14,6 +14,8 @@ package enum HostCode {
         #if DEBUG
             precondition(system_locks_held() == 0, "a function of the host's is called with a lock held")
         #endif
+        let before = system_thread_enter(0)
+        defer { system_thread_restore(before) }
         guard system_host_code_begin() != 0 else { return nil }
         defer { system_host_code_end() }
         return function()

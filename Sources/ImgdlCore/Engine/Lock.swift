@@ -70,14 +70,27 @@ package final class Condition: @unchecked Sendable {
     }
 
     package func wait() {
-        _ = Thread.resting { pthread_cond_wait(condition, lock.mutex) }
+        _ = resting { pthread_cond_wait(condition, lock.mutex) }
     }
 
     /// False when `deadline`, on the monotonic clock, has passed.
     package func wait(until deadline: Instant) -> Bool {
         let nanoseconds = max(0, deadline.nanoseconds)
         var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-        return Thread.resting { pthread_cond_timedwait(condition, lock.mutex, &time) != ETIMEDOUT }
+        return resting { pthread_cond_timedwait(condition, lock.mutex, &time) != ETIMEDOUT }
+    }
+
+    /// Whoever has to wait for a fork afterwards lets go of the lock: another thread that works may want it, and the fork
+    /// would wait for that one.
+    private func resting<Result>(_ body: () -> Result) -> Result {
+        let before = system_thread_enter(0)
+        let result = body()
+        if system_thread_try_restore(before) == 0 {
+            pthread_mutex_unlock(lock.mutex)
+            system_thread_restore(before)
+            pthread_mutex_lock(lock.mutex)
+        }
+        return result
     }
 
     package func signal() { pthread_cond_signal(condition) }

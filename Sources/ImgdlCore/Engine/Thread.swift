@@ -17,7 +17,9 @@ import Glibc
 
     /// Throws `outOfMemory` when the system gives no more threads. The kernel keeps 15 bytes of `name`.
     package static func start(name: String, _ body: @escaping () -> Void) throws(Failure) -> Thread {
-        let start = Unmanaged.passRetained(Start(name: name, body: body))
+        var hostsMask = sigset_t()
+        system_thread_get_hosts_mask(&hostsMask)
+        let start = Unmanaged.passRetained(Start(name: name, hostsMask: hostsMask, body: body))
         // The new thread inherits the mask, so there is no moment in which it could be chosen for a signal.
         var all = sigset_t()
         var before = sigset_t()
@@ -36,12 +38,27 @@ import Glibc
     /// Whether the calling thread is one that `start` made.
     package static var isLibraryThread: Bool { system_thread_is_library() != 0 }
 
-    /// For what may take long and is not Swift: fork() does not wait for a thread of ours that is in it.
+    /// For what may take long and holds no lock that a child of fork() needs: fork() does not wait for who is in it.
     @inlinable package static func resting<Result>(_ body: () -> Result) -> Result {
-        system_thread_end_work()
-        defer { system_thread_begin_work() }
+        let before = system_thread_enter(0)
+        defer { system_thread_restore(before) }
         return body()
     }
+
+    /// The same in two calls on one thread, of which the second gets what the first gave.
+    @inlinable package static func beginRest() -> Int32 { system_thread_enter(0) }
+    @inlinable package static func beginWork() -> Int32 { system_thread_enter(1) }
+    @inlinable package static func restore(_ before: Int32) { system_thread_restore(before) }
+
+    /// For what holds such locks, within a rest or a call of the host's: fork() waits for it.
+    @inlinable package static func working<Result>(_ body: () -> Result) -> Result {
+        let before = system_thread_enter(1)
+        defer { system_thread_restore(before) }
+        return body()
+    }
+
+    /// Between two pieces of work, where no lock is held: who forks need not wait for all of them.
+    @inlinable package static func letForkPass() { system_thread_let_fork_pass() }
 
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
@@ -63,23 +80,24 @@ import Glibc
 /// What a new thread needs to know, on its way there.
 private final class Start {
     let name: String
+    var hostsMask: sigset_t
     let body: () -> Void
 
-    init(name: String, body: @escaping () -> Void) {
+    init(name: String, hostsMask: sigset_t, body: @escaping () -> Void) {
         self.name = name
+        self.hostsMask = hostsMask
         self.body = body
     }
 
     static func run(_ opaque: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         let start = Unmanaged<Start>.fromOpaque(opaque!).takeRetainedValue()
-        // A longer name would be refused as a whole.
-        let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
-        system_thread_set_name(name)
-        system_thread_mark_as_library()
-        _ = system_thread_hold_cancellation()
-        system_thread_begin_work()
-        defer { system_thread_end_work() }
-        start.body()
+        system_thread_become_library(&start.hostsMask)
+        Thread.working {
+            // A longer name would be refused as a whole.
+            let name = start.name.utf8.prefix(15).map { CChar(bitPattern: $0) } + [0]
+            system_thread_set_name(name)
+            start.body()
+        }
         return nil
     }
 }

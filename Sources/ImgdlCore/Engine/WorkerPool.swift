@@ -64,19 +64,40 @@ final class WorkerPool: @unchecked Sendable {
         while let work = next() { work() }
     }
 
+    private enum Turn {
+        case work(() -> Void)
+        /// There is nothing more to do for now: memory is given back outside the lock, which takes a while.
+        case pause
+        case end
+    }
+
     private func next() -> (() -> Void)? {
-        lock.withLock {
-            while !isClosing {
-                for index in queues.indices.reversed() { if let work = queues[index].popFirst() { return work } }
-                idle += 1
-                if isAtWork, idle == threads.count {
-                    isAtWork = false
-                    system_pixels_end_work()
-                }
-                changed.wait()
-                idle -= 1
+        var isIdle = false
+        while true {
+            switch lock.withLock({ takeTurn(&isIdle) }) {
+            case .work(let work): return work
+            case .pause: system_pixels_end_work()
+            case .end: return nil
             }
-            return nil
         }
+    }
+
+    /// Inside the lock.
+    private func takeTurn(_ isIdle: inout Bool) -> Turn {
+        while !isClosing {
+            for index in queues.indices.reversed() {
+                guard let work = queues[index].popFirst() else { continue }
+                if isIdle { idle -= 1 }
+                return .work(work)
+            }
+            if !isIdle { idle += 1 }
+            isIdle = true
+            if isAtWork, idle == threads.count {
+                isAtWork = false
+                return .pause
+            }
+            changed.wait()
+        }
+        return .end
     }
 }

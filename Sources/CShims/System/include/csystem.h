@@ -3,6 +3,7 @@
 #define CSYSTEM_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -37,12 +38,19 @@ size_t system_pixels_release_kept(void);
 void system_thread_set_name(const char *name);
 void system_thread_get_name(char *name, size_t capacity);
 
-/* fork() copies the locks of Swift's runtime as they are, and a thread of ours may be in one, at the first use of
- * something: the child would wait for it for ever. So the library's threads say when they work and when they rest, and
- * fork() waits for their rest, a tenth of a second at most. What may take long and is not Swift (waits, look-ups, the
- * host's callbacks) counts as rest. No effect on threads that are not the library's. */
-void system_thread_begin_work(void);
-void system_thread_end_work(void);
+/* fork() copies locks as they are, those of Swift's runtime, libcurl, OpenSSL and SQLite too, and a thread may be in one:
+ * the child would wait for it for ever. So the library's threads, and the host's in its calls, say when they work and when
+ * they rest, and fork() waits for their rest, a second at most. What may take long and holds no such lock (waits,
+ * look-ups, decoding, the host's callbacks) counts as rest. */
+/* Work (1) or rest (0) from now on. Gives what `restore` needs, which follows on the same thread: when work begins or
+ * goes on, it waits for a fork that is under way. In the child, the process ends as by _exit(0) when the host's code in which
+ * a thread of the library's has forked returns. */
+int system_thread_enter(int is_working);
+void system_thread_restore(int before);
+/* The same where a lock is held, with which nobody may wait: 0, and nothing has changed, when a fork is under way. */
+int system_thread_try_restore(int before);
+/* For a fork that is near: where a thread that works has no lock. */
+void system_thread_let_fork_pass(void);
 /* Before fork(), and after it in either process. */
 void system_fork_prepare(void);
 void system_fork_parent(void);
@@ -67,11 +75,11 @@ void system_lock_taken(void);
 void system_lock_left(void);
 int system_locks_held(void);
 
-/* The time that a thread of the library's spends between end_work and begin_work: in the host's code, or waiting. */
+/* The time that a thread spends in rest: in the host's code, or waiting. */
 struct system_rest;
 /* The calling thread's, for as long as it runs. */
 struct system_rest *system_thread_rest(void);
-/* Called by end_work and begin_work. */
+/* Called where a rest begins and ends. */
 void system_rest_begin(void);
 void system_rest_end(void);
 /* These may be called by any thread. CPU time of rests, in nanoseconds, is added up from when measuring is switched on; a
@@ -95,8 +103,13 @@ void system_forget_thread_number(void);
 void system_nap(int descriptor, long nanoseconds);
 
 /* Whether the calling thread is one of the library's: waiting there could wait for itself. */
-void system_thread_mark_as_library(void);
 int system_thread_is_library(void);
+/* `mask`: as the host's thread that wanted it blocks signals; that of the calling thread, or the one that it came by. It
+ * cannot be cancelled. */
+void system_thread_become_library(const sigset_t *mask);
+void system_thread_get_hosts_mask(sigset_t *mask);
+/* In the child of a fork. No effect on a thread that is the host's. */
+void system_thread_become_hosts(void);
 
 /* Until it is restored nobody cancels the calling thread: pthread_cancel would end it in the middle of a wait, with a lock
  * taken. Gives what restores it. */
