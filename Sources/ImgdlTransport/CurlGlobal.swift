@@ -4,6 +4,9 @@ import ImgdlCore
 /// libcurl's process-wide state: set up once, before anything else of curl, and never taken down, since the host may
 /// use libcurl too.
 package enum CurlGlobal {
+    /// Before anything is made that exit() may find at work.
+    package static func keepOpenSSL() { ccurl_keep_openssl() }
+
     package static func setUp() throws(Failure) {
         let status = ccurl_global_init()
         guard status == CURLE_OK else {

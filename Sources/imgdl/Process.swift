@@ -11,8 +11,7 @@ enum Process {
     private static let lock = Lock()
     private static var live: [Live] = []
     private static var liveCaches: [LiveCache] = []
-    private static var downloadersEndAtExit = false
-    private static var cachesEndAtExit = false
+    private static var stopsAtExit = false
     /// Downloaders and caches that are being made at this moment.
     private static var making = 0
     private static var isExiting = false
@@ -41,14 +40,6 @@ enum Process {
         try beginMaking()
         defer { endMaking() }
         makeReady()
-        // Exit handlers run backwards: so the engines stop before what OpenSSL has is taken down, its own handler being there.
-        try CurlGlobal.setUp()
-        lock.withLock {
-            if !downloadersEndAtExit {
-                downloadersEndAtExit = true
-                atexit { Process.stopAll() }
-            }
-        }
         let clock = MonotonicClock()
         let loaders = SchemeLoaders()
         let ports = DownloaderPorts(
@@ -79,13 +70,6 @@ enum Process {
     ) throws(Failure) -> Cache {
         try beginMaking()
         defer { endMaking() }
-        lock.withLock {
-            if !cachesEndAtExit {
-                cachesEndAtExit = true
-                // Whichever handler is the first stops all, the downloaders before what they write to.
-                atexit { Process.stopAll() }
-            }
-        }
         let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
         let others = lock.withLock { () -> [Cache] in
             let others = liveCaches.compactMap(\.cache)
@@ -218,7 +202,10 @@ enum Process {
 
     /// Throws `shutDown` once exit() has begun.
     private static func beginMaking() throws(Failure) {
+        CurlGlobal.keepOpenSSL()
         let isTaken = lock.withLock { () -> Bool in
+            // Before the first is made, which exit() waits for.
+            if !stopsAtExit { stopsAtExit = atexit { Process.stopAll() } == 0 }
             if !isExiting { making += 1 }
             return !isExiting
         }

@@ -2,13 +2,20 @@
 #include "ccurl.h"
 
 #include <netinet/in.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static CURLcode global_status;
 
-static void initialize(void) { global_status = curl_global_init(CURL_GLOBAL_DEFAULT); }
+void ccurl_keep_openssl(void) { (void)OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL); }
+
+static void initialize(void)
+{
+    ccurl_keep_openssl();
+    global_status = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
 
 CURLcode ccurl_global_init(void)
 {

@@ -11,6 +11,10 @@ static const long CCURL_AUTH_PASSWORD = CURLAUTH_BASIC | CURLAUTH_DIGEST;
 /* Digest alone, after a challenge, as with the other: without ONLY curl would send a request without its body first. */
 static const long CCURL_AUTH_DIGEST = (long)(CURLAUTH_DIGEST | CURLAUTH_ONLY);
 
+/* OpenSSL takes itself down at exit(), while threads are still in it, unless it is told not to before its first use. What it
+ * has then goes with the process. */
+void ccurl_keep_openssl(void);
+
 /* curl_global_init, at the first call only. */
 CURLcode ccurl_global_init(void);
 
