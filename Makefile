@@ -352,7 +352,8 @@ test-asan: SANITIZER := address
 .PHONY: test-long
 test-long:
 	$(MAKE) test
-	$(MAKE) fuzzers build/tests/hostile build/tests/hostile-undefined
+	$(MAKE) fuzzers build/tests/hostile build/tests/hostile-undefined build/tests/imgdl-player-thread \
+	    build/tests/imgdl-player-address
 	Tests/run long
 	$(MAKE) test-tsan
 	$(MAKE) test-asan
