@@ -552,7 +552,8 @@ IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 
 /** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
  *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
- *  library, but those of a callback that runs at this moment on the thread that dispatches it, when it has returned. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
+ *  library; that of a callback which runs at this moment runs when it has returned, on the thread that dispatches it.
+ *  NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
 IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -1023,8 +1024,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_set_order(imgdl_downloader
 IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *downloader, int32_t suspended);
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
- *  their clocks with them: what a redirect leads to, or a hook's answer, is not sent before the foreground. After grace_ms (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new
- *  grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+ *  their clocks with them: what a redirect or a hook's answer leads to is not sent before the foreground. After grace_ms
+ *  (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE,
+ *  FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
@@ -1107,8 +1109,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_set_priority(imgdl_token *token
 
 /** Waits until the terminal callback of this download has returned (without a callback: until the result is there),
  *  timeout_ms at most (negative: without limit). Returns: IMGDL_OK whatever the result, WAIT_TIMEOUT, WOULD_DEADLOCK (on
- *  a thread of the library or of the executor that it would wait for, and inside its own destructor), SHUT_DOWN (the process exits), INVALID_HANDLE,
- *  FORKED. Since 1.0. */
+ *  a thread of the library or of the executor that it would wait for, and inside its own destructor), SHUT_DOWN (the
+ *  process exits), INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_token_wait(imgdl_token *token, int64_t timeout_ms);
 
 /* How a download ended. Everything in it is borrowed from the token: valid until that is released. */
