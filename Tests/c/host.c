@@ -301,6 +301,9 @@ TEST("exit() inside a callback, on every executor")
     }
 }
 
+/* Their handlers run behind the library's: what is begun from here on would be used when OpenSSL has been taken down. */
+enum { MAKERS = 4 };
+
 static void *make_downloaders(void *argument)
 {
     (void)argument;
@@ -310,6 +313,7 @@ static void *make_downloaders(void *argument)
         imgdl_status status = imgdl_downloader_create(NULL, &downloader);
         if (status != IMGDL_OK) {
             CHECK_CODE(status, IMGDL_ERROR_SHUT_DOWN);
+            raise_flag(&leaving.leaves);
             return NULL;
         }
         raise_flag(&leaving.entered);
@@ -318,20 +322,43 @@ static void *make_downloaders(void *argument)
     }
 }
 
-TEST("exit() while other threads make downloaders, from the first one on")
+static void after_the_makers(void)
 {
-    for (int round = 0; round < 20; round++) {
+    /* Each of them is refused, instead of going on with a library that has been taken down. */
+    if (!await_flag(&leaving.leaves, MAKERS) || harness_failures())
+        _exit(1);
+}
+
+static void start_makers(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < MAKERS; i++)
+        REQUIRE(pthread_create(&thread, NULL, make_downloaders, NULL) == 0);
+}
+
+TEST("exit() while other threads make downloaders: each is refused from then on")
+{
+    for (int round = 1; round <= 15; round++) {
         pid_t child = fork_quietly();
         if (child == 0) {
-            pthread_t thread;
-            for (int i = 0; i < 4; i++)
-                REQUIRE(pthread_create(&thread, NULL, make_downloaders, NULL) == 0);
-            /* Once in four rounds while the first is being made. */
-            if (round % 4)
-                REQUIRE(await_flag(&leaving.entered, round));
+            atexit(after_the_makers);
+            start_makers();
+            REQUIRE(await_flag(&leaving.entered, round));
             exit(54);
         }
         expect_exit(child, 54);
+    }
+}
+
+TEST("exit() while other threads make the first downloader")
+{
+    for (int round = 0; round < 5; round++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            start_makers();
+            exit(55);
+        }
+        expect_exit(child, 55);
     }
 }
 
