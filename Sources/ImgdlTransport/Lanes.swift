@@ -110,6 +110,7 @@ final class Lanes {
     /// Of those that are closed meanwhile nothing comes.
     func forEachDue(_ now: Instant, _ body: (Lane) -> Void) {
         if common.isDue(now) { body(common) }
+        guard !special.isEmpty || !retired.isEmpty else { return }
         for lane in special + retired where lane.isDue(now) { body(lane) }
     }
 

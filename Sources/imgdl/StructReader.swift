@@ -7,9 +7,9 @@ enum SizedStruct {
     private static let largest = 4096
 
     /// Whether a caller's struct may have that size: that of version 1, up to the end of a later field, or more than we know.
-    private static func isPossible<Struct>(_ size: Int, _: Struct.Type, _ size1: Int, _ ends: [UInt16]) -> Bool {
+    private static func isPossible<Struct>(_ size: Int, _: Struct.Type, _ size1: Int, _ ends: () -> [UInt16]) -> Bool {
         guard size >= size1, size <= largest else { return false }
-        return size == size1 || size >= MemoryLayout<Struct>.stride || ends.contains(UInt16(size))
+        return size == size1 || size >= MemoryLayout<Struct>.stride || ends().contains(UInt16(size))
     }
 
     private static func wrongSize<Struct>(_ size: Int, _: Struct.Type) -> Failure {
@@ -19,7 +19,7 @@ enum SizedStruct {
     /// `ends`: of the fields since version 1, but for the last. Throws `invalidArgument` for NULL, `unsupportedOption` for
     /// sizes and options that we do not know.
     static func read<Struct>(
-        _ source: UnsafePointer<Struct>?, version1 size1: Int, ends: [UInt16] = []
+        _ source: UnsafePointer<Struct>?, version1 size1: Int, ends: @autoclosure () -> [UInt16] = []
     ) throws(Failure) -> Struct {
         guard let source else { throw Failure(.invalidArgument, "\(Struct.self) is NULL") }
         let raw = UnsafeRawPointer(source)
@@ -44,7 +44,8 @@ enum SizedStruct {
     /// Zeros and the size, for a caller's struct of that size; nothing, and false, for sizes that cannot be.
     @discardableResult
     static func initialize<Struct>(
-        _ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int, ends: [UInt16] = []
+        _ target: UnsafeMutablePointer<Struct>?, _ size: Int, version1 size1: Int,
+        ends: @autoclosure () -> [UInt16] = []
     ) -> Bool {
         guard let target, Thread.working({ isPossible(size, Struct.self, size1, ends) }) else { return false }
         UnsafeMutableRawPointer(target).initializeMemory(as: UInt8.self, repeating: 0, count: size)
@@ -54,7 +55,8 @@ enum SizedStruct {
 
     /// Fills a caller's struct as far as it reaches; its struct_size stays.
     static func write<Struct>(
-        _ value: Struct, to target: UnsafeMutablePointer<Struct>?, version1 size1: Int, ends: [UInt16] = []
+        _ value: Struct, to target: UnsafeMutablePointer<Struct>?, version1 size1: Int,
+        ends: @autoclosure () -> [UInt16] = []
     ) throws(Failure) {
         guard let target else { throw Failure(.invalidArgument, "\(Struct.self) is NULL") }
         let raw = UnsafeMutableRawPointer(target)

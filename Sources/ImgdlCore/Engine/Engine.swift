@@ -248,18 +248,19 @@ final class Engine {
     // MARK: Actions
 
     func performActions() {
-        repeat {
+        performTakenActions()
+        while !prompts.isEmpty || downloads.needsReview {
+            if let prompt = prompts.popFirst() { perform(prompt) } else { downloads.reviewBacklogs(clock.now()) }
             performTakenActions()
-            while !prompts.isEmpty, let prompt = prompts.popFirst() {
-                switch prompt {
-                case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
-                case .found(let id, let number, let choice, let found):
-                    self.found(id, number, choice, found, clock.now())
-                case .pictured(let id, let variant, let image): pictured(id, variant, image)
-                }
-                performTakenActions()
-            }
-        } while downloads.reviewBacklogs(clock.now())
+        }
+    }
+
+    private func perform(_ prompt: Prompt) {
+        switch prompt {
+        case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
+        case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
+        case .pictured(let id, let variant, let image): pictured(id, variant, image)
+        }
     }
 
     /// What has been answered inside the call.
@@ -289,9 +290,9 @@ final class Engine {
     private func takeReleasedMemory() {
         let bytes = ledger.take()
         let taken = ledger.takeTaken()
-        guard bytes > 0 || !taken.isEmpty else { return }
+        guard bytes > 0 || taken != nil else { return }
         if bytes > 0 { downloads.memoryReleased(bytes, clock.now()) }
-        for (executor, bytes) in taken {
+        for (executor, bytes) in taken ?? [] {
             executors.leave(executor)
             downloads.taken(bytes, by: executor, clock.now())
         }

@@ -30,9 +30,9 @@ final class MemoryLedger: @unchecked Sendable {
         returned.load(ordering: .relaxed) == 0 ? 0 : returned.exchange(0, ordering: .sequentiallyConsistent)
     }
 
-    /// What has been taken since the last time. The engine's thread.
-    func takeTaken() -> [(executor: Backlogs.Executor, bytes: Int64)] {
-        guard hasTaken.load(ordering: .relaxed) else { return [] }
+    /// What has been taken since the last time, if anything. The engine's thread.
+    func takeTaken() -> [(executor: Backlogs.Executor, bytes: Int64)]? {
+        guard hasTaken.load(ordering: .relaxed) else { return nil }
         hasTaken.store(false, ordering: .sequentiallyConsistent)
         return lock.withLock {
             defer { taken = [] }

@@ -11,6 +11,7 @@ extension Downloads {
     }
 
     /// Has go on what may since executors fell behind. False: none did.
+    @discardableResult
     package mutating func reviewBacklogs(_ now: Instant) -> Bool {
         guard needsReview else { return false }
         needsReview = false

@@ -15,7 +15,10 @@ enum HopRequest: Equatable {
 /// what may not go waits in the queue of the host that it is for.
 extension Downloads {
     /// Which the hop at hand is for.
-    func host(of id: TransferID) -> HostAndPort { HostAndPort(transfers[id].laterHops.last ?? transfers[id].firstURL) }
+    func host(of id: TransferID) -> HostAndPort {
+        if transfers[id].asksItsOwnURL { return HostAndPort(transfers[id].request.url) }
+        return HostAndPort(transfers[id].laterHops.last ?? transfers[id].firstURL)
+    }
 
     /// Nothing of it is at the transport. Whoever calls is to call `startWaiting`: a place may have become free.
     mutating func send(_ id: TransferID, _ request: HopRequest, _ now: Instant) {
@@ -26,6 +29,7 @@ extension Downloads {
             actions.append(.start(id))
         case .consulted:
             transfers[id].isObserved = true
+            transfers[id].cache.isExchanging = true
             actions.append(.send(id))
         case .redirect(let redirect):
             transfers[id].cache.isExchanging = false
@@ -33,7 +37,6 @@ extension Downloads {
         case .credential(let credential): actions.append(.authenticate(id, credential))
         }
         connect(id, now)
-        if request == .consulted { transfers[id].cache.isExchanging = true }
     }
 
     /// Its place is one at the host of its hop. False when it has none, or that host has none to give.

@@ -63,6 +63,9 @@ struct Transfer: ~Copyable {
         set { course.value.detours.chosenURL = newValue }
     }
 
+    /// As nearly all hops do.
+    var asksItsOwnURL: Bool { course.value.detours.laterHops.isEmpty && course.value.detours.chosenURL == nil }
+
     var firstMethod: String {
         get { course.value.detours.chosenMethod ?? request.method }
         set { course.value.detours.chosenMethod = newValue }
