@@ -242,18 +242,58 @@ struct Subscriber: ~Copyable {
     private let variantIndex: Int32
     /// Where what it is handed waits for its host.
     let executor: Backlogs.Executor
+    /// One bit each: with a byte for each, one that waits would take more than it may.
+    private var marks = Marks()
+
+    private struct Marks: OptionSet {
+        let rawValue: UInt8
+        static let isInternal = Marks(rawValue: 1 << 0)
+        static let hasStarted = Marks(rawValue: 1 << 1)
+        static let isProgressHeld = Marks(rawValue: 1 << 2)
+        static let isPartialHeld = Marks(rawValue: 1 << 3)
+        static let isPartialTimerSet = Marks(rawValue: 1 << 4)
+        static let hasResponse = Marks(rawValue: 1 << 5)
+        static let hasHeader = Marks(rawValue: 1 << 6)
+
+        subscript(mark: Marks) -> Bool {
+            get { contains(mark) }
+            set { if newValue { formUnion(mark) } else { subtract(mark) } }
+        }
+    }
+
     /// Nobody's: it keeps a transfer going for the cache's sake, and is told nothing.
-    var isInternal = false
+    var isInternal: Bool {
+        get { marks[.isInternal] }
+        set { marks[.isInternal] = newValue }
+    }
     /// Its transfer has left the queue once.
-    var hasStarted = false
+    var hasStarted: Bool {
+        get { marks[.hasStarted] }
+        set { marks[.hasStarted] = newValue }
+    }
     /// It waits for the header.
-    var isProgressHeld = false
+    var isProgressHeld: Bool {
+        get { marks[.isProgressHeld] }
+        set { marks[.isProgressHeld] = newValue }
+    }
     /// There is a newer partial image, too early for this one.
-    var isPartialHeld = false
-    var isPartialTimerSet = false
+    var isPartialHeld: Bool {
+        get { marks[.isPartialHeld] }
+        set { marks[.isPartialHeld] = newValue }
+    }
+    var isPartialTimerSet: Bool {
+        get { marks[.isPartialTimerSet] }
+        set { marks[.isPartialTimerSet] = newValue }
+    }
     /// What it was told of this attempt.
-    var hasResponse = false
-    var hasHeader = false
+    var hasResponse: Bool {
+        get { marks[.hasResponse] }
+        set { marks[.hasResponse] = newValue }
+    }
+    var hasHeader: Bool {
+        get { marks[.hasHeader] }
+        set { marks[.hasHeader] = newValue }
+    }
 
     private static let noTime = Int64.min
 

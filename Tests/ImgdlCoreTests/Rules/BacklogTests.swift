@@ -6,6 +6,9 @@ import XCTest
 final class BacklogTests: XCTestCase {
     // MARK: The count
 
+    /// 500 bytes at most for one of 1,000 that wait (docs/performance.md): to know its executor takes none of them.
+    func testASubscriberIsNoLargerForItsExecutor() { XCTAssertLessThanOrEqual(MemoryLayout<Subscriber>.stride, 48) }
+
     func testAnExecutorIsBehindFromItsShareOnUntilHalfOfItIsTaken() {
         var backlogs = Backlogs()
         backlogs.add(99, to: 1, budget: 400)
