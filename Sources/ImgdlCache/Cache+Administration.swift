@@ -3,7 +3,8 @@ import ImgdlCore
 /// What the host asks of its cache. These wait for the disk. They throw `wouldDeadlock` on the cache's own threads,
 /// `shutDown` once it is closed, `forked` in the child of a fork.
 extension Cache {
-    /// What is in memory goes: how many bytes. What is on disk, or about to be, stays. Does nothing in the child of a fork.
+    /// Empties memory; returns how many bytes. The disk keeps what it has and what is about to be written. Does nothing in
+    /// the child of a fork.
     package func releaseMemory() -> Int64 {
         if isForked { return 0 }
         return memory.releaseAll() + (imageTier?.releaseAll() ?? 0)

@@ -11,7 +11,7 @@
 enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 100, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-/* Of those who wait for the end of a fork. */
+/* The condition of those who wait for the end of a fork. */
 static pthread_cond_t passable = PTHREAD_COND_INITIALIZER;
 /* Counts who has left while a fork is near: nobody waits to say so, who may have a lock. */
 static sem_t left;
@@ -28,7 +28,7 @@ static _Thread_local struct {
     int is_working;
     /* How many `system_thread_enter` have not been restored. */
     int depth;
-    /* Of a thread of the library's that has forked, in the child: so deep it was then. */
+    /* The depth at which a thread of the library's has forked, in the child. */
     int forked_depth;
     /* 1 more than its number. */
     unsigned shard;

@@ -51,7 +51,7 @@ void system_host_code_end(void)
     if (--depth > 0)
         return;
     leave();
-    /* What it would go on with may be gone. */
+    /* The library, in which it would go on, may be gone. */
     if (atomic_load(&is_left) && system_thread_is_library())
         for (;;)
             pause();

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 
 enum {
-    /* Whoever has the shelf has it for a moment; in the child of a fork it may be somebody who is not there. */
+    /* The shelf is held for a moment; in the child of a fork its holder may be a thread that is not there. */
     MOST_TRIES = 100,
-    /* What the system does to so many bytes of pages takes a millisecond: fork() does not wait for it. */
+    /* Unmapping so many bytes takes a millisecond: fork() does not wait for it. */
     MANY_PAGES = 8 << 20,
 };
 

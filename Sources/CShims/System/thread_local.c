@@ -5,7 +5,7 @@
 
 static _Thread_local int is_library;
 static _Thread_local const void *occupation;
-/* Of the host's thread that started this one. */
+/* The signal mask of the host's thread that started this one. */
 static _Thread_local sigset_t hosts_mask;
 static _Thread_local char last_error[1024];
 

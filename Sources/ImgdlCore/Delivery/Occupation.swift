@@ -1,7 +1,7 @@
 import CSystem
 
-/// What the calling thread is in the middle of, one thing within the other: whoever waits there for one of them to be over
-/// waits for himself. Each stands on the thread's stack while it lasts.
+/// An occupation of the calling thread, one within the other: waiting there for one of them to be over would wait for the
+/// thread itself. Each stands on the thread's stack while it lasts.
 struct Occupation {
     enum Matter {
         /// An event of it is delivered, or its end is dealt with.

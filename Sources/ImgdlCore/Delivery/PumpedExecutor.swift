@@ -24,8 +24,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Whoever waits for its callbacks there waits for himself: on the thread that dispatched it last, or made it, and where
-    /// it is dispatched or brought to its end at this moment.
+    /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, or dispatches
+    /// it or brings it to its end at this moment.
     var waitsForCurrentThread: Bool {
         if lock.withLock({ pthread_equal(owner, pthread_self()) != 0 }) { return true }
         return Occupation.includes { matter in
@@ -50,7 +50,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         if isDropped, case .terminal(let result) = event { subscription.discard(result) }
     }
 
-    /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on two threads at once.
+    /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on two
+    /// threads at once.
     package func dispatch(maximum: Int) throws(Failure) -> Int {
         let isMine = lock.withLock { () -> Bool in
             if isDispatching { return false }

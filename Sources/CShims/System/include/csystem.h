@@ -14,7 +14,7 @@
  * *capacity is what system_block_free needs. */
 void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
-/* Those that are kept go back to the system: how many bytes. */
+/* Gives the blocks that are kept back to the system; returns how many bytes. */
 size_t system_blocks_release_kept(void);
 
 /* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
@@ -31,7 +31,7 @@ void system_pixels_touch(void *part, size_t size);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);
-/* What nobody has goes back to the system: how many bytes. */
+/* Gives the pixels that nobody has back to the system; returns how many bytes. */
 size_t system_pixels_release_kept(void);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
@@ -116,7 +116,7 @@ void system_thread_become_hosts(void);
 int system_thread_hold_cancellation(void);
 void system_thread_restore_cancellation(int before);
 
-/* What the calling thread is in the middle of, as who set it knows; NULL at first. */
+/* The calling thread's occupation, in the terms of who set it; NULL at first. */
 void system_thread_set_occupation(const void *occupation);
 const void *system_thread_occupation(void);
 
