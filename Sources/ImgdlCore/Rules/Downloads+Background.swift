@@ -72,6 +72,8 @@ extension Downloads {
                 let place = waiting.takePlace(host(of: id))
             {
                 occupy(id, place)
+                // It goes on for one reason, and may have to wait for another.
+                press(id, now)
                 resume(id, .background, now)
             } else {
                 stay.append(id)

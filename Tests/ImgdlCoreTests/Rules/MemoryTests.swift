@@ -213,6 +213,27 @@ final class MemoryTests: XCTestCase {
         play.expect([.setPaused(second.transfer, false)])
     }
 
+    /// It has stood still for the background, and now does for memory: only one goes on while that is full.
+    func testWhatComesBackFromTheBackgroundWaitsForMemory() {
+        for isJoined in [false, true] {
+            var play = Play(width: 2) { $0.memoryBudget = 1_000 }
+            let continuing = SubscriberOptions.with {
+                $0.decode = nil
+                $0.continuesInBackground = true
+            }
+            let first = play.submit("first", continuing)
+            let second = play.submit("second")
+            for entry in [first, second] { receive(&play, entry.transfer, 100) }
+            play.downloads.enterBackground(grace: nil, play.now)
+            play.body(first.transfer, 900)
+            play.skip()
+            if isJoined { _ = play.submit("second", continuing) } else { play.downloads.enterForeground(play.now) }
+            play.expect([])
+            play.finished(first.transfer)
+            XCTAssertTrue(play.downloads.takeActions().contains(.setPaused(second.transfer, false)))
+        }
+    }
+
     /// Who joins may have the running transfer decoded in another way, at once.
     func testBackPressureBeginsWhenAJoinedRequestOpensADecoder() {
         var play = Play(width: 2) { $0.memoryBudget = 2 * 96_000_000 + 50 }
