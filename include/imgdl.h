@@ -744,7 +744,10 @@ typedef struct imgdl_request {
     uint64_t max_body_bytes;             /* to receive, Content-Encoding undone; 0 is IMGDL_DEFAULT_MAX_BODY_BYTES   */
     uint32_t total_timeout_ms;           /* from the start of the transfer to the last decode; 0: none. On           */
                                          /* CLOCK_MONOTONIC: goes on while the process is stopped or an inline       */
-                                         /* callback runs, stands still while the machine sleeps                     */
+                                         /* callback runs, stands still while the machine sleeps. What comes later   */
+                                         /* is not given out, also where it only lay there unread. An end that was   */
+                                         /* known in time stands: a terminal waits for its executor, or for the      */
+                                         /* callback before it, however long that takes                              */
     uint32_t partial_interval_ms;        /* at least so long between two partial images; 0 is 100                    */
     const imgdl_decode_options *decode;  /* NULL: defaults                                                           */
     imgdl_executor *executor;            /* of the callbacks; NULL: the downloader's                                 */

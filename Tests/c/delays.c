@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 /* More at a time than the engine looks at first; those that are silent; milliseconds. */
 enum { HEARD = 70, SILENT = 3, IDLE_MS = 6000, CALLED_MS = 7500, STOPPED_MS = 10500 };
+enum { TOTAL_MS = 1000, STOPPED_TOTAL_MS = 4000 };
 
 static void sleep_until(struct timespec end)
 {
@@ -193,6 +195,69 @@ TEST("A total timeout waits for nobody: it is over when the callback that held e
     recorder_clear(&held);
     recorder_clear(&slow);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* In its own callback, longer than its total timeout. */
+static void outlast_itself(struct recorder *recorder, const imgdl_event *event)
+{
+    if (event->kind != IMGDL_EVENT_RESPONSE || !recorder->context) return;
+    recorder->context = NULL;
+    sleep_until(monotonic_in(TOTAL_MS + 500));
+}
+
+TEST("A total timeout waits for the request's own callback neither: what has come meanwhile is not given out")
+{
+    imgdl_downloader *downloader = new_impatient_downloader();
+    for (int i = 0; i < 3; i++) {
+        struct recorder own;
+        recorder_init(&own);
+        own.hook = outlast_itself;
+        own.context = &own;
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=own%d", i), &own);
+        request.executor = IMGDL_EXECUTOR_INLINE;
+        request.total_timeout_ms = TOTAL_MS;
+        CHECK_CODE(download_and_wait(downloader, &request, &own), IMGDL_ERROR_TOTAL_TIMEOUT);
+        recorder_clear(&own);
+    }
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* The whole body lies there when the process goes on. */
+TEST("A process that was stopped for longer than a total timeout gives nothing out of what came meanwhile")
+{
+    static struct recorder recorders[HEARD];
+    const char *gate = new_gate();
+    fflush(NULL);
+    pid_t child = fork(); /* before the library is used */
+    if (child == 0) {
+        imgdl_downloader *downloader = new_impatient_downloader();
+        for (unsigned i = 0; i < HEARD; i++) {
+            recorder_init(&recorders[i]);
+            imgdl_request request = recorded_request(
+                at_origin("/pictures/tiny.jpg?hold_after=10&gate=%s&n=total%u", gate, i), &recorders[i]);
+            request.total_timeout_ms = STOPPED_TOTAL_MS;
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        }
+        for (unsigned i = 0; i < HEARD; i++) {
+            REQUIRE(await_end(&recorders[i], NULL));
+            CHECK_CODE(recorders[i].code, IMGDL_ERROR_TOTAL_TIMEOUT);
+            recorder_clear(&recorders[i]);
+        }
+        REQUIRE_OK(imgdl_downloader_destroy(downloader));
+        exit(harness_failures() ? 1 : 0);
+    }
+    await_gate(gate, HEARD);
+    while (!is_at_rest(child))
+        sched_yield();
+    struct timespec end = monotonic_in(STOPPED_TOTAL_MS + 500);
+    int status = 0;
+    kill(child, SIGSTOP);
+    REQUIRE(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+    open_gate(gate);
+    sleep_until(end);
+    kill(child, SIGCONT);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST("imgdl_downloader_network_changed: what runs goes on, what follows has a new connection")

@@ -166,6 +166,7 @@ extension Engine {
         beginMeasurement(id)
         measurements.look(at: id.slot) { $0.update { $0.answerFromCache(now, head.httpVersion) } }
         downloads.consulted(id, number, .play, now)
+        guard downloads.contains(id) else { return }
         receive(head, of: transfer)
         // What a hook says to it is looked at when all has been reported.
         let disposition = downloads.headReceived(id, head, location: location(head, of: transfer), retryAfter: nil, now)

@@ -23,7 +23,7 @@ extension Downloads {
 
     package mutating func enterForeground(_ now: Instant) {
         background = nil
-        if transfers.count == 0 { deadlines.removeAll() }
+        if transfers.count == 0 { forgetDeadlines() }
         updateClocksOfRetried(now)
         startWaiting(now)
     }
@@ -181,7 +181,8 @@ extension Downloads {
     }
 
     mutating func stopClock(_ subscriber: SubscriberID, _ now: Instant) {
-        guard case .runs(let end) = subscribers[subscriber].clock else { return }
+        // One that is over is over.
+        guard case .runs(let end) = subscribers[subscriber].clock, end > now else { return }
         subscribers[subscriber].clock = .stopped(left: end.nanoseconds - now.nanoseconds)
     }
 
@@ -190,6 +191,12 @@ extension Downloads {
         let (end, overflow) = now.nanoseconds.addingReportingOverflow(left)
         let until = Instant(nanoseconds: overflow ? .max : end)
         subscribers[subscriber].clock = .runs(until: until)
-        remind(until, .totalTimeout(subscriber))
+        if totalTimeouts.isCrowded {
+            var all = DeadlineHeap<SubscriberID>()
+            swap(&all, &totalTimeouts)
+            all.compact { subscribers.contains($0) }
+            swap(&all, &totalTimeouts)
+        }
+        totalTimeouts.insert(until, subscriber)
     }
 }

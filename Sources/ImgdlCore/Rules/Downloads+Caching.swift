@@ -65,6 +65,8 @@ extension Downloads {
     /// Answers of transfers that are over, and to consultations of long ago, are ignored.
     package mutating func consulted(_ id: TransferID, _ number: UInt64, _ answer: CacheAnswer, _ now: Instant) {
         guard isConsulting(id, number) else { return }
+        endOverdue(now)
+        guard isConsulting(id, number) else { return }
         uncountConsultation(id)
         switch answer {
         case .forward(let fallbackUntil):

@@ -4,7 +4,16 @@
 /// something was last heard, and sets the next. So a byte costs nothing, and a deadline O(log n).
 extension Downloads {
     /// When `deadlineReached` wants to be called; nil for never. May be earlier than anything is due.
-    package var nextDeadline: Instant? { deadlines.earliest }
+    package var nextDeadline: Instant? {
+        guard let other = deadlines.earliest else { return totalTimeouts.earliest }
+        return totalTimeouts.earliest.map { min($0, other) } ?? other
+    }
+
+    /// Nothing is left that they could be for.
+    mutating func forgetDeadlines() {
+        deadlines.removeAll()
+        totalTimeouts.removeAll()
+    }
 
     /// Nothing is started for an end that has come before all others that are due have. `heardUntil`: what came before has
     /// been told; nil: all has. A transfer that was to be heard of later may have been: its own clocks wait for that.
@@ -13,13 +22,13 @@ extension Downloads {
         _ now: Instant, heardUntil: Instant? = nil, nameLookedUp: (TransferID) -> String? = { _ in nil }
     ) {
         holdStarts()
+        endOverdue(now)
         var unheard: [(deadline: Instant, id: TransferID)] = []
         let heardUntil = min(now, heardUntil ?? now)
         while let owner = deadlines.popDue(now) {
             switch owner {
             case .transfer(let id):
                 if let deadline = expireTransfer(id, now, heardUntil, nameLookedUp) { unheard.append((deadline, id)) }
-            case .totalTimeout(let subscriber): expireSubscriber(subscriber, now)
             case .partial(let id, let variant): showPartial(id, variant, now)
             case .heldPartial(let subscriber): showHeldPartial(subscriber, now)
             case .grace(let number): expireGrace(number, now)
@@ -80,7 +89,7 @@ extension Downloads {
         swap(&all, &deadlines)
         all.compact { owner in
             switch owner {
-            case .totalTimeout(let subscriber), .heldPartial(let subscriber): subscribers.contains(subscriber)
+            case .heldPartial(let subscriber): subscribers.contains(subscriber)
             case .transfer(let id), .partial(let id, _), .rest(let id): transfers.contains(id)
             case .grace: true
             }
@@ -157,8 +166,15 @@ extension Downloads {
         return Failure(.connectTimeout, "no connection within \(timeout) ms\(cause)")
     }
 
+    /// Before anything is given out that has come, however late it is looked at: a total timeout waits for nobody.
+    mutating func endOverdue(_ now: Instant) {
+        guard let earliest = totalTimeouts.earliest, earliest <= now else { return }
+        while let subscriber = totalTimeouts.popDue(now) { expireSubscriber(subscriber, now) }
+        startWaiting(now)
+    }
+
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
-        // Of a clock that has stood still since there is a later reminder.
+        // Of a clock that has stood still since there is a later entry.
         guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now
         else {
             return

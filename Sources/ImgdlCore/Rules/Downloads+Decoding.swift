@@ -6,6 +6,8 @@ extension Downloads {
         _ id: TransferID, variant: Int, _ verdict: DecodeVerdict, hasHeader: Bool, hasPartial: Bool, _ now: Instant
     ) {
         guard transfers.contains(id), variant < transfers[id].variants.count else { return }
+        endOverdue(now)
+        guard transfers.contains(id) else { return }
         if hasHeader, !transfers[id].variants[variant].hasHeader {
             transfers[id].variants[variant].hasHeader = true
             forEachSubscriber(of: variant, id) { $0.emit($1, .header(variant: variant), needs: .header) }

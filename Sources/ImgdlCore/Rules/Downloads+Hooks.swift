@@ -8,6 +8,9 @@ extension Downloads {
 
     /// The hook has answered. Answers of transfers that are over, and to questions of long ago, are ignored.
     package mutating func answered(_ id: TransferID, _ number: UInt64, _ answer: Answer, _ now: Instant) {
+        guard isAsking(id, number) else { return }
+        if case .response(let head, _) = answer { transfers[id].status = head.status }
+        endOverdue(now)
         guard isAsking(id, number), let question = transfers[id].question else { return }
         transfers[id].question = nil
         if case .refused = answer { transfers[id].isRefused = true }
@@ -133,7 +136,6 @@ extension Downloads {
         switch answer {
         case .refused(let failure): condemn(id, failure)
         case .response(let head, let retryAfter):
-            transfers[id].status = head.status
             judge(id, head, retryAfter, now)
         case .unchanged, .request, .body, .redirect, .credential: judge(id, asked.head, asked.retryAfter, now)
         }

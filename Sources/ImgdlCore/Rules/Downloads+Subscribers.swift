@@ -244,7 +244,7 @@ extension Downloads {
         transfers.remove(id.rawValue)
         actions.append(.forget(id))
         guard transfers.count == 0 else { return }
-        deadlines.removeAll()
+        forgetDeadlines()
         remindOfGrace()
     }
 

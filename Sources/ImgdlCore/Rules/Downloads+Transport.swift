@@ -27,6 +27,8 @@ extension Downloads {
         transfers[id].httpVersion = head.httpVersion
         transfers[id].answered = now
         noteCookie(id, head)
+        endOverdue(now)
+        guard transfers.contains(id) else { return .discard }
         switch redirect(id, head.status, location) {
         case .none:
             if !asksAbout(id, head, retryAfter, challenge: true, now) {
@@ -55,6 +57,8 @@ extension Downloads {
     /// `count` more bytes; they are in the engine's hands already.
     package mutating func bodyReceived(_ id: TransferID, _ count: Int, _ now: Instant) {
         guard isAtTransport(id) else { return }
+        endOverdue(now)
+        guard transfers.contains(id) else { return }
         // A drip of bytes does not prolong a drain.
         guard !transfers[id].isDraining else { return drained(id, count, now) }
         transfers[id].receive(Int64(count), now)
@@ -100,9 +104,7 @@ extension Downloads {
     }
 
     package mutating func finished(_ id: TransferID, _ now: Instant) {
-        guard isAtTransport(id) else { return }
-        guard transfers[id].question == nil else { return transfers[id].heldEnd = .success(()) }
-        endExchange(id)
+        guard endsExchange(id, .success(()), now) else { return }
         if hasFollowed(id, now) { return startWaiting(now) }
         if let doom = transfers[id].doom { return fail(id, doom, now) }
         leaveTransport(id, now)
@@ -115,17 +117,24 @@ extension Downloads {
     }
 
     package mutating func failed(_ id: TransferID, _ failure: Failure, _ now: Instant) {
-        guard isAtTransport(id) else { return }
-        guard transfers[id].question == nil else { return transfers[id].heldEnd = .failure(failure) }
-        endExchange(id)
+        guard endsExchange(id, .failure(failure), now) else { return }
         // What the body of a redirect or of an error page comes to does not matter.
         if hasFollowed(id, now) { return startWaiting(now) }
         fail(id, transfers[id].doom ?? failure, now)
     }
 
-    private mutating func endExchange(_ id: TransferID) {
-        transfers[id].isAtTransport = false
-        changeHeld(id, 0)
+    /// The transport has nothing of it any more. False when nothing follows from that: it waits for a hook's answer, or
+    /// comes too late for everybody.
+    private mutating func endsExchange(_ id: TransferID, _ end: Result<Void, Failure>, _ now: Instant) -> Bool {
+        guard isAtTransport(id) else { return false }
+        if transfers[id].question == nil {
+            transfers[id].isAtTransport = false
+            changeHeld(id, 0)
+        } else {
+            transfers[id].heldEnd = end
+        }
+        endOverdue(now)
+        return transfers.contains(id) && transfers[id].question == nil
     }
 
     /// It has its place and nothing at the transport any more: it is tried again, or ends once decoders have salvaged

@@ -83,6 +83,8 @@ package struct Downloads: ~Copyable {
     /// Something has changed that they wait for since they were looked at.
     var hasRoom = false
     var deadlines = DeadlineHeap<DeadlineOwner>()
+    /// When total timeouts are over: apart from all others, since nothing is given out before they are looked at.
+    var totalTimeouts = DeadlineHeap<SubscriberID>()
     /// Several things have come about together: nothing starts in between.
     var holdsStarts = false
     var failedURLs = FailedURLs()
@@ -94,7 +96,6 @@ package struct Downloads: ~Copyable {
     enum DeadlineOwner: Equatable {
         /// Connecting, idle or draining for too long; looked at when the time has come, since each byte moves it.
         case transfer(TransferID)
-        case totalTimeout(SubscriberID)
         /// The decoder may show the picture so far.
         case partial(TransferID, variant: Int)
         /// The subscriber may see a partial image that was too early for it.

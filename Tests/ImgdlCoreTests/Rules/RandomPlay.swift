@@ -129,7 +129,9 @@ struct RandomPlay: ~Copyable {
         case 86: if random.oneIn(2) { try releaseMemory() } else { try takePicture(stalled) }
         case 87..<90: if let id = witness.asked.randomElement(using: &random) { try answer(id) }
         case 90..<93: if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
-        case 93..<97: if !witness.holdsStarts { try random.oneIn(4) ? passUnheard() : pass() }
+        case 93..<97:
+            guard !witness.holdsStarts else { break }
+            if random.oneIn(4) { try passUnheard() } else if random.oneIn(5) { try passStopped() } else { try pass() }
         default: try reportStale()
         }
     }
@@ -738,6 +740,25 @@ struct RandomPlay: ~Copyable {
         if let next = downloads.nextDeadline, next <= witness.now {
             throw Witness.Violation(text: "asks again for a time that has been dealt with")
         }
+    }
+
+    /// The process was stopped: what came meanwhile is reported before any deadline is looked at.
+    private mutating func passStopped() throws {
+        let span = ([40, 600, 4_000] as [Int64]).randomElement(using: &random)!
+        witness.now = witness.now.advanced(byMilliseconds: span)
+        transcript.append("\(span) ms pass in which the process is stopped")
+        downloads.turnBegins(after: TurnDelay(awake: span * 1_000_000), witness.now)
+        witness.seeDelay(max(0, span - 100) * 1_000_000)
+        try settle("the turn is late")
+        for _ in 0..<Int.random(in: 1...4, using: &random) {
+            if let id = witness.running.randomElement(using: &random) { try report(id) }
+            if let id = witness.asked.randomElement(using: &random) { try answer(id) }
+            if let id = witness.consulting.randomElement(using: &random) { try answerConsultation(id) }
+            try stepDecoder()
+        }
+        downloads.deadlineReached(witness.now)
+        witness.isGraceOver = downloads.background?.isOver ?? false
+        try settle("deadline", afterDeadlines: true)
     }
 
     private mutating func changeNetwork() throws {

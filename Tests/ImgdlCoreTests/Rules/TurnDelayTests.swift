@@ -152,6 +152,103 @@ final class TurnDelayTests: XCTestCase {
         XCTAssertNil(play.downloads.nextDeadline)
     }
 
+    private let total = Failure(.totalTimeout, "not complete within its total timeout of 1000 ms")
+    private let inASecond = SubscriberOptions.with([.started, .response, .progress, .header]) {
+        $0.totalTimeout = 1_000
+    }
+
+    /// While the process was stopped, or in a callback of its own: nobody has looked since.
+    func testWhatComesAfterItsTotalTimeoutIsNotGivenOut() {
+        for event in 0..<4 {
+            var play = Play()
+            let a = play.submit("a", inASecond)
+            let other = play.submit("b")
+            play.connected(a.transfer)
+            play.connected(other.transfer)
+            if event > 0 { play.head(a.transfer, length: 5) }
+            if event > 2 { play.body(a.transfer, 5) }
+            play.pass(999)
+            play.skip()
+            play.now = play.now.advanced(byMilliseconds: 1)
+            switch event {
+            case 0: play.head(a.transfer, length: 5)
+            case 1: play.body(a.transfer, 5)
+            case 2: play.failed(a.transfer, .lost)
+            default: play.finished(a.transfer)
+            }
+            let isOver = event >= 2
+            play.expect(
+                [.end(a.subscriber, .failure(total.with(status: 200)))] + (isOver ? [] : [.stop(a.transfer)])
+                    + [.forget(a.transfer)])
+            XCTAssertEqual(play.downloads.disposition(a.transfer), .discard)
+            play.finished(other.transfer)
+            play.expect([.end(other.subscriber, .success(variant: nil)), .forget(other.transfer)])
+        }
+    }
+
+    /// Its own callback took that long, or a decoder, or a hook.
+    func testADecoderOrAHookThatComesTooLate() {
+        var play = Play()
+        let a = play.submit("a", inASecond)
+        play.receive(a.transfer, 5, of: 5)
+        play.finished(a.transfer)
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 1_000)
+        play.stepped(a.transfer, .finished, header: true)
+        play.expect([.end(a.subscriber, .failure(total.with(status: 200))), .forget(a.transfer)])
+
+        let hooks = SilentHooks(.modifyRequest)
+        let b = play.submit(TransferRequest(url: testURL("https://a.example/b"), hooks: hooks), inASecond)
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 1_000)
+        play.answer(b.transfer, 1, .unchanged)
+        play.expect([.end(b.subscriber, .failure(total)), .forget(b.transfer)], "and nothing is sent")
+    }
+
+    /// One place: whoever waits for it has it at once.
+    func testItsPlaceIsAnothersAtOnce() {
+        var play = Play(width: 1)
+        let a = play.submit("a", inASecond)
+        let next = play.submit("next")
+        play.receive(a.transfer, 2)
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 5_000)
+        play.body(a.transfer, 3)
+        play.expect([
+            .end(a.subscriber, .failure(total.with(status: 200))), .stop(a.transfer), .forget(a.transfer),
+            .start(next.transfer),
+        ])
+    }
+
+    /// Those who share have clocks of their own.
+    func testOthersOfTheSameTransferGetTheBytes() {
+        var play = Play()
+        let a = play.submit("a", inASecond)
+        let b = play.submit("a", .with([.progress]) { $0.decode = nil })
+        play.receive(a.transfer, 2)
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 5_000)
+        play.body(a.transfer, 3)
+        play.expect([
+            .end(a.subscriber, .failure(total.with(status: 200))),
+            .emit(b.subscriber, .progress(received: 5, expected: -1)),
+        ])
+    }
+
+    /// In the background its clock stands still, but one that is over has nothing left.
+    func testWhatIsOverDoesNotWaitForTheForeground() {
+        var play = Play()
+        let a = play.submit("a", inASecond)
+        play.connected(a.transfer)
+        play.skip()
+        play.now = play.now.advanced(byMilliseconds: 1_000)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.downloads.deadlineReached(play.now)
+        play.expect([
+            .setPaused(a.transfer, true), .end(a.subscriber, .failure(total)), .stop(a.transfer), .forget(a.transfer),
+        ])
+    }
+
     func testWhatIsPausedGetsNothingTwice() {
         var play = Play { $0.idleTimeout = 1_000 }
         let a = play.submit("a")

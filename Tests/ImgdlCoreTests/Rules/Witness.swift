@@ -536,6 +536,7 @@ struct Witness {
         guard var subscriber = subscribers[id] else { throw Violation(text: "told nobody") }
         let transfer = transfers[subscriber.transfer]!
         try require(!subscriber.hasEnded, "told after its end")
+        try require(!isLate(subscriber), "told after its total timeout")
         let (rank, event): (Int, EventMask) =
             switch notice {
             case .started: (0, .started)
@@ -581,6 +582,7 @@ struct Witness {
         liveSubscribers.removeAll { $0 == id }
         switch outcome {
         case .success(let variant):
+            try require(!isLate(subscriber), "success after its total timeout")
             try require(transfer.finished && !transfer.failed && !transfer.isDraining, "success of a failure")
             let refusal = ResponseRules.refusal(
                 status: transfer.lastStatus, mediaType: transfer.mediaType, subscriber.options,
