@@ -1036,9 +1036,11 @@ IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downl
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
 
 /** Says that the network may be another one, as after a sleep, a new Wi-Fi or a VPN: connections that are open may be dead
- *  without a word. None of them serves what is sent from now on, idle or in use; what runs on them runs on. Addresses of
- *  names and URLs that failed (failure_ttl_ms) are forgotten. The downloader finds out by itself where the machine or the
- *  process has slept for more than 10 s. Threads: any. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+ *  without a word. None of them, idle or in use, serves what is sent once this has returned: requests that have begun and
+ *  are not sent yet, redirects, what a hook answers (also the one that calls this), retries. What runs on them, or is being
+ *  sent at that very moment, runs on. Addresses of names and URLs that failed (failure_ttl_ms) are forgotten. The downloader
+ *  finds out by itself where the machine or the process has slept for more than 10 s. Threads: any. Returns: IMGDL_OK,
+ *  INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_network_changed(imgdl_downloader *downloader);
 
 /** Takes no more requests (INVALID_OPERATION), until imgdl_downloader_reconfigure. cancels not 0: cancels what there is;

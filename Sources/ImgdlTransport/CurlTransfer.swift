@@ -32,6 +32,8 @@ final class CurlTransfer: LingeringStream {
     /// Body bytes are not taken at present.
     var isPaused = false
     private(set) var connection: Connection
+    /// Kept from being sent: the network had changed since its connection was chosen.
+    private var isTurnedBack = false
     /// Cancelled, and still to be reset: what comes is thrown away.
     var isLingering = false
     /// Cancelled, finished or failed: nothing more is reported.
@@ -128,6 +130,7 @@ final class CurlTransfer: LingeringStream {
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
+                    if transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
                     return transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
                 }
             })
@@ -272,10 +275,23 @@ final class CurlTransfer: LingeringStream {
         case .fresh where (isUnseen || isTurnedAway(code)) && request.url.isSecure: connection = .unshared
         default: return false
         }
-        // Connections are counted anew, and the next one may have a tunnel to be made.
+        forgetConnection()
+        return true
+    }
+
+    /// Whether it was turned back: then it begins anew, with its look-up. Of an answer it has a challenge at most.
+    var beginsAnew: Bool {
+        guard isTurnedBack, !isEnded, !isFlooded else { return false }
+        isTurnedBack = false
+        heldHead = nil
+        forgetConnection()
+        return true
+    }
+
+    /// Connections are counted anew, and the next one may have a tunnel to be made.
+    private func forgetConnection() {
         connectionsAtServer = nil
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
-        return true
     }
 
     private func isSpoilt(_ code: CURLcode) -> Bool {
@@ -318,6 +334,14 @@ final class CurlTransfer: LingeringStream {
         if callback(self) { return true }
         abandon()
         return false
+    }
+
+    /// Asked right before anything is sent. Whoever is to be stopped is not turned back.
+    private var turnsBack: Bool {
+        guard !isEnded else { return false }
+        tell { $0.lookAtNetwork() }
+        isTurnedBack = lane?.isLeft == true
+        return isTurnedBack
     }
 
     /// Also asked for a connection that is used again.

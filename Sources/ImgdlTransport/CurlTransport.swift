@@ -99,18 +99,21 @@ package final class CurlTransport: Transport {
     // MARK: Starting
 
     package func start(_ id: TransferID, _ request: __owned TransportRequest) {
+        events.lookAtNetwork()
         let refusal = refusal(of: request)
-        let server = options.serverToLookUp(request.url)
         transfers.insert(
             CurlTransfer(id, request, addressGuard: options.addressGuard, transport: self), id)
         transfers.look(id) { transfer in
-            if let refusal {
-                failLater(transfer, refusal)
-            } else if let server {
-                lookUp(server.host, for: transfer)
-            } else {
-                begin(transfer, addresses: [])
-            }
+            if let refusal { failLater(transfer, refusal) } else { begin(transfer) }
+        }
+    }
+
+    /// From the look-up on.
+    private func begin(_ transfer: CurlTransfer) {
+        if let server = options.serverToLookUp(transfer.request.url) {
+            lookUp(server.host, for: transfer)
+        } else {
+            begin(transfer, addresses: [])
         }
     }
 
@@ -441,6 +444,11 @@ package final class CurlTransport: Transport {
         }
         while let (context, code) = multi.nextDone() {
             guard let transfer = EasyHandle.transfer(context)?.takeUnretainedValue() else { continue }
+            if transfer.beginsAnew {
+                release(transfer)
+                begin(transfer)
+                continue
+            }
             if transfer.beginsAgain(after: code) {
                 release(transfer)
                 begin(transfer, addresses: transfer.addresses)

@@ -13,6 +13,8 @@ final class Lane {
     private let reusesHandles: Bool
     /// Transfers that hold one of its handles.
     private(set) var running = 0
+    /// The network has changed since: nothing more is sent over its connections.
+    private(set) var isLeft = false
     private var spareHandles: [EasyHandle] = []
     private var servers = ServerTable()
 
@@ -63,6 +65,8 @@ final class Lane {
         else { return }
         spareHandles.append(handle)
     }
+
+    func leave() { isLeft = true }
 
     func isDue(_ now: Instant) -> Bool { multi.deadline.map { $0 <= now } ?? false }
 

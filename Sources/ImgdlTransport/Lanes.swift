@@ -73,8 +73,12 @@ final class Lanes {
         common = next
     }
 
-    /// As `retire`, before the next transfer begins: without memory for new lanes it fails. Also while curl is running.
-    func leave() { areOutdated = true }
+    /// As `retire`, before the next transfer begins: without memory for new lanes it fails. What has begun and is not sent
+    /// yet begins anew. Also while curl is running.
+    func leave() {
+        areOutdated = true
+        forEach { $0.leave() }
+    }
 
     var areRetired: Bool { !retired.isEmpty }
 

@@ -60,6 +60,85 @@ final class LeaveConnectionsTests: TransportTestCase {
         XCTAssertLessThan(loop.now.milliseconds(since: began), 1_000)
     }
 
+    // MARK: What has begun
+
+    func testWhatHasBegunAndIsNotSentYetIsSentOverANewConnection() throws {
+        origin.route("/a") { try $0.respond(text: "hello") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        let begun = try (0..<3).map { _ in try start(origin.url("/a")) }
+        transport.leaveConnections()
+        for id in begun { XCTAssertEqual(record(of: id).text, "hello") }
+        XCTAssertEqual(origin.log.requests.count, 4, "nothing is sent twice")
+        XCTAssertFalse(origin.log.requests.dropFirst().contains { $0.connection == 1 })
+        loop.turn(transport)
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+    }
+
+    /// It is a stream of a connection that others use.
+    func testAStreamThatIsNotSentYetIsOneOfANewConnection() throws {
+        try serve()
+        let held = try startHeld()
+        let begun = try (0..<3).map { _ in try start(secure.url("/a")) }
+        transport.leaveConnections()
+        for id in begun { XCTAssertEqual(record(of: id).text, "hello") }
+        XCTAssertEqual(secure.log.requests.map(\.connection), [1, 2, 2, 2])
+        secure.gate("held").open()
+        XCTAssertEqual(record(of: held).text, "begun", "what runs on the old one runs on")
+    }
+
+    /// Another thread may say so between any two steps: right before a request is sent it is asked for.
+    func testTheNetworkIsLookedAtRightBeforeSomethingIsSent() throws {
+        origin.route("/a") { try $0.respond(text: "hello") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        var looks = 0
+        recorder.onLook = { [unowned self] in
+            looks += 1
+            // Not when it begins, but when its connection has been chosen, time and again.
+            if (2...5).contains(looks) { transport.leaveConnections() }
+        }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        XCTAssertEqual(looks, 6)
+        XCTAssertEqual(origin.log.requests.count, 2, "what was turned back was not sent")
+        XCTAssertNotEqual(origin.log.requests.last?.connection, 1)
+        loop.turn(transport)
+        XCTAssertTrue(transport.lanes.retired.isEmpty)
+    }
+
+    /// It ends while it is turned back: nothing begins anew.
+    func testWhatIsCancelledWhileItIsTurnedBackStaysSo() throws {
+        origin.route("/a") { try $0.respond(text: "hello") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        let begun = try start(origin.url("/a"))
+        recorder.onLook = { [unowned self] in
+            transport.leaveConnections()
+            transport.cancel(begun)
+        }
+        for _ in 0..<20 { loop.turn(transport) }
+        recorder.onLook = {}
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello")
+        XCTAssertFalse(recorder[begun].hasEnded)
+        XCTAssertEqual(origin.log.requests.count, 2)
+    }
+
+    /// curl answers a challenge by itself: that, too, is something that is sent.
+    func testTheAnswerToAChallengeGoesOverANewConnection() throws {
+        let right = Credential(user: "me", password: "secret")
+        func fetch() throws -> String {
+            let url = origin.url("/auth/digest?user=me&password=secret")
+            return record(of: try start(url, credential: right)).text
+        }
+        XCTAssertEqual(try fetch(), "welcome\n")
+        XCTAssertEqual(origin.log.requests.map(\.connection), [1, 1])
+        var looks = 0
+        recorder.onLook = { [unowned self] in
+            looks += 1
+            // It begins, asks without a credential, and is about to ask with one.
+            if looks == 3 { transport.leaveConnections() }
+        }
+        XCTAssertEqual(try fetch(), "welcome\n")
+        XCTAssertEqual(origin.log.requests.map(\.connection), [1, 1, 1, 2, 2], "from the beginning")
+    }
+
     /// As after a sleep: its streams would wait for their timeouts, one after the other.
     func testASharedConnectionThatIsDeadHoldsUpNothing() throws {
         try serve()

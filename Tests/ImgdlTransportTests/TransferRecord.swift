@@ -19,6 +19,8 @@ struct TransferRecord {
 /// Listens to all transfers of a test; a test may act inside a report.
 final class Recorder: TransportEvents {
     var records: [TransferID: TransferRecord] = [:]
+    /// Before something is sent.
+    var onLook: () -> Void = {}
     var onConnected: (TransferID) -> Void = { _ in }
     var onHead: (TransferID, ResponseHead) -> BodyDisposition = { _, _ in .receive }
     var onBody: (TransferID, Int) -> Void = { _, _ in }
@@ -28,6 +30,8 @@ final class Recorder: TransportEvents {
     var bodyLimits: [TransferID: Int64] = [:]
 
     subscript(id: TransferID) -> TransferRecord { records[id] ?? TransferRecord() }
+
+    func lookAtNetwork() { onLook() }
 
     func transferConnected(_ id: TransferID) {
         XCTAssertNil(self[id].head)

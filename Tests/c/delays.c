@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -285,4 +286,140 @@ TEST("imgdl_downloader_network_changed: what runs goes on, what follows has a ne
     recorder_clear(&running);
     CHECK(connections_of(downloader) == 3);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
+/* One that has just been said to have changed. */
+static imgdl_downloader *changed_downloader;
+static _Atomic(imgdl_continuation *) owed;
+
+static void change_network(void)
+{
+    REQUIRE_OK(imgdl_downloader_network_changed(changed_downloader));
+}
+
+static void change_in_request(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
+{
+    (void)request, (void)user_data;
+    change_network();
+    REQUIRE_OK(imgdl_continue_unchanged(next));
+}
+
+static void change_in_response(const imgdl_response *response, imgdl_continuation *next, void *user_data)
+{
+    (void)response, (void)user_data;
+    change_network();
+    REQUIRE_OK(imgdl_continue_unchanged(next));
+}
+
+static void change_in_redirect(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data)
+{
+    (void)response, (void)url, (void)user_data;
+    change_network();
+    REQUIRE_OK(imgdl_continue_unchanged(next));
+}
+
+static void change_in_challenge(const imgdl_response *challenge, imgdl_continuation *next, void *user_data)
+{
+    (void)challenge, (void)user_data;
+    change_network();
+    REQUIRE_OK(imgdl_continue_with_credentials(next, "u", "p"));
+}
+
+static void owe_redirect(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data)
+{
+    (void)response, (void)url, (void)user_data;
+    atomic_store(&owed, next);
+}
+
+static const imgdl_hooks_table hook_tables[] = {
+    {.struct_size = sizeof(imgdl_hooks_table), .modify_request = change_in_request},
+    {.struct_size = sizeof(imgdl_hooks_table), .redirect = change_in_redirect},
+    {.struct_size = sizeof(imgdl_hooks_table), .authenticate = change_in_challenge},
+    {.struct_size = sizeof(imgdl_hooks_table), .modify_response = change_in_response},
+    {.struct_size = sizeof(imgdl_hooks_table), .redirect = owe_redirect},
+};
+
+/* An idle connection is there, or the one that it came over. */
+TEST("imgdl_downloader_network_changed: what a hook's answer sends goes over a new connection")
+{
+    static const struct {
+        unsigned hooks;
+        const char *target;
+        unsigned connections; /* after a first download, this one and a last one */
+    } cases[] = {
+        {0, "/pictures/tiny.jpg?n=hook", 2},
+        {1, "/redirect?to=%2Fpictures%2Ftiny.jpg", 2},
+        {2, "/auth/basic?user=u&password=p&picture=tiny.jpg", 2},
+        {3, "/pictures/tiny.jpg?n=response", 2},
+        {4, "/redirect?to=%2Fpictures%2Ftiny.jpg", 2},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        changed_downloader = new_impatient_downloader();
+        atomic_store(&owed, NULL);
+        imgdl_hooks *hooks = NULL;
+        REQUIRE_OK(imgdl_hooks_create(&hook_tables[cases[i].hooks], &hooks));
+        for (unsigned n = 0; n < 3; n++) {
+            struct recorder next;
+            recorder_init(&next);
+            const char *target = n == 1 ? cases[i].target : "/pictures/tiny.jpg?n=plain";
+            imgdl_request request = recorded_request(at_origin("%s", target), &next);
+            request.flags |= IMGDL_REQUEST_BASIC_OVER_HTTP;
+            if (n == 1) request.hooks = hooks;
+            REQUIRE_OK(imgdl_download(changed_downloader, &request, NULL));
+            if (n == 1 && cases[i].hooks == 4) {
+                while (!atomic_load(&owed))
+                    sched_yield();
+                change_network();
+                REQUIRE_OK(imgdl_continue_unchanged(atomic_load(&owed)));
+            }
+            REQUIRE(await_end(&next, NULL));
+            CHECK_CODE(next.code, IMGDL_OK);
+            recorder_clear(&next);
+        }
+        if (connections_of(changed_downloader) != cases[i].connections)
+            printf("case %u: %u connections\n", i, (unsigned)connections_of(changed_downloader));
+        CHECK(connections_of(changed_downloader) == cases[i].connections);
+        imgdl_hooks_release(hooks);
+        REQUIRE_OK(imgdl_downloader_destroy(changed_downloader));
+    }
+}
+
+static void change_once(struct recorder *recorder, const imgdl_event *event)
+{
+    if (event->kind != IMGDL_EVENT_TERMINAL) return;
+    change_network();
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=after"), recorder->context);
+    REQUIRE_OK(imgdl_download(changed_downloader, &request, NULL));
+}
+
+/* Asked for before the change, perhaps begun, but not sent: whatever the engine's thread is at. */
+TEST("imgdl_downloader_network_changed: what was asked for right before, or in a callback after it, has a new connection")
+{
+    for (int i = 0; i < 3; i++) {
+        changed_downloader = new_impatient_downloader();
+        struct recorder first, after;
+        recorder_init(&first);
+        recorder_init(&after);
+        imgdl_request request = recorded_request(at_origin("/pictures/tiny.jpg?n=first"), &first);
+        if (i > 0) first.hook = change_once;
+        first.context = &after;
+        if (i == 1) request.executor = IMGDL_EXECUTOR_INLINE;
+        REQUIRE_OK(imgdl_download(changed_downloader, &request, NULL));
+        REQUIRE(await_end(&first, NULL));
+        CHECK_CODE(first.code, IMGDL_OK);
+        if (i == 0) {
+            request = recorded_request(at_origin("/pictures/tiny.jpg?n=after"), &after);
+            REQUIRE_OK(imgdl_downloader_set_suspended(changed_downloader, 1));
+            REQUIRE_OK(imgdl_download(changed_downloader, &request, NULL));
+            REQUIRE_OK(imgdl_downloader_set_suspended(changed_downloader, 0));
+            change_network();
+        }
+        REQUIRE(await_end(&after, NULL));
+        CHECK_CODE(after.code, IMGDL_OK);
+        /* What was sent before the call was made is the one thing that the old connection may serve. */
+        CHECK(i == 0 ? connections_of(changed_downloader) <= 2 : connections_of(changed_downloader) == 2);
+        recorder_clear(&first);
+        recorder_clear(&after);
+        REQUIRE_OK(imgdl_downloader_destroy(changed_downloader));
+    }
 }

@@ -38,7 +38,7 @@ extension Downloader {
     package func enterForeground() { mailbox.post(.enterForeground) }
 
     /// Connections that are open now serve what runs on them, and nothing else. Threads: any.
-    package func networkChanged() { mailbox.post(.networkChanged) }
+    package func networkChanged() { mailbox.networkChanged() }
 
     /// Takes no more requests until `reconfigure`. `cancels`: what there is is cancelled; else what runs runs to its
     /// end, and what waits ends with `invalidOperation`. Threads: any.

@@ -32,6 +32,8 @@ final class Engine {
     /// Empty, for the memory that it has.
     private var spareActions = Queue<Action>()
     private var spareCommands = Queue<Command>()
+    /// Those that the transport has left its connections for.
+    private var networkChanges: UInt64 = 0
     var measurements = ObjectTable<TransferMeasurement>()
     let statistics = DownloaderStatistics()
     var observer: (any TransferObserver)?
@@ -219,7 +221,7 @@ final class Engine {
             downloads.setSuspended(suspended && !isShuttingDown, now)
         case .enterBackground(let grace): if !isShuttingDown { downloads.enterBackground(grace: grace, now) }
         case .enterForeground: downloads.enterForeground(now)
-        case .networkChanged: downloads.networkChanged()
+        case .networkChanged: networkChanged()
         case .invalidate(let cancelling): downloads.invalidate(cancels: cancelling, now)
         case .reconfigure(let transport, let limits, let cache): reconfigure(transport, limits, cache, now)
         case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, now)
@@ -237,6 +239,20 @@ final class Engine {
             if cancelling { downloads.cancelAll(now) }
         }
         performActions()
+    }
+
+    /// What was sent since may have had the transport leave its connections already.
+    private func networkChanged() {
+        guard networkChanges != mailbox.networkChanges else { return downloads.forgetFailures() }
+        networkChanges = mailbox.networkChanges
+        downloads.networkChanged()
+    }
+
+    func lookAtNetwork() {
+        let changes = mailbox.networkChanges
+        guard changes != networkChanges else { return }
+        networkChanges = changes
+        transport?.leaveConnections()
     }
 
     /// What has come of a body that was only to be handed over, for somebody who decodes it.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What other threads want of the engine, in the order in which they said it.
 enum Command {
     case submit(Subscription)
@@ -32,6 +34,8 @@ enum Command {
 
 /// Carries commands to the engine's thread: one wake-up for many of them.
 final class Mailbox: @unchecked Sendable {
+    /// How often the host has said so: what is sent from then on does not wait for the command.
+    private let changes = Atomic<UInt64>(0)
     private let lock = Lock()
     private var commands = Queue<Command>()
     private var intake = Intake.open
@@ -91,6 +95,13 @@ final class Mailbox: @unchecked Sendable {
             return append(.invalidate(cancelling: cancelling))
         }
         if mustWake { wakeEngine() }
+    }
+
+    var networkChanges: UInt64 { changes.load(ordering: .sequentiallyConsistent) }
+
+    func networkChanged() {
+        changes.wrappingAdd(1, ordering: .sequentiallyConsistent)
+        post(.networkChanged)
     }
 
     /// Takes requests again, which go to this transport. Throws `shutDown`.

@@ -38,7 +38,7 @@ package protocol Transport: AnyObject {
     /// closed soon. May be called inside a report.
     func trim(connections: Bool)
     /// What is open now serves what runs on it, and nothing that is started later: it may be dead without a word. Names are
-    /// looked up anew. May be called inside a report.
+    /// looked up anew. What was started and is not sent yet is started anew. May be called inside a report.
     func leaveConnections()
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
@@ -70,6 +70,9 @@ package enum BodyDisposition: Sendable {
 /// What the engine hears of its transfers, on its own thread, in this order:
 /// connected, head, body …, then finished or failed, once.
 package protocol TransportEvents: AnyObject {
+    /// Asked before something is sent: has the transport leave its connections, inside this call, if the host has said that
+    /// the network has changed.
+    func lookAtNetwork()
     /// A connection stands (new or used again) and the request is about to be sent.
     func transferConnected(_ id: TransferID)
     /// More of the request's body has been handed to the network; only for requests with one, any time before the end.
@@ -106,6 +109,10 @@ package protocol TransportLoop: AnyObject {
 
 extension TransportLoop {
     package func rest(_ descriptor: Int32) { unwatch(descriptor) }
+}
+
+extension TransportEvents {
+    package func lookAtNetwork() {}
 }
 
 extension Transport {

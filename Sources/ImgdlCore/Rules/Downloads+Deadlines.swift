@@ -60,8 +60,10 @@ extension Downloads {
     }
 
     /// What failed for good may have failed for the sake of the network.
+    package mutating func forgetFailures() { failedURLs = FailedURLs() }
+
     package mutating func networkChanged() {
-        failedURLs = FailedURLs()
+        forgetFailures()
         actions.append(.leaveConnections)
     }
 
