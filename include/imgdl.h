@@ -1324,10 +1324,11 @@ enum {
 };
 
 /** Gives memory back to the system, when that is short of it, for every downloader and cache of the process. No download is
- *  disturbed. Returns: how many bytes were given back, pictures and bodies with what caches had of them; handles of transfers
- *  and connections, which a downloader's own thread gives up a moment later, are not counted. Pictures that somebody has a
- *  reference to go with that. 0 for a level below IMGDL_TRIM_UNUSED; one above the last is as the last. Never waits for disk
- *  or network. What malloc keeps of it is malloc's (malloc_trim). In the child of a fork what it has made itself. Since 1.1. */
+ *  disturbed. A picture or body of a cache that somebody else has too, such as a token, leaves the cache, and its memory
+ *  goes with the last reference. Returns: how many bytes of pictures and bodies have been given back when the call returns.
+ *  What somebody still has is not counted, nor are handles of transfers and connections, which a downloader's own thread
+ *  gives up a moment later. 0 for a level below IMGDL_TRIM_UNUSED; one above the last is as the last. Never waits for disk or
+ *  network. What malloc keeps of it is malloc's (malloc_trim). In the child of a fork what it has made itself. Since 1.1. */
 IMGDL_API uint64_t imgdl_trim(imgdl_trim_level level);
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -3,11 +3,12 @@ import ImgdlCore
 /// What the host asks of its cache. These wait for the disk. They throw `wouldDeadlock` on the cache's own threads,
 /// `shutDown` once it is closed, `forked` in the child of a fork.
 extension Cache {
-    /// Empties memory; returns how many bytes. The disk keeps what it has and what is about to be written. Does nothing in
-    /// the child of a fork.
-    package func releaseMemory() -> Int64 {
-        if isForked { return 0 }
-        return memory.releaseAll() + (imageTier?.releaseAll() ?? 0)
+    /// Empties memory, on the calling thread. The disk keeps what it has and what is about to be written; whoever has an
+    /// image or a body of it keeps that. Does nothing in the child of a fork.
+    package func releaseMemory() {
+        if isForked { return }
+        memory.removeAll()
+        imageTier?.removeAll()
     }
 
     /// The newest response under the key, whatever Vary says.

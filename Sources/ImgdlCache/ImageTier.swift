@@ -96,17 +96,13 @@ final class ImageTier: ImageStore, @unchecked Sendable {
         }
     }
 
-    func removeAll() { _ = releaseAll() }
-
-    /// Lets go of all of them: how many bytes.
-    func releaseAll() -> Int64 {
+    func removeAll() {
         // The last reference to an image may give memory back, which takes its time.
         var old = RecencyList<Key, DecodedImage>()
-        return lock.withLock {
+        lock.withLock {
             swap(&old, &images)
             sources = [:]
             keys = [:]
-            return old.totalCost
         }
     }
 

@@ -191,17 +191,13 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    func removeAll() { _ = releaseAll() }
-
-    /// Lets go of all of it: how many bytes.
-    func releaseAll() -> Int64 {
+    func removeAll() {
+        // Freed outside the lock, as it takes its time.
+        var old = (items: RecencyList<EntryID, Item>(), shelves: [String: Shelf]())
         lock.withLock {
-            defer {
-                items.removeAll()
-                beginnings.removeAll()
-                shelves = [:]
-            }
-            return items.totalCost
+            swap(&old.items, &items)
+            swap(&old.shelves, &shelves)
+            beginnings.removeAll()
         }
     }
 

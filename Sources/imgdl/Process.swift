@@ -168,19 +168,18 @@ enum Process {
             })
     }
 
-    /// Gives back what is kept for later: how many bytes, of what went at once.
+    /// Gives back what is kept for later: how many bytes, of what went at once. Counted where memory goes, so that what
+    /// somebody still holds does not count, and nothing twice.
     static func trim(connections: Bool, caches: Bool) -> UInt64 {
-        var bytes: UInt64 = 0
-        for reserves in lock.withLock({ live.compactMap(\.reserves) }) {
-            bytes += UInt64(clamping: reserves.release(connections: connections))
-        }
+        let before = system_bytes_given_back()
         if caches {
-            for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) {
-                bytes += UInt64(clamping: cache.releaseMemory())
-            }
+            for cache in lock.withLock({ liveCaches.compactMap(\.cache) }) { cache.releaseMemory() }
         }
-        // Last: what went before may have left its memory here.
-        return bytes + UInt64(clamping: system_blocks_release_kept()) + UInt64(clamping: system_pixels_release_kept())
+        // Each keeps what those above it have let go.
+        for reserves in lock.withLock({ live.compactMap(\.reserves) }) { reserves.release(connections: connections) }
+        system_blocks_release_kept()
+        system_pixels_release_kept()
+        return UInt64(system_bytes_given_back() &- before)
     }
 
     /// What libcurl, OpenSSL and the codecs make of themselves once, and not when the library is loaded, since it takes time.

@@ -112,9 +112,34 @@ final class PixelBufferTests: XCTestCase {
         XCTAssertFalse(try useMemory(131_071).isMapped)
     }
 
+    /// Once, when nobody has it any more and nothing keeps it.
+    func testMemoryCountsAsGivenBackWhereItGoes() throws {
+        func givenBack(_ body: () -> Void) -> Int {
+            let before = system_bytes_given_back()
+            body()
+            return system_bytes_given_back() - before
+        }
+        system_pixels_release_kept()
+        for height in [16, 1_500] {
+            var first: PixelBuffer? = try PixelBuffer(width: 1024, height: height, format: .rgba8)
+            var second = first
+            let size = try XCTUnwrap(first).byteCount
+            XCTAssertEqual(givenBack { first = nil }, 0)
+            XCTAssertEqual(givenBack { system_pixels_release_kept() }, 0)
+            let given = givenBack {
+                second = nil
+                system_pixels_release_kept()
+            }
+            XCTAssertNil(second)
+            XCTAssertGreaterThanOrEqual(given, size)
+            XCTAssertLessThan(given, size + (2 << 20))
+            XCTAssertEqual(givenBack { system_pixels_release_kept() }, 0)
+        }
+    }
+
     /// Where pictures of several sizes come, those that serve most of them stay.
     func testLargestMemoryIsKept() throws {
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         try useMemory(12 << 20)
         var held: [PixelBuffer] = []
         for _ in 0..<40 { held.append(try PixelBuffer(width: 1024, height: 600, format: .rgba8, isCleared: false)) }
@@ -125,7 +150,7 @@ final class PixelBufferTests: XCTestCase {
 
     /// One that is smaller than all that are kept takes nobody's place.
     func testSmallerMemoryTakesNoPlaceOfLarger() throws {
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         let kept = min(3, sysconf(Int32(_SC_NPROCESSORS_ONLN)) + 1)
         let large = try (0..<kept).map { _ in try takeMemory(12 << 20) }
         let small = try takeMemory(3 << 20)
@@ -149,7 +174,7 @@ final class PixelBufferTests: XCTestCase {
 
     /// Pictures of 12 and 24 megapixels in turn, more of them than are kept: those stay that serve both.
     func testTheLargestStaysWhereThereIsNoRoomForAll() throws {
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         system_pixels_begin_work()
         defer { system_pixels_end_work() }
         let size = 92 << 20
@@ -166,7 +191,7 @@ final class PixelBufferTests: XCTestCase {
 
     /// A larger picture gets the pages of a smaller one, and the system clears what it has more.
     func testMemoryThatIsTooSmallIsMadeLarger() throws {
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         system_pixels_begin_work()
         defer { system_pixels_end_work() }
         try useMemory(46 << 20)
@@ -188,7 +213,7 @@ final class PixelBufferTests: XCTestCase {
             let line = try XCTUnwrap(rollup.split(separator: "\n").first { $0.hasPrefix("LazyFree:") })
             return 1024 * (try XCTUnwrap(line.split(separator: " ").compactMap { Int($0) }.first))
         }
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         let before = try lazyBytes()
         system_pixels_begin_work()
         try useMemory(46 << 20)

@@ -53,7 +53,7 @@ package enum Memory {
 
     /// When more is asked for blocks than is kept, that goes; and so much is not kept itself.
     private static func giveBackKept() {
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
         let most = 64 << 20
         var capacity = 0
         if let block = system_block_allocate(most, &capacity) { system_block_free(block, capacity) }

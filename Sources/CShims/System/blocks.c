@@ -31,15 +31,15 @@ void *system_block_allocate(size_t size, size_t *capacity)
 
 void system_block_free(void *memory, size_t capacity)
 {
-    if (capacity < SMALLEST_MAPPED)
+    if (capacity < SMALLEST_MAPPED) {
+        count_given_back(capacity);
         free(memory);
-    else
+    } else {
         shelf_give(&shelf, (struct mapping){memory, capacity}, MOST_ON_A_SHELF, MOST_KEPT_BYTES, 0);
+    }
 }
 
-size_t system_blocks_release_kept(void)
+void system_blocks_release_kept(void)
 {
-    size_t bytes = 0;
-    shelf_trim(&shelf, 0, 0, &bytes);
-    return bytes;
+    shelf_trim(&shelf, 0, 0);
 }

@@ -2,6 +2,7 @@
 #include "csystem.h"
 #include "shelf.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -165,20 +166,20 @@ void system_pixels_touch(void *part, size_t size)
 
 void system_pixels_free(void *memory, size_t capacity)
 {
-    if (capacity == FROM_MALLOC)
+    if (capacity == FROM_MALLOC) {
+        count_given_back(malloc_usable_size(memory));
         free(memory);
-    else if (capacity > HUGE_PAGE)
+    } else if (capacity > HUGE_PAGE) {
         give_large((struct mapping){memory, capacity});
-    else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, MOST_ORDINARY * HUGE_PAGE, 0))
+    } else if (!shelf_give(&ordinary, (struct mapping){memory, capacity}, MOST_ORDINARY, MOST_ORDINARY * HUGE_PAGE, 0)) {
         atomic_fetch_sub_explicit(&ordinary_count, 1, memory_order_relaxed);
+    }
 }
 
-size_t system_pixels_release_kept(void)
+void system_pixels_release_kept(void)
 {
-    size_t bytes = 0;
-    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0, 0, &bytes), memory_order_relaxed);
-    shelf_trim(&large, 0, 0, &bytes);
-    return bytes;
+    atomic_fetch_sub_explicit(&ordinary_count, shelf_trim(&ordinary, 0, 0), memory_order_relaxed);
+    shelf_trim(&large, 0, 0);
 }
 
 void system_pixels_begin_work(void)
@@ -189,5 +190,5 @@ void system_pixels_begin_work(void)
 void system_pixels_end_work(void)
 {
     if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)
-        shelf_trim(&large, MOST_LARGE_BYTES, 1, NULL);
+        shelf_trim(&large, MOST_LARGE_BYTES, 1);
 }

@@ -53,8 +53,15 @@ static int find_to_extend(const struct shelf *shelf, size_t size)
     return found;
 }
 
+static _Thread_local size_t given_back;
+
+void count_given_back(size_t bytes) { given_back += bytes; }
+
+size_t system_bytes_given_back(void) { return given_back; }
+
 static void unmap(struct mapping mapping)
 {
+    count_given_back(mapping.size);
     if (mapping.size < MANY_PAGES) {
         munmap(mapping.memory, mapping.size);
         return;
@@ -117,7 +124,7 @@ int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t mos
     return is_kept;
 }
 
-int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy, size_t *bytes)
+int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy)
 {
     struct mapping removed[MOST_ON_A_SHELF];
     int count = 0;
@@ -126,11 +133,8 @@ int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy, size_t *byte
             return 0;
         sched_yield();
     }
-    size_t before = shelf->bytes;
     while (shelf->bytes > most_bytes)
         removed[count++] = remove_kept(shelf, 0);
-    if (bytes)
-        *bytes += before - shelf->bytes;
     for (int i = 0; is_lazy && i < shelf->count; i++)
         (void)madvise(shelf->kept[i].memory, shelf->kept[i].size, MADV_FREE);
     atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);

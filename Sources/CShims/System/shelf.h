@@ -34,8 +34,9 @@ struct mapping shelf_take(struct shelf *shelf, size_t size);
  * bytes the oldest, of an elastic shelf the smallest. `is_lazy`: the system may take the pages of what is kept, when it is
  * short of memory. To tell it so interrupts all processors that the program runs on: not for what is about to be used again. */
 int shelf_give(struct shelf *shelf, struct mapping mapping, int most, size_t most_bytes, int is_lazy);
-/* So that no more than that is kept: how many went back to the system, the oldest first. Adds what they had to *bytes, which
- * may be NULL. */
-int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy, size_t *bytes);
+/* So that no more than that is kept: how many went back to the system, the oldest first. */
+int shelf_trim(struct shelf *shelf, size_t most_bytes, int is_lazy);
+/* Adds to system_bytes_given_back. */
+void count_given_back(size_t bytes);
 
 #endif

@@ -11,11 +11,10 @@ package final class Reserves: @unchecked Sendable {
         self.mailbox = mailbox
     }
 
-    /// Gives back what can be given back at once: how many bytes. The engine's thread sees to the rest. Does nothing in the
-    /// child of a fork.
-    package func release(connections: Bool) -> Int {
-        guard processGeneration == ProcessGeneration.current else { return 0 }
+    /// Gives back what can be given back at once. The engine's thread sees to the rest. Does nothing in the child of a fork.
+    package func release(connections: Bool) {
+        guard processGeneration == ProcessGeneration.current else { return }
         mailbox.post(.trimTransport(connections: connections))
-        return bodyMemory.releaseKept()
+        bodyMemory.releaseKept()
     }
 }

@@ -46,7 +46,7 @@ final class WorkerPool: @unchecked Sendable {
         threads = []
         if isAtWork { system_pixels_end_work() }
         isAtWork = false
-        _ = system_pixels_release_kept()
+        system_pixels_release_kept()
     }
 
     /// Decoders end with it, which may be the host's: when this returns, and outside the lock.

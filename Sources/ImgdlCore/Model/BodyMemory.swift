@@ -48,18 +48,15 @@ package final class BodyMemory: @unchecked Sendable {
         return bytes
     }
 
-    /// All that nobody uses is freed: how many bytes. Threads: any.
-    func releaseKept() -> Int {
+    /// All that nobody uses is freed. Threads: any.
+    func releaseKept() {
         var freed: [Block] = []
-        var bytes = 0
         ifFree {
-            bytes = bytesInKept
             bytesInKept = 0
             freed = kept
             kept.removeAll(keepingCapacity: true)
         }
         for block in freed { block.free() }
-        return bytes
     }
 
     /// With room for that many bytes. nil when there is no memory.

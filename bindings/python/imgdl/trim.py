@@ -19,7 +19,8 @@ def trim(level: str = "unused") -> int:
                "connections"  idle connections
                "caches"       what caches have in memory; what is on disk stays
 
-    What a downloader's own thread gives up a moment later, such as connections, is not counted.
+    What somebody still has leaves the caches and is not counted: its memory goes with the last reference. Nor is what a
+    downloader's own thread gives up a moment later, such as connections.
 
         >>> imgdl.trim("caches") >= 0
         True

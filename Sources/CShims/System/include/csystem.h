@@ -14,14 +14,14 @@
  * *capacity is what system_block_free needs. */
 void *system_block_allocate(size_t size, size_t *capacity);
 void system_block_free(void *memory, size_t capacity);
-/* Gives the blocks that are kept back to the system; returns how many bytes. */
-size_t system_blocks_release_kept(void);
+/* Gives the blocks that are kept back to the system. */
+void system_blocks_release_kept(void);
 
 /* Memory for `size` bytes of pixels: page faults are a third to half of the cost of decoding into fresh 4 KiB pages. From
  * 128 KiB to 2 MiB a few of them, two for each processor and 16 at most, take turns in huge pages, and the others have
  * malloc's memory. Above that each has huge pages of its own; of those that are freed one for each processor and one more
- * are kept, 48 MiB at most, and 192 MiB while pictures are decoded, whose pages the system may take. *capacity is what system_pixels_free needs; *is_zero: it holds
- * zeros, otherwise what was there before. */
+ * are kept, 48 MiB at most, and 192 MiB while pictures are decoded, whose pages the system may take. *capacity is what
+ * system_pixels_free needs; *is_zero: it holds zeros, otherwise what was there before. */
 void *system_pixels_allocate(size_t size, size_t *capacity, int *is_zero);
 void system_pixels_free(void *memory, size_t capacity);
 /* Zeros for a part of it; much of them in no time: pages are given back, and cleared when they are written to again. */
@@ -31,8 +31,11 @@ void system_pixels_touch(void *part, size_t size);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);
-/* Gives the pixels that nobody has back to the system; returns how many bytes. */
-size_t system_pixels_release_kept(void);
+/* Gives the pixels that nobody has back to the system. */
+void system_pixels_release_kept(void);
+/* How many bytes of blocks and pixels the calling thread has given back since it began, to the system or to malloc. What is
+ * kept for what is asked for next is not given back. */
+size_t system_bytes_given_back(void);
 
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
 void system_thread_set_name(const char *name);

@@ -15,7 +15,8 @@ pub enum TrimLevel {
 }
 
 /// Gives memory back, when the system is short of it, for all downloaders and caches of the process: how many bytes. No
-/// download is disturbed. What a downloader's own thread gives up a moment later, such as connections, is not counted.
+/// download is disturbed. What somebody still has leaves the caches and is not counted: its memory goes with the last
+/// reference. Nor is what a downloader's own thread gives up a moment later, such as connections.
 ///
 /// ```
 /// let bytes = imgdl::trim(imgdl::TrimLevel::Connections);
