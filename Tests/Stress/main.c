@@ -21,6 +21,8 @@ static atomic_ulong played[FUNCTIONS];
 static int is_skipped[FUNCTIONS];
 static atomic_int is_round, at_rest, moves_in_work;
 
+int is_playing(void) { return atomic_load(&is_round); }
+
 int begin_move(void)
 {
     atomic_fetch_add(&moves_in_work, 1);
@@ -32,7 +34,11 @@ int begin_move(void)
 
 void end_round(void) { atomic_store(&is_round, 0); }
 
-void end_move(void) { atomic_fetch_sub(&moves_in_work, 1); }
+void end_move(void)
+{
+    if (atomic_fetch_sub(&moves_in_work, 1) == 1)
+        ring();
+}
 
 /* Downloads, and what lets them go on, make up a third. After the end of a round nobody moves any more. */
 void play(void)
@@ -59,8 +65,8 @@ static void *run(void *number)
     seed_thread((uint64_t)(uintptr_t)number);
     for (;;) {
         atomic_fetch_add(&at_rest, 1);
-        while (!atomic_load(&is_round))
-            usleep(500);
+        ring();
+        await_phase(PLAYING);
         atomic_fetch_sub(&at_rest, 1);
         while (atomic_load(&is_round)) {
             play();
@@ -87,10 +93,11 @@ static void let_go_on(void)
 static void until(int (*is_so)(void), const char *what)
 {
     for (double end = seconds_now() + 60; !is_so();) {
-        let_go_on();
         if (seconds_now() > end)
             violation("after 60 s %s", what);
-        usleep(200);
+        let_go_on();
+        if (!is_so())
+            await_ring(end);
     }
 }
 
@@ -101,19 +108,19 @@ static int are_at_rest(void) { return atomic_load(&at_rest) == (int)thread_count
 static atomic_int is_closed;
 static int closed(void) { return atomic_load(&is_closed); }
 
-/* When nothing is left of it. */
+/* When it is idle: each end counts when it is told, and no later. */
 static void check_statistics(imgdl_downloader *downloader)
 {
     imgdl_stats stats;
     imgdl_stats_init(&stats, sizeof stats);
-    /* Terminals of executors that are gone are nobody's; the engine may be at the last of it. */
+    /* What was cancelled may be in work for a moment longer, of which nobody is told. */
     for (double end = seconds_now() + 20;; usleep(1000)) {
         if (imgdl_downloader_stats(downloader, &stats) != IMGDL_OK)
             break;
         int is_even = stats.submitted == stats.succeeded + stats.failed + stats.cancelled;
         if (is_even && !stats.waiting && !stats.running && !stats.paused && !stats.decoding && !stats.memory)
             break;
-        if (seconds_now() > end)
+        if (!is_even || seconds_now() > end)
             violation("statistics at the end: %llu submitted, %llu succeeded, %llu failed, %llu cancelled, %llu waiting, "
                       "%llu running, %llu paused, %llu decoding, %llu bytes",
                       (unsigned long long)stats.submitted, (unsigned long long)stats.succeeded,
@@ -123,6 +130,8 @@ static void check_statistics(imgdl_downloader *downloader)
                       (unsigned long long)stats.memory);
     }
 }
+
+static atomic_int is_measured; /* the first rounds say what the process is, and nothing of theirs is to be left then */
 
 static void close_downloader(imgdl_downloader *downloader)
 {
@@ -136,7 +145,7 @@ static void close_downloader(imgdl_downloader *downloader)
                       (unsigned long long)imgdl_downloader_current_count(downloader));
     }
     check_statistics(downloader);
-    if (one_in(2))
+    if (one_in(2) && atomic_load(&is_measured))
         imgdl_downloader_release(downloader);
     else
         judge(F_imgdl_downloader_destroy, imgdl_downloader_destroy(downloader));
@@ -148,8 +157,7 @@ static void *close_all(void *unused)
     seed_thread(99);
     static const enum kind kinds[] = {TOKEN, IMAGE, DATA, DECODER};
     for (;;) {
-        while (atomic_load(&is_closed))
-            usleep(500);
+        await_phase(CLOSING);
         for (void *batch; (batch = take(A_BATCH));) {
             imgdl_batch_set_paused(batch, 0);
             imgdl_batch_release(batch);
@@ -160,7 +168,9 @@ static void *close_all(void *unused)
         for (void *downloader; (downloader = take(DOWNLOADER));)
             close_downloader(downloader);
         release_all();
+        begin_phase(AT_REST);
         atomic_store(&is_closed, 1);
+        ring();
     }
     return NULL;
 }
@@ -168,6 +178,7 @@ static void *close_all(void *unused)
 static unsigned threads_before, files_before;
 static long memory_before;
 
+/* The system tells nobody when a thread is gone: this is looked for. */
 static int is_what_it_was(void)
 {
     imgdl_trim(IMGDL_TRIM_CACHES);
@@ -177,22 +188,26 @@ static int is_what_it_was(void)
 static void check_shared(void)
 {
     imgdl_downloader *shared = NULL;
-    if (imgdl_downloader_shared(&shared) == IMGDL_OK)
+    if (imgdl_downloader_shared(&shared) == IMGDL_OK) {
+        imgdl_status status = imgdl_downloader_wait_idle(shared, 20000);
+        if (status != IMGDL_OK)
+            violation("the shared downloader is not idle at the end: %s", imgdl_error_name(status));
         check_statistics(shared);
+    }
     imgdl_downloader_release(shared);
 }
 
-/* The first rounds say what the process is: the shared downloader stays, and has threads of its own. */
+/* The shared downloader stays, and has threads of its own. */
 static void check_process(unsigned round)
 {
     imgdl_trim(IMGDL_TRIM_CACHES);
-    usleep(round < 2 ? 300000 : 0);
     if (round < 2) {
         unsigned threads = count_entries("task"), files = count_entries("fd");
         /* It may not have started all of its own yet. */
         threads_before = threads + 4 > threads_before ? threads + 4 : threads_before;
         files_before = files + 4 > files_before ? files + 4 : files_before;
         memory_before = resident_kilobytes();
+        atomic_store(&is_measured, round == 1);
         return;
     }
     for (double end = seconds_now() + 20; !is_what_it_was(); usleep(10000))
@@ -212,14 +227,18 @@ static void play_round(unsigned round)
         move_imgdl_downloader_create();
     faults_round(1);
     atomic_store(&is_round, 1);
+    begin_phase(PLAYING);
+    /* A host whose loop comes round now and then. */
     for (double end = seconds_now() + 1.0 + chance(1500) / 1000.0; seconds_now() < end; usleep(500)) {
         dispatch_all();
         reap_children(0);
     }
     faults_round(0);
+    begin_phase(AT_REST);
     atomic_store(&is_round, 0);
     until(are_at_rest, "a thread is still in a call");
     atomic_store(&is_closed, 0);
+    begin_phase(CLOSING);
     until(closed, "downloaders and caches are not closed");
     settle_wards(let_go_on, 30);
     check_shared();
@@ -292,6 +311,7 @@ int main(int argc, char **argv)
     if (!mkdtemp(scratch))
         give_up(scratch);
     scratch_folder = scratch;
+    bell_start();
     children_prepare();
     read_pictures(folder);
     start_origin(program, folder);

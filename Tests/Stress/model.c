@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ward **wards;
@@ -60,7 +59,8 @@ void leave_ward(struct ward *ward)
         describe(ward);
         violation("the destructor of a %s has run while one of its functions did", ward_names[ward->kind]);
     }
-    atomic_fetch_sub(&ward->inside, 1);
+    if (atomic_fetch_sub(&ward->inside, 1) == 1)
+        ring();
     about_now = outer_about[depth & 7];
 }
 
@@ -75,6 +75,7 @@ void ward_destroyed(void *user_data)
         describe(ward);
         violation("a second destructor of a %s", ward_names[ward->kind]);
     }
+    ring();
     play_inside(DESTRUCTOR);
 }
 
@@ -82,6 +83,7 @@ void accept_ward(struct ward *ward, imgdl_status status)
 {
     ward->status = status;
     atomic_store(&ward->accepted, status == IMGDL_OK ? 1 : -1);
+    ring();
 }
 
 /* 0: not yet. What was refused: some functions run the destructor then, others leave it. */
@@ -132,8 +134,10 @@ void settle_wards(void (*meanwhile)(void), double patience)
             continue;
         }
         meanwhile();
+        if (is_settled(wards[i]))
+            continue;
         if (seconds_now() < end) {
-            usleep(200);
+            await_ring(end);
             continue;
         }
         unsigned left = 0;

@@ -3,6 +3,7 @@
 #ifndef PLAYER_H
 #define PLAYER_H
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -64,6 +65,7 @@ extern _Thread_local const void *about_now; /* the ward whose function runs on t
 /* Around whatever takes handles or leaves some: 0 where the round is over, and nobody is to. */
 int begin_move(void);
 void end_move(void);
+int is_playing(void);
 void end_round(void); /* in a child, which makes no moves, whatever is called there */
 /* One random move, from wherever this is. */
 void play(void);
@@ -72,6 +74,18 @@ void play_inside(enum place place);
 /* The same with no move. */
 enum place enter(enum place place);
 void leave(enum place before);
+
+/* ---- Waiting for what others do */
+
+void bell_start(void);
+/* Something has been done that the main thread may wait for: an end, a handle that is found, a thread that rests. */
+void ring(void);
+/* Until somebody has rung since the last call, or a pumped executor has something to run, or that moment. */
+void await_ring(double end);
+/* What all threads do. */
+enum phase { AT_REST, PLAYING, CLOSING };
+void begin_phase(enum phase next);
+void await_phase(enum phase awaited);
 
 /* ---- What the library is given to call, and may not call any more after its end */
 
@@ -132,12 +146,14 @@ void release_all(void);
 struct executor_model {
     imgdl_executor *handle;
     atomic_int references;
-    atomic_flag dispatching;
+    atomic_int dispatching;
 };
 struct executor_model *model_of(imgdl_executor *executor);
 void new_executor(void);
 int dispatch(struct executor_model *model, uint32_t most); /* how many ran; -1: another thread is at it */
 void dispatch_all(void);
+/* Those that become readable when there is something to run, and that nobody dispatches now: how many. */
+unsigned executor_descriptors(struct pollfd *places, unsigned room);
 imgdl_executor *random_executor(struct executor_model **model);
 
 /* ---- Requests and what they name */

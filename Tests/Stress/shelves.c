@@ -87,6 +87,7 @@ void *put(enum kind kind, void *handle)
         shelf->living[shelf->count++] = handle;
     }
     pthread_mutex_unlock(&lock);
+    ring();
     return excess;
 }
 
@@ -184,11 +185,12 @@ void new_executor(void)
 
 int dispatch(struct executor_model *model, uint32_t most)
 {
-    if (atomic_flag_test_and_set(&model->dispatching))
+    if (atomic_exchange(&model->dispatching, 1))
         return -1;
     uint32_t ran = 0;
     imgdl_status status = imgdl_executor_dispatch(model->handle, most, &ran);
-    atomic_flag_clear(&model->dispatching);
+    atomic_store(&model->dispatching, 0);
+    ring();
     if (ran || status != IMGDL_OK)
         judge(F_imgdl_executor_dispatch, status);
     return (int)ran;
@@ -199,6 +201,19 @@ void dispatch_all(void)
     for (unsigned i = atomic_load(&model_count); i-- > 0;)
         if (atomic_load(&models[i].references) > 0)
             dispatch(&models[i], 64);
+}
+
+unsigned executor_descriptors(struct pollfd *places, unsigned room)
+{
+    unsigned count = 0;
+    for (unsigned i = atomic_load(&model_count); i-- > 0 && count < room;) {
+        if (atomic_load(&models[i].references) <= 0 || atomic_load(&models[i].dispatching))
+            continue;
+        int descriptor = imgdl_executor_fd(models[i].handle);
+        if (descriptor >= 0)
+            places[count++] = (struct pollfd){.fd = descriptor, .events = POLLIN};
+    }
+    return count;
 }
 
 imgdl_executor *random_executor(struct executor_model **model)
