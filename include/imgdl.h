@@ -875,8 +875,10 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_continue_refused(imgdl_continuation *
  * It queues requests, runs at most max_concurrent transfers, and lets requests that ask for the same bytes share one:
  * same URL, method (GET or HEAD), headers, credentials, cookies, TLS options, partition, hooks, redirect flags, cache mode
  * and max_stale_ms. What is not about the bytes belongs to each request alone: decode options, limits, timeouts, retries,
- * validation, events, executor. A transfer that waits before another attempt is shared only with requests that would wait
- * so long themselves (retry_count, retry_max_ms, total_timeout_ms); others get one of their own.
+ * validation, events, executor. A transfer that waits before another attempt waits for the shortest time that one of its
+ * requests would wait by itself, one that joins it meanwhile as before its own first retry (retry_base_ms), but for as long
+ * as Retry-After says. A request without retries, and one that would not wait so long itself (retry_max_ms,
+ * total_timeout_ms), gets a transfer of its own.
  *
  * Who goes next: the highest priority, then order. A transfer has the priority of its highest request, at any time. One
  * that has waited for ten seconds gets every fourth start, so that nothing waits for ever.

@@ -117,8 +117,12 @@ struct TransferDetours {
     var failure: Failure?
     /// Attempts after the first.
     var retries = 0
-    /// When it goes back into the queue.
+    /// When it goes back into the queue, unless whoever asked for so short a wait has left.
     var restsUntil: Instant?
+    /// Not before that, as its server has asked.
+    var mayTryAgain = Instant(nanoseconds: 0)
+    /// Of each longest wait so much is waited, of all numbers there are.
+    var jitter: UInt64 = 0
     /// It does nothing but wait for executors that are behind.
     var isHeldForExecutors = false
 }
@@ -131,6 +135,8 @@ struct SubscriberCourse {
     var toldExpected: Int64 = -1
     /// Attempts after the first that it has asked for.
     var retries = 0
+    /// When it would try again if it were alone.
+    var restsUntil: Instant?
     /// Why it does not take the response that is being drained.
     var doom: Failure?
     var lastPartial: Instant?

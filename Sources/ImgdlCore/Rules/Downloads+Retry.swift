@@ -37,8 +37,10 @@ extension Downloads {
         return true
     }
 
+    /// For as long as the shortest wait among its subscribers.
     private mutating func rest(_ id: TransferID, _ now: Instant) {
-        var longest = Int64.max
+        let mayTryAgain = now.advanced(byMilliseconds: transfers[id].retryAfter ?? 0)
+        let jitter = random.next()
         forEachSubscriber(id) { downloads, subscriber in
             downloads.subscribers[subscriber].retries += 1
             downloads.subscribers[subscriber].doom = nil
@@ -47,9 +49,9 @@ extension Downloads {
             downloads.subscribers[subscriber].isPartialHeld = false
             downloads.subscribers[subscriber].hasResponse = false
             downloads.subscribers[subscriber].hasHeader = false
-            longest = min(longest, downloads.subscribers[subscriber].longestWait)
+            let wait = RetryRules.wait(downloads.subscribers[subscriber].longestWait, jitter)
+            downloads.subscribers[subscriber].restsUntil = max(mayTryAgain, now.advanced(byMilliseconds: wait))
         }
-        let wait = max(transfers[id].retryAfter ?? 0, Int64.random(in: 0...longest, using: &random))
         forgetBody(id)
         forgetCanvases(id)
         transfers[id].reset()
@@ -58,16 +60,48 @@ extension Downloads {
         updateClocks(id, now)
         actions.append(.restart(id))
         share(id)
-        let until = now.advanced(byMilliseconds: wait)
-        transfers[id].restsUntil = until
-        if wait > 0 { remind(until, .rest(id)) } else { wake(id, now) }
+        transfers[id].mayTryAgain = mayTryAgain
+        transfers[id].jitter = jitter
+        rest(id, until: shortestRest(id) ?? mayTryAgain, now)
     }
 
-    /// Its wait is over: it goes before all others of its priority.
+    private mutating func rest(_ id: TransferID, until: Instant, _ now: Instant) {
+        transfers[id].restsUntil = until
+        if until > now { remind(until, .rest(id)) } else { wake(id, now) }
+    }
+
+    /// nil: nobody is left who has said how long.
+    private func shortestRest(_ id: TransferID) -> Instant? {
+        var shortest: Instant?
+        forEachSubscriber(of: id) { subscriber in
+            guard let own = subscribers[subscriber].restsUntil else { return }
+            shortest = min(shortest ?? own, own)
+        }
+        return shortest
+    }
+
+    /// When one with these options that comes now would have the next attempt, as if its own first one had just failed.
+    func ownRest(_ id: TransferID, _ policy: RetryPolicy, _ now: Instant) -> Instant {
+        let wait = RetryRules.wait(RetryRules.longestWait(policy, attempt: 1), transfers[id].jitter)
+        return max(transfers[id].mayTryAgain, now.advanced(byMilliseconds: wait))
+    }
+
+    /// It has joined one that rests: nobody waits for another's retry. False where that does not rest before an attempt.
+    mutating func shortenRest(of subscriber: SubscriberID, _ now: Instant) -> Bool {
+        let id = transfer(of: subscriber)
+        guard transfers[id].phase == .resting, let until = transfers[id].restsUntil else { return false }
+        let own = ownRest(id, subscribers[subscriber].options.retry, now)
+        subscribers[subscriber].restsUntil = own
+        if own < until { rest(id, until: own, now) }
+        return true
+    }
+
+    /// Its wait is over: it goes before all others of its priority. Not where those who are left would wait longer.
     mutating func wake(_ id: TransferID, _ now: Instant) {
         guard transfers.contains(id), transfers[id].phase == .resting, let until = transfers[id].restsUntil,
             until <= now
         else { return }
+        if let shortest = shortestRest(id), shortest > now { return rest(id, until: shortest, now) }
         transfers[id].restsUntil = nil
         restingCount -= 1
         enqueue(id, atFront: true, now)

@@ -257,8 +257,9 @@ extension Downloads {
         let slot = shared.find(request.hash) { slot in
             let id = transferID(at: slot)
             guard transfers[id].request == request else { return false }
-            guard transfers[id].phase == .resting, let until = transfers[id].restsUntil else { return true }
-            if RetryRules.waits(until.milliseconds(since: now), options.wrappedValue) { resting = slot }
+            guard transfers[id].phase == .resting, transfers[id].restsUntil != nil else { return true }
+            let own = ownRest(id, options.wrappedValue.retry, now)
+            if RetryRules.waits(own.milliseconds(since: now), options.wrappedValue) { resting = slot }
             return false
         }
         return (slot ?? resting).map { transferID(at: $0) }

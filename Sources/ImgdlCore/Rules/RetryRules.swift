@@ -29,6 +29,11 @@ package enum RetryRules {
         return min(max(0, policy.maximum), span?.length ?? .max)
     }
 
+    /// Of that wait so much as of all numbers.
+    static func wait(_ longest: Int64, _ jitter: UInt64) -> Int64 {
+        Int64((UInt64(max(0, min(longest, .max - 1))) + 1).multipliedFullWidth(by: jitter).high)
+    }
+
     /// Whether a request with these options would wait so long for another attempt of its own, in milliseconds, and still
     /// have time for it.
     package static func waits(_ milliseconds: Int64, _ options: SubscriberOptions) -> Bool {

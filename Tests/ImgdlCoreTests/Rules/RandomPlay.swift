@@ -192,6 +192,10 @@ struct RandomPlay: ~Copyable {
         }
         var record = Witness.SubscriberRecord(options: options, transfer: id, priority: options.priority)
         record.executor = executor
+        if let rest = witness.transfers[id]?.rest, witness.transfers[id]!.transport == .resting {
+            let longest = RetryRules.longestWait(options.retry, attempt: 1)
+            record.wakes = max(rest.lowerBound, witness.now.advanced(byMilliseconds: longest))
+        }
         if downloads.subscribers.contains(subscriber) { record.variant = downloads.subscribers[subscriber].variant }
         witness.accept(subscriber, record, request)
         everybody.append(subscriber)
@@ -200,8 +204,8 @@ struct RandomPlay: ~Copyable {
 
     /// Whether a request with these options would rest as long as this one does.
     private func waits(for id: TransferID, _ options: SubscriberOptions) -> Bool {
-        guard downloads.request(id) != nil, let until = downloads.transfers[id].restsUntil else { return true }
-        let wait = until.milliseconds(since: witness.now)
+        guard downloads.request(id) != nil, downloads.transfers[id].restsUntil != nil else { return true }
+        let wait = downloads.ownRest(id, options.retry, witness.now).milliseconds(since: witness.now)
         let hasTime = options.totalTimeout == 0 || wait < options.totalTimeout
         return options.retry.count > 0 && wait <= options.retry.maximum && hasTime
     }

@@ -167,6 +167,85 @@ final class RetryTests: XCTestCase {
         }
     }
 
+    /// Full jitter: between 0 and its own longest wait. The one that was there waits no longer than it asked for, either.
+    func testNobodyWaitsForAnothersRetry() {
+        for seed: UInt64 in 0..<200 {
+            var play = Play()
+            play.downloads = Downloads(seed: seed)
+            let a = play.submit("a", retrying(6, base: 8_000, maximum: 8_000))
+            play.failed(a.transfer, .lost)
+            guard case .resting = play.downloads.transfers[a.transfer].phase else { continue }
+            play.skip()
+            let began = play.now
+            let b = play.submit("a", retrying(1, base: 20))
+            XCTAssertEqual(b.transfer, a.transfer)
+            _ = rest(&play, a.transfer)
+            XCTAssertLessThanOrEqual(play.now.milliseconds(since: began), 20)
+            play.expect([.start(a.transfer)])
+            // Each has attempts of its own.
+            play.failed(a.transfer, .lost)
+            play.skip()
+            _ = rest(&play, a.transfer)
+            play.skip()
+            play.failed(a.transfer, .lost)
+            play.expect([.end(b.subscriber, .lost), .restart(a.transfer)])
+        }
+    }
+
+    /// It is no shorter for those who are left.
+    func testWhoLeavesTakesItsShortWaitAlong() {
+        for isLater in [false, true] {
+            var play = Play()
+            play.downloads = Downloads(seed: 3)
+            let a = play.submit("a", retrying(6, base: 8_000, maximum: 8_000))
+            var b = isLater ? a : play.submit("a", retrying(1, base: 20))
+            play.failed(a.transfer, .lost)
+            play.skip()
+            let alone = play.downloads.subscribers[a.subscriber].restsUntil
+            XCTAssertGreaterThan(alone?.milliseconds(since: play.now) ?? 0, 100)
+            if isLater { b = play.submit("a", retrying(1, base: 20)) }
+            XCTAssertLessThan(play.downloads.transfers[a.transfer].restsUntil!, alone!)
+            play.cancel(b)
+            play.skip()
+            play.pass(alone!.milliseconds(since: play.now) - 1)
+            play.expect([])
+            play.pass(1)
+            play.expect([.start(a.transfer)])
+        }
+    }
+
+    /// What the server has asked for holds for all.
+    func testAJoinerDoesNotCutRetryAfterShort() {
+        var play = Play()
+        let a = resting(&play, 5_000)
+        play.pass(1_000)
+        XCTAssertEqual(play.submit("a", retrying(1, base: 0)).transfer, a.transfer)
+        play.pass(3_999)
+        play.expect([])
+        play.pass(1)
+        play.expect([.start(a.transfer)])
+    }
+
+    func testAJoinerThatWouldNotWaitAtAllStartsItAtOnce() {
+        var play = Play()
+        play.downloads = Downloads(seed: 3)
+        let a = play.submit("a", retrying(1, base: 8_000, maximum: 8_000))
+        play.failed(a.transfer, .lost)
+        play.skip()
+        XCTAssertEqual(play.submit("a", retrying(1, base: 0)).transfer, a.transfer)
+        play.expect([.start(a.transfer)])
+        play.pass(8_000)
+        XCTAssertEqual(play.takeStarts(), [], "what it was reminded of before is forgotten")
+    }
+
+    func testJitterReachesBothEnds() {
+        XCTAssertEqual(RetryRules.wait(50, 0), 0)
+        XCTAssertEqual(RetryRules.wait(50, .max), 50)
+        XCTAssertEqual(RetryRules.wait(0, .max), 0)
+        XCTAssertEqual(RetryRules.wait(.max, .max), .max - 1)
+        XCTAssertEqual(RetryRules.wait(-1, .max), 0)
+    }
+
     /// Its time is its own, and begins when it joins.
     func testTheTotalTimeoutOfAJoinerRunsWhileTheTransferRests() {
         var play = Play()

@@ -184,7 +184,7 @@ extension Witness {
             }
             transfers[id]!.transport = .resting
             transfers[id]!.rest = Instant(nanoseconds: .min)...Instant(nanoseconds: .max)
-            transfers[id]!.wakes = Instant(nanoseconds: .max)
+            transfers[id]!.isPassed = true
         }
     }
 

@@ -23,6 +23,8 @@ struct Witness {
         /// It joined an attempt that was under way.
         var joined: Instant?
         var retries = 0
+        /// Between two attempts: when the next one is due by its own policy, at the latest.
+        var wakes: Instant?
         var lastPartial: Instant?
     }
 
@@ -81,8 +83,8 @@ struct Witness {
         var retryAfter: Int64?
         /// Between which moments it may be tried again.
         var rest: ClosedRange<Instant>?
-        /// When it is back in the queue at the latest.
-        var wakes: Instant?
+        /// Its turn has passed, and it waits for executors.
+        var isPassed = false
         var mediaType = ""
         var lastStatus: Int32 = 0
         var waitsSince = Instant(nanoseconds: 0)
@@ -439,7 +441,6 @@ struct Witness {
         let transfer = transfers[id]!
         try require(transfer.transport == .ended && transfer.question == nil, "tried again while it goes on")
         var longest = Int64.max
-        var shortest = Int64.max
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             subscribers[subscriber]!.retries += 1
             subscribers[subscriber]!.joined = nil
@@ -448,7 +449,8 @@ struct Witness {
             let policy = subscribers[subscriber]!.options.retry
             try require(subscribers[subscriber]!.retries <= policy.count, "more attempts than asked for")
             longest = min(longest, policy.maximum)
-            shortest = min(shortest, RetryRules.longestWait(policy, attempt: subscribers[subscriber]!.retries))
+            let own = RetryRules.longestWait(policy, attempt: subscribers[subscriber]!.retries)
+            subscribers[subscriber]!.wakes = now.advanced(byMilliseconds: max(transfer.retryAfter ?? 0, own))
         }
         let after = transfer.retryAfter ?? 0
         try require(longest < .max && after <= longest, "tried again for nobody, or against Retry-After")
@@ -466,7 +468,6 @@ struct Witness {
         }
         // It may have to wait for a place when its rest is over.
         fresh.rest = now.advanced(byMilliseconds: after)...Instant(nanoseconds: .max)
-        fresh.wakes = now.advanced(byMilliseconds: max(after, shortest))
         transfers[id] = fresh
         abandonCharges(id)
     }
@@ -646,7 +647,10 @@ struct Witness {
         try seePauses(downloads)
         try seeMoves()
         try seeStarts(priorities)
-        for id in resting where afterDeadlines { try require(transfers[id]!.wakes! > now, "rests too long") }
+        for id in resting where afterDeadlines && !transfers[id]!.isPassed {
+            let own = liveSubscribers.map { subscribers[$0]! }.filter { $0.transfer == id }.compactMap(\.wakes)
+            try require(own.allSatisfy { $0 > now }, "somebody waits for another's retry")
+        }
         let live = liveTransfers
         try require(downloads.subscriberCount == liveSubscribers.count, "subscribers not counted right")
         try require(downloads.transferCount == live.count, "transfers not counted right")
