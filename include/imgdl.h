@@ -678,7 +678,7 @@ enum {
     IMGDL_REQUEST_COOKIES = 1u << 5,
     /* Take any server certificate, of any name. Its connection is not used for requests that do not say so. */
     IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES = 1u << 6,
-    /* Goes on while the downloader is in the background. */
+    /* Goes on while the downloader is in the background, until its grace is over. */
     IMGDL_REQUEST_CONTINUE_IN_BACKGROUND = 1u << 7,
     /* Ask again, whatever failed a moment ago (see failure_ttl_ms of imgdl_config). */
     IMGDL_REQUEST_RETRY_FAILED = 1u << 8,
@@ -1031,8 +1031,8 @@ IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *download
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
  *  their clocks with them: what a redirect or a hook's answer leads to is not sent before the foreground. After grace_ms
- *  (0: no end) those that still run end with BACKGROUND_EXPIRED. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE,
- *  FORKED. Since 1.1. */
+ *  (0: no end) those that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for the foreground as
+ *  the others do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);

@@ -53,7 +53,13 @@ extension Downloads {
     }
 
     private func waitsForForeground(_ id: TransferID) -> Bool {
-        background != nil && transfers[id].isWaiting && !transfers[id].continuesInBackground
+        transfers[id].isWaiting && !mayGoOn(id)
+    }
+
+    /// In the foreground anything, in the background what was asked to, until its grace is over.
+    private func mayGoOn(_ id: TransferID) -> Bool {
+        guard let background else { return true }
+        return !background.isOver && transfers[id].continuesInBackground
     }
 
     private mutating func updateClocksOfRetried(_ now: Instant) {
@@ -66,7 +72,7 @@ extension Downloads {
     mutating func resumeParked(_ now: Instant) {
         var stay: [TransferID] = []
         for id in parked where transfers.contains(id) && transfers[id].pauses.contains(.background) {
-            let mayGoOn = background == nil || transfers[id].continuesInBackground
+            let mayGoOn = mayGoOn(id)
             if mayGoOn { giveWay(to: id, now) }
             if mayGoOn, running.count < limits.maximumConcurrent,
                 let place = waiting.takePlace(host(of: id))

@@ -85,6 +85,34 @@ final class BackgroundTests: XCTestCase {
         play.expect([.setPaused(plain.transfer, false), .start(late.transfer)])
     }
 
+    /// Whoever asks then knows that the time is over: it waits as all others do, and its clocks with it.
+    func testWhatIsAskedForAfterTheGraceWaitsForTheForegroundOrANewGrace() {
+        var continuing = SubscriberOptions.with {
+            $0.decode = nil
+            $0.continuesInBackground = true
+        }
+        for isForeground in [false, true] {
+            var play = Play()
+            let paused = play.submit("paused")
+            play.connected(paused.transfer)
+            play.downloads.enterBackground(grace: 500, play.now)
+            play.pass(500)
+            play.skip()
+            continuing.totalTimeout = 1_000
+            let late = play.submit("late", continuing)
+            let joined = play.submit("paused", continuing)
+            XCTAssertEqual(joined.transfer, paused.transfer)
+            play.pass(3_600_000)
+            play.expect([], "nothing starts, goes on or ends")
+            if isForeground {
+                play.downloads.enterForeground(play.now)
+            } else {
+                play.downloads.enterBackground(grace: 500, play.now)
+            }
+            play.expect([.setPaused(paused.transfer, false), .start(late.transfer)])
+        }
+    }
+
     func testANewGraceTakesThePlaceOfTheOld() {
         var play = Play()
         let going = play.submit("a", flagged)

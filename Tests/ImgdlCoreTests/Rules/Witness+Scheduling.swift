@@ -85,7 +85,8 @@ extension Witness {
             let isAnswered = transfers[id]!.question == nil
             try require(!isAnswered || !pauses.contains(.question), "paused for an answer that has come")
             seePause(id, !pauses.isEmpty)
-            let isBarred = isInBackground && !continuing.contains(id) && transfers[id]!.hasStarted
+            let mayGoOn = !isInBackground || !isGraceOver && continuing.contains(id)
+            let isBarred = !mayGoOn && transfers[id]!.hasStarted
             let isWaiting = [.waiting, .resting].contains(transfers[id]!.transport)
             seeHold(id, pauses.contains(.background) || isWaiting && isBarred)
             try require(!isRunning(id) || !isBarred || transfers[id]!.heldSince != nil, "runs on in the background")

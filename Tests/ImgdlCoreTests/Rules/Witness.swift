@@ -680,7 +680,7 @@ struct Witness {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
         }
         try seeUnattended(waiting, placed, isMemoryFull: downloads.memory.isFull)
-        if placed.count < limits.maximumConcurrent, !holdsStarts {
+        if placed.count < limits.maximumConcurrent, !holdsStarts, !isGraceOver {
             try require(eligible(parked, placed).isEmpty, "a place is free and somebody is paused for want of one")
         }
         for id in live {
