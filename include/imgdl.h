@@ -106,9 +106,9 @@ extern "C" {
  *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured. exit()
  *            is fine at any time: once it has come to the library (whose handler is registered with the first downloader
  *            or cache) none of your functions is begun any more, neither callback nor destructor nor deallocate; those
- *            that run are waited for, a second at most, inline callbacks three; caches are written out. From then on
- *            waiting and what would make a downloader or a cache is IMGDL_ERROR_SHUT_DOWN (waiting where it would be
- *            for the calling thread itself WOULD_DEADLOCK), and imgdl_downloader_destroy does not wait. After
+ *            that run are waited for and caches are written out, a second at most for all of it. From then on what would
+ *            begin something (a download, a batch, a session, a downloader, a cache) or wait is IMGDL_ERROR_SHUT_DOWN, on
+ *            every thread and in every callback; who waits is woken with it; imgdl_downloader_destroy does not wait. After
  *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
  *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and

@@ -82,10 +82,19 @@ extension Cache {
 
     /// Writes what is left and lets go of the directory; waits for that, except on the cache's own threads. Afterwards
     /// nothing is found or stored. May be called again. In the child of a fork nothing happens.
-    package func close() {
-        guard !isForked, markClosed() else { return }
+    package func close() { if endTiers() { disk?.close() } }
+
+    /// The same where the process exits: has what is left written, for which there is time until `end`. `abandon` follows.
+    package func beginClosing(by end: Instant) { if endTiers() { disk?.beginClosing(by: end) } }
+
+    /// Waits for that until `deadline` at most, and not on the cache's own threads. Who waits for the disk waits no longer.
+    package func abandon(at deadline: Instant) { if !isForked { disk?.abandon(at: deadline) } }
+
+    /// False when the cache is closed already.
+    private func endTiers() -> Bool {
+        guard !isForked, markClosed() else { return false }
         memory.removeAll()
         imageTier?.removeAll()
-        disk?.close()
+        return true
     }
 }

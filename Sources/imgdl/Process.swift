@@ -16,8 +16,10 @@ enum Process {
     private static var making = 0
     private static var isExiting = false
     private static let changed = Condition(lock)
-    /// How long exit() waits, in milliseconds: for what is being made, and for what is stopped.
-    private static let patience: Int64 = 2_000
+    /// How long exit() waits in all, in milliseconds.
+    private static let patience: Int64 = 1_000
+    /// Of that, what is left for the library's own threads when the host's functions have had the rest.
+    private static let reserve: Int64 = 100
     private static var shared: (handle: OpaquePointer, generation: Int)?
     private static let firstUse = Lock()
     private static let isReady = Atomic<Bool>(false)
@@ -53,14 +55,19 @@ enum Process {
                 clock: clock)
         }
         let downloader = try Downloader(configuration, ports: ports, executor: executor)
-        let others = lock.withLock { () -> [ExitStop?] in
+        let (isLate, others) = lock.withLock { () -> (Bool, [ExitStop?]) in
+            if isExiting { return (true, []) }
             // Of one that is looked at, the last reference may be this one: it ends outside the lock.
             let others = live.map(\.exitStop)
             live = zip(live, others).compactMap { $1 == nil ? nil : $0 }
             live.append(Live(exitStop: downloader.exitStop, reserves: downloader.reserves))
-            return others
+            return (false, others)
         }
         withExtendedLifetime(others) {}
+        if isLate {
+            downloader.destroy()
+            throw .processExits
+        }
         return downloader
     }
 
@@ -71,20 +78,27 @@ enum Process {
         try beginMaking()
         defer { endMaking() }
         let cache = try Cache(configuration, clock: MonotonicClock(), events: events)
-        let others = lock.withLock { () -> [Cache] in
+        let (isLate, others) = lock.withLock { () -> (Bool, [Cache]) in
+            if isExiting { return (true, []) }
             let others = liveCaches.compactMap(\.cache)
             liveCaches = others.map { LiveCache(cache: $0) }
             liveCaches.append(LiveCache(cache: cache))
-            return others
+            return (false, others)
         }
         withExtendedLifetime(others) {}
+        if isLate {
+            cache.close()
+            throw .processExits
+        }
         return cache
     }
 
     /// The handle of the shared downloader, with a reference for the caller. The process has one of its own: a library that
     /// releases more than it has would end the downloader of all others.
     static func sharedDownloader() throws(Failure) -> OpaquePointer {
-        if let handle = lock.withLock({ currentShared }) { return retained(handle) }
+        let (known, isLate) = lock.withLock { (currentShared, isExiting) }
+        if isLate { throw .processExits }
+        if let known { return retained(known) }
         let downloader = try makeDownloader(DownloaderConfiguration(userAgent: userAgent), executor: nil)
         // Another thread may have been quicker.
         let (handle, isMine) = lock.withLock { () -> (OpaquePointer?, Bool) in
@@ -208,7 +222,7 @@ enum Process {
             if !isExiting { making += 1 }
             return !isExiting
         }
-        if !isTaken { throw Failure(.shutDown, "the process exits: nothing is begun any more") }
+        if !isTaken { throw .processExits }
     }
 
     private static func endMaking() {
@@ -218,24 +232,27 @@ enum Process {
         }
     }
 
-    /// exit() has begun. What is being made is there before it is stopped; from now on nothing else is.
+    /// exit() has begun, on this thread. One moment ends all that it waits for.
     private static func stopAll() {
         system_host_code_refuse()
-        let clock = MonotonicClock()
-        let deadline = clock.now().advanced(byMilliseconds: patience)
-        let (exitStops, caches, isFirst) = lock.withLock { () -> ([ExitStop], [Cache], Bool) in
-            if isExiting { return ([], [], false) }
-            isExiting = true
-            while making > 0, changed.wait(until: deadline) {}
-            return (live.compactMap(\.exitStop), liveCaches.compactMap(\.cache), true)
+        Thread.working {
+            let end = MonotonicClock().now().advanced(byMilliseconds: patience)
+            let hostsEnd = end.advanced(byMilliseconds: -reserve)
+            // What is being made at this moment ends with who makes it.
+            let stopped = lock.withLock { () -> ([ExitStop], [Cache])? in
+                if isExiting { return nil }
+                isExiting = true
+                return (live.compactMap(\.exitStop), liveCaches.compactMap(\.cache))
+            }
+            guard let (exitStops, caches) = stopped else { return }
+            for exitStop in exitStops { exitStop.begin() }
+            for cache in caches { cache.beginClosing(by: hostsEnd) }
+            Thread.resting { system_host_code_await(hostsEnd.nanoseconds) }
+            system_host_code_abandon()
+            for exitStop in exitStops { exitStop.wait(until: end) }
+            for cache in caches { cache.abandon(at: end) }
+            lock.withLock { while making > 0, changed.wait(until: end) {} }
         }
-        guard isFirst else { return }
-        for exitStop in exitStops { exitStop.begin() }
-        system_host_code_await(HostCode.patience)
-        let end = clock.now().advanced(byMilliseconds: patience)
-        for exitStop in exitStops { exitStop.wait(until: end) }
-        for cache in caches { cache.close() }
-        system_host_code_abandon()
     }
 }
 

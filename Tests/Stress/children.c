@@ -124,10 +124,10 @@ static void check_after_exit(void)
     imgdl_cache *cache = NULL;
     imgdl_cache_stats stats;
     imgdl_cache_stats_init(&stats, sizeof stats);
-    /* Taken where something still held the downloader up when exit() did not wait for it any longer; nothing is called. */
-    imgdl_status asked = imgdl_download(left_downloader, &request, NULL);
-    if (asked != IMGDL_OK && asked != IMGDL_ERROR_SHUT_DOWN)
-        fail("imgdl_download after exit", asked);
+    imgdl_batch *batch = NULL;
+    REQUIRE_CODE(imgdl_download(left_downloader, &request, NULL), IMGDL_ERROR_SHUT_DOWN);
+    REQUIRE_CODE(imgdl_downloader_prefetch(left_downloader, &request, 1, NULL, &batch), IMGDL_ERROR_SHUT_DOWN);
+    REQUIRE_CODE(imgdl_downloader_reconfigure(left_downloader, NULL), IMGDL_ERROR_SHUT_DOWN);
     REQUIRE_CODE(imgdl_downloader_wait_idle(left_downloader, -1), IMGDL_ERROR_SHUT_DOWN);
     REQUIRE_CODE(imgdl_token_wait(left_token, -1), IMGDL_ERROR_SHUT_DOWN);
     REQUIRE_CODE(imgdl_downloader_create(NULL, &another), IMGDL_ERROR_SHUT_DOWN);

@@ -61,23 +61,18 @@ int system_host_code_is_over(void) { return atomic_load(&is_exiting); }
 
 void system_host_code_refuse(void) { atomic_store(&is_exiting, 1); }
 
-void system_host_code_await(int milliseconds)
+void system_host_code_await(int64_t nanoseconds)
 {
     const int own = depth > 0;
-    struct timespec deadline;
-    clock_gettime(CLOCK_MONOTONIC, &deadline);
-    deadline.tv_sec += milliseconds / 1000;
-    deadline.tv_nsec += milliseconds % 1000 * 1000000L;
-    if (deadline.tv_nsec >= 1000000000L) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000L;
-    }
+    const struct timespec deadline = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
     pthread_mutex_lock(&gate);
     while (atomic_load(&running) > own && pthread_cond_clockwait(&changed, &gate, CLOCK_MONOTONIC, &deadline) == 0) {}
     pthread_mutex_unlock(&gate);
 }
 
 void system_host_code_abandon(void) { atomic_store(&is_left, 1); }
+
+int system_host_code_is_abandoned(void) { return atomic_load(&is_left); }
 
 void system_host_code_fork_child(void)
 {

@@ -15,7 +15,11 @@ extension DiskStore {
         var isClosing = false
         /// Afterwards what is left is not stored any more.
         var closingDeadline: Instant?
+        /// Until when removals are written, where the process exits; nil: for as long as it says elsewhere.
+        var closingEnd: Instant?
         var isWriterDone = false
+        /// The process exits, and has waited for as long as it does.
+        var isAbandoned = false
         /// 0: there is none; another number: another file of that name, or the same one opened again.
         var indexNumber = 0
         var isIndexReadOnly = false

@@ -18,6 +18,8 @@ final class DiskStore: @unchecked Sendable {
     private let lock = Lock()
     private let writerWakes: Condition
     private let readerWakes: Condition
+    /// The writing thread has done what somebody waits for, or ends.
+    private let answered: Condition
     private var state = State()
     private var writingThread: Thread?
     private var readingThread: Thread?
@@ -39,6 +41,7 @@ final class DiskStore: @unchecked Sendable {
         self.events = events
         writerWakes = Condition(lock)
         readerWakes = Condition(lock)
+        answered = Condition(lock)
         writingThread = try Thread.start(name: "imgdl-cache") { DiskWriter(self).run() }
         do throws(Failure) {
             readingThread = try Thread.start(name: "imgdl-cache-read") { DiskReader(self).run() }
@@ -341,13 +344,14 @@ final class DiskStore: @unchecked Sendable {
         lock.withLock {
             state.isWriterDone = true
             readerWakes.signal()
+            answered.broadcast()
         }
     }
 
     // MARK: Waiting
 
     func checkMayWait() throws(Failure) {
-        if writingThread?.isCurrent ?? false || readingThread?.isCurrent ?? false {
+        if isOwnThread {
             throw Failure(.wouldDeadlock, "a thread of the cache cannot wait for the cache")
         }
     }
@@ -355,44 +359,56 @@ final class DiskStore: @unchecked Sendable {
     /// Has the writing thread do it, after everything that was said before, and waits for that.
     func onWriter<Result>(_ body: @escaping (DiskWriter) -> Result) throws(Failure) -> Result {
         try checkMayWait()
-        let lock = Lock()
-        let done = Condition(lock)
         var result: Result?
-        let isTaken = self.lock.withLock { () -> Bool in
-            guard !state.isClosing else { return false }
+        return try lock.withLock { () throws(Failure) in
+            guard !state.isClosing else { throw Failure(.shutDown, "the cache is closed") }
             post(
-                .perform { writer in
+                .perform { [lock, answered] writer in
                     let value = body(writer)
                     lock.withLock {
                         result = value
-                        done.signal()
+                        answered.broadcast()
                     }
                 })
-            return true
-        }
-        guard isTaken else { throw Failure(.shutDown, "the cache is closed") }
-        return lock.withLock {
             while true {
                 if let result { return result }
-                done.wait()
+                if state.isAbandoned { throw .processExits }
+                answered.wait()
             }
         }
     }
 
     /// Lets what waits be written, ends the threads, and waits for that unless this is one of them.
     func close() {
-        let isFirst = lock.withLock { () -> Bool in
+        guard beginClosing(by: nil) else { return }
+        for thread in threads { if isOwnThread { thread.detach() } else { thread.join() } }
+    }
+
+    /// False when that has begun already. `by`: nil where nobody is in a hurry.
+    @discardableResult
+    func beginClosing(by end: Instant?) -> Bool {
+        lock.withLock {
             defer { state.isClosing = true }
             if state.closingDeadline == nil {
-                state.closingDeadline = MonotonicClock().now().advanced(byMilliseconds: tuning.closingMilliseconds)
+                let deadline = MonotonicClock().now().advanced(byMilliseconds: tuning.closingMilliseconds)
+                state.closingDeadline = end.map { min($0, deadline) } ?? deadline
+                state.closingEnd = end
             }
             writerWakes.signal()
             readerWakes.signal()
             return !state.isClosing
         }
-        guard isFirst else { return }
-        for thread in [writingThread, readingThread].compactMap({ $0 }) {
-            if (try? checkMayWait()) == nil { thread.detach() } else { thread.join() }
+    }
+
+    /// The process exits: what is not written by then is not, and nobody waits for it any longer. After `beginClosing`.
+    func abandon(at deadline: Instant) {
+        lock.withLock {
+            if !isOwnThread { while !state.isWriterDone, answered.wait(until: deadline) {} }
+            state.isAbandoned = true
+            answered.broadcast()
         }
     }
+
+    private var threads: [Thread] { [writingThread, readingThread].compactMap { $0 } }
+    private var isOwnThread: Bool { threads.contains { $0.isCurrent } }
 }

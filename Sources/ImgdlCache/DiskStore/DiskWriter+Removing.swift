@@ -67,7 +67,8 @@ extension DiskWriter {
     /// The cache is being closed, and the next program must not serve what was removed: other programs that write get some
     /// more time; then the bodies go, as does one whose new headers are not written. What has no body stays.
     func writeLastRemovals() {
-        let end = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
+        let usual = MonotonicClock().now().advanced(byMilliseconds: tuning.closingRemovalMilliseconds)
+        let end = store.withState { $0.closingEnd }.map { min($0, usual) } ?? usual
         isWritingLastRemovals = true
         waiting(until: end) {
             while !batch.isEmpty, !hasFailed, isPatient { if case .othersRead = commit() { break } }

@@ -95,10 +95,11 @@ package final class Outstanding: @unchecked Sendable {
         subscription.isComplete ? subscription.told : nil
     }
 
-    /// Until the terminal callback of this one has returned. Throws `wouldDeadlock`, `waitTimeout`, and `shutDown` when the
-    /// process exits.
+    /// Until the terminal callback of this one has returned. Throws `waitTimeout`, and `shutDown` when the process exits, also
+    /// where waiting would otherwise throw `wouldDeadlock`.
     package func wait(for subscription: Subscription, until deadline: Instant?) throws(Failure) {
         if subscription.isComplete { return }
+        if areAbandoned { throw .processExits }
         if wouldDeadlock(waitingFor: subscription) { throw Self.wouldWaitForItself }
         let isOver = lock.withLock { () -> Bool in
             let key = ObjectIdentifier(subscription)
@@ -113,15 +114,16 @@ package final class Outstanding: @unchecked Sendable {
             return awaited.ended.wait(until: deadline) { subscription.isComplete || areAbandoned }
         }
         if !isOver { throw Self.timeIsOver }
-        if !subscription.isComplete { throw Self.processExits }
+        if !subscription.isComplete { throw .processExits }
     }
 
     /// Until there is none. Throws as `wait`.
     package func waitUntilNone(until deadline: Instant?) throws(Failure) {
         if isNone { return }
+        if areAbandoned { throw .processExits }
         if wouldDeadlock { throw Self.wouldWaitForItself }
         if !waitForNone(until: deadline) { throw Self.timeIsOver }
-        if !isNone { throw Self.processExits }
+        if !isNone { throw .processExits }
     }
 
     /// Whether waiting for all of them on the calling thread would wait for that thread: one of the library's, one inside a
@@ -179,10 +181,6 @@ package final class Outstanding: @unchecked Sendable {
 
     private static var wouldWaitForItself: Failure {
         Failure(.wouldDeadlock, "waiting here would wait for this very thread")
-    }
-
-    private static var processExits: Failure {
-        Failure(.shutDown, "the process exits: what is waited for does not come any more")
     }
 
     private static var timeIsOver: Failure { Failure(.waitTimeout, "the time given is over") }

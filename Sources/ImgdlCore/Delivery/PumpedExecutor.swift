@@ -53,6 +53,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on two
     /// threads at once.
     package func dispatch(maximum: Int) throws(Failure) -> Int {
+        if HostCode.isOver { return 0 }
         let isMine = lock.withLock { () -> Bool in
             if isDispatching { return false }
             isDispatching = true
@@ -61,10 +62,6 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         }
         guard isMine else {
             throw Failure(.wouldDeadlock, "the executor is being dispatched already")
-        }
-        if HostCode.isOver {
-            lock.withLock { isDispatching = false }
-            return 0
         }
         // Cleared before the events are taken: what comes meanwhile signals anew.
         var value: UInt64 = 0

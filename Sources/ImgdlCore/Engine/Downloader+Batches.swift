@@ -13,7 +13,7 @@ extension Downloader {
                 on: request.pumped, userData: request.userData, submitted: now)
         }
         let batch = lock.withLock { () -> Batch? in
-            guard acceptsBatches else { return nil }
+            guard acceptsBatches, !outstanding.areAbandoned else { return nil }
             let batch = Batch(
                 self, subscriptions, width: width, executor: executor ?? defaultExecutor, sink: sink)
             for subscription in subscriptions { willHold(subscription) }
@@ -21,7 +21,9 @@ extension Downloader {
             batches[ObjectIdentifier(batch)] = batch
             return batch
         }
-        guard let batch else { throw Failure(.shutDown, "the downloader is shut down") }
+        guard let batch else {
+            throw outstanding.areAbandoned ? .processExits : Failure(.shutDown, "the downloader is shut down")
+        }
         batch.start()
     }
 

@@ -117,7 +117,7 @@ package final class Downloader: @unchecked Sendable {
         }
         deliveryThread = ownExecutor
         defaultExecutor = executor ?? ownExecutor ?? InlineExecutor.shared
-        exitStop = ExitStop(engine, on: engineThread, loaders, outstanding, lock, ended)
+        exitStop = ExitStop(engine, mailbox, on: engineThread, loaders, outstanding, lock, ended)
         reserves = Reserves(engine.bodyMemory, mailbox)
     }
 

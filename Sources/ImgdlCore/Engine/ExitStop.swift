@@ -4,6 +4,7 @@
 /// table besides, at four times the cost, and each request counts some of its downloader.
 package final class ExitStop: @unchecked Sendable {
     private let engine: Engine
+    private let mailbox: Mailbox
     private let thread: Thread
     private let loaders: SchemeLoaders
     private let outstanding: Outstanding
@@ -13,10 +14,11 @@ package final class ExitStop: @unchecked Sendable {
     private let processGeneration = ProcessGeneration.current
 
     init(
-        _ engine: Engine, on thread: Thread, _ loaders: SchemeLoaders, _ outstanding: Outstanding, _ lock: Lock,
-        _ ended: Condition
+        _ engine: Engine, _ mailbox: Mailbox, on thread: Thread, _ loaders: SchemeLoaders, _ outstanding: Outstanding,
+        _ lock: Lock, _ ended: Condition
     ) {
         self.engine = engine
+        self.mailbox = mailbox
         self.thread = thread
         self.loaders = loaders
         self.outstanding = outstanding
@@ -27,9 +29,11 @@ package final class ExitStop: @unchecked Sendable {
     /// The child of a fork has none of the threads.
     private var isHere: Bool { processGeneration == ProcessGeneration.current }
 
-    /// Has the engine's thread stop as it stands: no callbacks. Whoever waits for a download waits no longer.
+    /// Takes no more requests, and has the engine's thread stop as it stands: no callbacks. Whoever waits for a download
+    /// waits no longer.
     package func begin() {
         guard isHere else { return }
+        mailbox.refuse()
         loaders.abandon()
         outstanding.abandon()
         lock.withLock { ended.broadcast() }

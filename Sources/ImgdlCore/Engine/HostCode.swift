@@ -3,9 +3,6 @@ import CSystem
 /// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders. No
 /// lock of ours is held, and fork() does not wait for them. Once exit() has begun in the library, none is begun.
 package enum HostCode {
-    /// How long exit() waits for those that run.
-    package static let patience: Int32 = 1_000
-
     @inlinable package static func run(_ function: () -> Void) { ask(function) }
 
     /// nil: the process exits, and it is not asked any more.
@@ -20,6 +17,12 @@ package enum HostCode {
         defer { system_host_code_end() }
         return function()
     }
+
+    /// exit() waits no longer for those that run.
+    package static var isAbandoned: Bool { system_host_code_is_abandoned() != 0 }
+
+    /// How often who waits for one of them looks whether that is so.
+    package static let lookMilliseconds: Int32 = 100
 
     package static var isOver: Bool { system_host_code_is_over() != 0 }
 }

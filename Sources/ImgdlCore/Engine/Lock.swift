@@ -53,6 +53,10 @@ package final class Condition: @unchecked Sendable {
     package init(_ lock: Lock) {
         self.lock = lock
         condition = .allocate(capacity: 1)
+        Self.initialize(condition)
+    }
+
+    private static func initialize(_ condition: UnsafeMutablePointer<pthread_cond_t>) {
         condition.initialize(to: pthread_cond_t())
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)

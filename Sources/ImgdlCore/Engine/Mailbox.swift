@@ -60,6 +60,7 @@ final class Mailbox: @unchecked Sendable {
         case open
         case invalidated
         case shutDown
+        case processExits
     }
 
     init(wake: @escaping () -> Void) { self.wake = wake }
@@ -78,10 +79,7 @@ final class Mailbox: @unchecked Sendable {
     /// takes no more requests.
     func submit(_ subscription: Subscription, accepted: () -> Void) throws(Failure) {
         let mustWake = try lock.withLock { () throws(Failure) in
-            try checkIntake()
-            if intake == .invalidated {
-                throw Failure(.invalidOperation, "the downloader's session is invalidated")
-            }
+            if intake != .open { throw refusal }
             accepted()
             return append(.submit(subscription))
         }
@@ -90,7 +88,7 @@ final class Mailbox: @unchecked Sendable {
 
     func invalidate(cancelling: Bool) {
         let mustWake = lock.withLock { () -> Bool in
-            guard intake != .shutDown, !isClosed else { return false }
+            guard !isOver else { return false }
             intake = .invalidated
             return append(.invalidate(cancelling: cancelling))
         }
@@ -107,21 +105,32 @@ final class Mailbox: @unchecked Sendable {
     /// Takes requests again, which go to this transport. Throws `shutDown`.
     func reconfigure(_ transport: any Transport, _ limits: Limits, _ cache: CacheSettings) throws(Failure) {
         let mustWake = try lock.withLock { () throws(Failure) in
-            try checkIntake()
+            if isOver { throw refusal }
             intake = .open
             return append(.reconfigure(transport, limits, cache))
         }
         if mustWake { wakeEngine() }
     }
 
-    private func checkIntake() throws(Failure) {
-        if intake == .shutDown || isClosed { throw Failure(.shutDown, "the downloader is shut down") }
+    /// Of whoever asks for more. Inside the lock.
+    private var refusal: Failure {
+        switch intake {
+        case .open, .invalidated: Failure(.invalidOperation, "the downloader's session is invalidated")
+        case .shutDown: Failure(.shutDown, "the downloader is shut down")
+        case .processExits: .processExits
+        }
     }
 
+    /// Inside the lock.
+    private var isOver: Bool { intake == .shutDown || intake == .processExits }
+
     func shutDown(cancelling: Bool) {
-        lock.withLock { intake = .shutDown }
+        lock.withLock { if !isOver { intake = .shutDown } }
         post(.shutDown(cancelling: cancelling))
     }
+
+    /// The process exits: from now on nothing is taken, wherever the engine is.
+    func refuse() { lock.withLock { intake = .processExits } }
 
     /// Awake when there is something to take. When it sleeps the next command wakes it, when it naps the next that is no
     /// request.
@@ -147,7 +156,7 @@ final class Mailbox: @unchecked Sendable {
         var left = Queue<Command>()
         lock.withLock {
             isClosed = true
-            intake = .shutDown
+            if !isOver { intake = .shutDown }
             swap(&commands, &left)
         }
         wakeLock.withLock { isEngineGone = true }

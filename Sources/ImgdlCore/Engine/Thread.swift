@@ -62,11 +62,18 @@ import Glibc
 
     package var isCurrent: Bool { pthread_equal(pthread_self(), identifier) != 0 }
 
-    /// Waits until the thread's body has returned.
+    /// Waits until the thread's body has returned. A thread of the host's does so no longer than exit() waits: what the body
+    /// has called of the host's may not return.
     package func join() {
         precondition(isJoinable && !isCurrent, "a thread is joined once, by another")
         isJoinable = false
-        _ = Self.resting { pthread_join(identifier, nil) }
+        let isJoined = Self.resting { () -> Bool in
+            while !HostCode.isAbandoned || Self.isLibraryThread {
+                if system_thread_join(identifier, HostCode.lookMilliseconds) != 0 { return true }
+            }
+            return false
+        }
+        if !isJoined { pthread_detach(identifier) }
     }
 
     /// Lets the thread end by itself.

@@ -14,6 +14,11 @@ package struct Failure: Error, Equatable, Sendable {
         self.status = status
     }
 
+    /// exit() has begun: of whatever would begin something, or wait.
+    package static var processExits: Failure {
+        Failure(.shutDown, "the process exits: nothing is begun any more, and nothing comes that is waited for")
+    }
+
     /// The most bytes of the URL, and of what is said about it, that are shown to people.
     static let maximumShownBytes = 1_900
 

@@ -152,7 +152,9 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
 
     func end(_ failure: Failure?) throws(Failure) {
         lock.withLock {
-            while let controller, pthread_equal(controller, pthread_self()) == 0 { controlReturned.wait() }
+            while let controller, pthread_equal(controller, pthread_self()) == 0, !HostCode.isAbandoned {
+                _ = controlReturned.wait(until: clock.now().advanced(byMilliseconds: Int64(HostCode.lookMilliseconds)))
+            }
         }
         let stage = lock.withLock { self.stage }
         if failure != nil, stage == .head {

@@ -40,6 +40,8 @@ size_t system_bytes_given_back(void);
 /* The calling thread's name, at most 15 bytes: GNU extensions that Swift's Glibc does not show. */
 void system_thread_set_name(const char *name);
 void system_thread_get_name(char *name, size_t capacity);
+/* Until it has ended, or for so long: then 0, and it is not joined. */
+int system_thread_join(pthread_t thread, int milliseconds);
 
 /* fork() copies locks as they are, those of Swift's runtime, libcurl, OpenSSL and SQLite too, and a thread may be in one:
  * the child would wait for it for ever. So the library's threads, and the host's in its calls, say when they work and when
@@ -66,10 +68,11 @@ void system_host_code_end(void);
 /* exit() has begun: from now on none begins. */
 void system_host_code_refuse(void);
 int system_host_code_is_over(void);
-/* Until none runs but what the calling thread is in, for so long at most. */
-void system_host_code_await(int milliseconds);
+/* Until none runs but what the calling thread is in, or that moment of the monotonic clock. */
+void system_host_code_await(int64_t nanoseconds);
 /* Nobody waits any more: a thread of the library's that comes back from one rests until the process is gone. */
 void system_host_code_abandon(void);
+int system_host_code_is_abandoned(void);
 /* In the child of a fork. */
 void system_host_code_fork_child(void);
 

@@ -1,0 +1,620 @@
+/* exit(): at any time, from anywhere, and in time. */
+#define SUITE "exits"
+#include "children.h"
+#include "no-coder.h"
+
+#include <poll.h>
+#include <stdatomic.h>
+
+TEST("exit() of a forked process with transfers running ends it with its own status, at once")
+{
+    static const char *const paths[] = {
+        "/pictures/baseline.jpg?hold_head=1&gate=never&n=%u",      /* waiting for an answer */
+        "/pictures/baseline.jpg?rate=2000&chunk=100&n=%u",         /* bytes and partial images all the time */
+        "/pictures/progressive.jpg?n=%u",                          /* decoding */
+    };
+    for (int round = 0; round < 9; round++) {
+        double start = seconds_now();
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            static struct recorder recorders[8];
+            imgdl_downloader *downloader = round % 2 ? new_downloader_with(8, IMGDL_EXECUTOR_INLINE) : new_downloader_with(8, NULL);
+            start_transfers(downloader, recorders, 8, paths[round % 3]);
+            if (round >= 3)
+                await_event(&recorders[0], IMGDL_EVENT_STARTED, NULL);
+            exit(40 + round);
+        }
+        expect_exit(child, 40 + round);
+        double took = seconds_now() - start;
+        /* What an orderly end would wait for takes longer, or for ever. */
+        if (took > 15)
+            FAIL("exit took %.1f s", took);
+    }
+}
+
+TEST("exit() of a forked process with TLS transfers and look-ups running")
+{
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        imgdl_config config;
+        imgdl_config_init(&config, sizeof config);
+        config.ca_file = tls_ca_file;
+        imgdl_downloader *downloader = NULL;
+        REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+        imgdl_request request;
+        imgdl_request_init(&request, sizeof request);
+        for (int i = 0; i < 4; i++) {
+            request.url = i % 2 ? at_tls_origin("/text") : "http://nosuch.invalid/";
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        }
+        exit(33);
+    }
+    expect_exit(child, 33);
+}
+
+/* A handler of the host's that was registered before the library's own runs after it: exit() has begun in the library. */
+
+static struct {
+    imgdl_downloader *downloader, *kept, *shared;
+    imgdl_executor *executor;
+    imgdl_token *token;
+    imgdl_image *image;
+    pthread_t thread;
+    struct flag entered, leaves;
+    atomic_int begun, is_over, late;
+} leaving = {.entered = FLAG_INIT, .leaves = FLAG_INIT};
+
+static void note_call(void)
+{
+    leaving.begun++;
+    if (leaving.is_over)
+        leaving.late++;
+}
+
+static void on_leaving_event(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    note_call();
+}
+
+static void on_leaving_destroyed(void *user_data)
+{
+    (void)user_data;
+    note_call();
+}
+
+static void *allocate_leaving(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data)
+{
+    (void)width, (void)bytes_per_pixel, (void)user_data;
+    return malloc(*stride * height);
+}
+
+static void deallocate_leaving(void *pixels, void *user_data)
+{
+    (void)user_data;
+    free(pixels);
+    note_call();
+}
+
+static imgdl_request leaving_request(const char *url)
+{
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = url;
+    request.callback = on_leaving_event;
+    request.destructor = on_leaving_destroyed;
+    return request;
+}
+
+static void *wait_while_exiting(void *argument)
+{
+    (void)argument;
+    raise_flag(&leaving.entered);
+    CHECK_CODE(imgdl_token_wait(leaving.token, -1), IMGDL_ERROR_SHUT_DOWN);
+    return NULL;
+}
+
+/* The last column of the table in docs/threads.md: the same on every thread, and wherever exit() was called. */
+static void check_after_exit_began(void)
+{
+    imgdl_downloader *none = NULL;
+    imgdl_cache *no_cache = NULL;
+    imgdl_batch *batch = NULL;
+    uint32_t dispatched = 7;
+    int before = leaving.begun;
+    CHECK_CODE(imgdl_downloader_create(NULL, &none), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_shared(&none), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_cache_open(NULL, &no_cache), IMGDL_ERROR_SHUT_DOWN);
+    imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=leaving"));
+    imgdl_downloader *const both[] = {leaving.downloader, leaving.shared};
+    for (int i = 0; i < 2; i++) {
+        CHECK_CODE(imgdl_download(both[i], &request, NULL), IMGDL_ERROR_SHUT_DOWN);
+        CHECK_CODE(imgdl_downloader_prefetch(both[i], &request, 1, NULL, &batch), IMGDL_ERROR_SHUT_DOWN);
+        CHECK(batch == NULL);
+    }
+    CHECK_CODE(imgdl_downloader_reconfigure(leaving.downloader, NULL), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_token_wait(leaving.token, -1), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_wait_idle(leaving.downloader, -1), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_executor_dispatch(leaving.executor, 0, &dispatched), IMGDL_OK);
+    CHECK_NUMBER(dispatched, 0);
+    imgdl_executor_release(leaving.executor);
+    CHECK_CODE(imgdl_token_wait(leaving.token, -1), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_wait_idle(leaving.downloader, -1), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_token_cancel(leaving.token), IMGDL_OK);
+    CHECK_CODE(imgdl_downloader_destroy(leaving.downloader), IMGDL_OK);
+    CHECK_NUMBER(leaving.begun, before);
+    CHECK_NUMBER(leaving.late, 0);
+}
+
+static void after_exit_began(void)
+{
+    leaving.is_over = 1;
+    pthread_join(leaving.thread, NULL);
+    int before = leaving.begun;
+    imgdl_image_release(leaving.image);
+    imgdl_downloader_release(leaving.kept);
+    CHECK_NUMBER(leaving.begun, before);
+    check_after_exit_began();
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("once exit() has begun in the library none of the host's functions is begun, waits end, and nothing new is made")
+{
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        atexit(after_exit_began);
+        leaving.downloader = new_downloader();
+        leaving.kept = new_downloader();
+        REQUIRE_OK(imgdl_downloader_shared(&leaving.shared));
+        REQUIRE_OK(imgdl_executor_create_pumped(&leaving.executor));
+        /* One that waits for its host to take it, … */
+        imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=waits"));
+        request.executor = leaving.executor;
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+        struct pollfd descriptor = {.fd = imgdl_executor_fd(leaving.executor), .events = POLLIN};
+        REQUIRE(poll(&descriptor, 1, PATIENCE_MS) == 1);
+        /* … one that runs, that another thread waits for, … */
+        request = leaving_request(at_origin("/pictures/tiny.png?hold_head=1&gate=never"));
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, &leaving.token));
+        REQUIRE(pthread_create(&leaving.thread, NULL, wait_while_exiting, NULL) == 0);
+        REQUIRE(await_flag(&leaving.entered, 1));
+        /* … and a picture in memory of the host's. */
+        imgdl_decode_options options;
+        imgdl_decode_options_init(&options, sizeof options);
+        options.allocate = allocate_leaving;
+        options.deallocate = deallocate_leaving;
+        size_t size;
+        uint8_t *bytes = read_picture("tiny.png", &size);
+        REQUIRE_OK(imgdl_decode(bytes, size, &options, &leaving.image));
+        exit(51);
+    }
+    expect_exit(child, 51);
+}
+
+/* ---- How long it takes, whatever runs */
+
+enum { STAY_INLINE = 1, STAY_DELIVERY = 2, STAY_CODEC = 4, STAY_CACHE = 8, STAY_EVERYWHERE = 15 };
+static double exit_began;
+
+static void stay(void)
+{
+    note_call();
+    raise_flag(&leaving.entered);
+    await_flag(&leaving.leaves, 1);
+}
+
+static void stay_in_callback(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    stay();
+}
+
+static int32_t stay_in_codec(const void *prefix, size_t length, void *user_data)
+{
+    (void)prefix, (void)length, (void)user_data;
+    stay();
+    return 0;
+}
+
+static void stay_in_cache_event(const imgdl_cache_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    stay();
+}
+
+static void register_codec(int32_t (*can_decode)(const void *, size_t, void *))
+{
+    imgdl_coder_table table = {.struct_size = sizeof table, .can_decode = can_decode, .create = create_no_decoder,
+                               .feed = feed_no_decoder, .info = tell_no_info, .finish = finish_no_decoder,
+                               .destroy = destroy_no_decoder};
+    imgdl_coder *coder = NULL;
+    REQUIRE_OK(imgdl_coder_register(&table, &coder));
+}
+
+/* Its disk cannot be used, of which it tells. */
+static imgdl_cache *cache_with_event(void (*callback)(const imgdl_cache_event *, void *))
+{
+    imgdl_cache_config config;
+    imgdl_cache_config_init(&config, sizeof config);
+    config.directory = "/proc/nowhere";
+    config.callback = callback;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(imgdl_cache_open(&config, &cache));
+    return cache;
+}
+
+static imgdl_downloader *stay_in(imgdl_executor *executor, imgdl_event_callback callback, imgdl_request_flags flags)
+{
+    imgdl_config config;
+    imgdl_config_init(&config, sizeof config);
+    config.executor = executor;
+    config.decode_threads = 1;
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+    for (int i = 0; i < 4; i++) {
+        imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=patience-%d", i));
+        request.callback = callback;
+        request.destructor = NULL;
+        request.flags = flags;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+    return downloader;
+}
+
+static void after_the_patience(void)
+{
+    leaving.is_over = 1;
+    double took = seconds_now() - exit_began;
+    /* What runs was waited for, and no longer than is said: a second, and what a busy machine takes. */
+    if (took < 0.8 || took > 1.9)
+        FAIL("exit() waited %.2f s for what does not return", took);
+    int before = leaving.begun;
+    raise_flag(&leaving.leaves);
+    CHECK_CODE(imgdl_downloader_destroy(leaving.downloader), IMGDL_OK);
+    CHECK_NUMBER(leaving.begun, before);
+    CHECK_NUMBER(leaving.late, 0);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST_WITHIN(120, "exit() takes a second at most whatever runs, on whatever threads, and begins nothing that comes behind it")
+{
+    static const int stays[] = {STAY_INLINE, STAY_DELIVERY, STAY_CODEC, STAY_CACHE, STAY_EVERYWHERE};
+    for (unsigned i = 0; i < sizeof stays / sizeof *stays; i++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            int count = 0;
+            atexit(after_the_patience);
+            leaving.downloader = new_downloader();
+            if (stays[i] & STAY_INLINE && ++count)
+                stay_in(IMGDL_EXECUTOR_INLINE, stay_in_callback, IMGDL_REQUEST_BODY);
+            if (stays[i] & STAY_DELIVERY && ++count)
+                stay_in(NULL, stay_in_callback, IMGDL_REQUEST_BODY);
+            if (stays[i] & STAY_CODEC && ++count) {
+                register_codec(stay_in_codec);
+                stay_in(NULL, on_leaving_event, 0);
+            }
+            if (stays[i] & STAY_CACHE && ++count)
+                cache_with_event(stay_in_cache_event);
+            REQUIRE(await_flag(&leaving.entered, count));
+            exit_began = seconds_now();
+            exit(52);
+        }
+        expect_exit(child, 52);
+    }
+}
+
+/* ---- Inside each of the host's functions */
+
+enum place {
+    IN_INLINE, IN_DELIVERY, IN_DISPATCH, IN_DESTRUCTOR, IN_HOOK, IN_LOADER, IN_CANCEL, IN_CODEC, IN_OBSERVER, IN_CACHE_EVENT,
+    IN_DONE, ON_MAIN_THREAD, PLACES
+};
+static enum place leaves_in;
+
+/* The first of those that come here. */
+static void leave_in(enum place place)
+{
+    static atomic_flag is_leaving = ATOMIC_FLAG_INIT;
+    note_call();
+    if (place == leaves_in && !atomic_flag_test_and_set(&is_leaving))
+        exit(53);
+}
+
+static void leave_in_inline(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    leave_in(IN_INLINE);
+}
+static void leave_in_delivery(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    leave_in(IN_DELIVERY);
+}
+static void leave_in_dispatch(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    leave_in(IN_DISPATCH);
+}
+static void leave_in_destructor(void *user_data)
+{
+    (void)user_data;
+    leave_in(IN_DESTRUCTOR);
+}
+static void leave_in_hook(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
+{
+    (void)request, (void)user_data;
+    leave_in(IN_HOOK);
+    ignore_status(imgdl_continue_unchanged(next));
+}
+static void *leave_in_loader(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data)
+{
+    (void)request, (void)user_data;
+    leave_in(IN_LOADER);
+    raise_flag(&leaving.entered);
+    return transfer;
+}
+static void leave_in_cancel(void *started, void *user_data)
+{
+    (void)user_data;
+    leave_in(IN_CANCEL);
+    imgdl_transfer_release(started);
+}
+static int32_t leave_in_codec(const void *prefix, size_t length, void *user_data)
+{
+    (void)prefix, (void)length, (void)user_data;
+    leave_in(IN_CODEC);
+    return 0;
+}
+static void leave_in_observer(const imgdl_observation *observation, void *user_data)
+{
+    (void)observation, (void)user_data;
+    leave_in(IN_OBSERVER);
+}
+static void leave_in_cache_event(const imgdl_cache_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    await_flag(&leaving.entered, 1);
+    leave_in(IN_CACHE_EVENT);
+}
+static void leave_in_done(void *user_data)
+{
+    (void)user_data;
+    leave_in(IN_DONE);
+}
+
+static imgdl_cache *leaving_cache;
+
+static void after_leaving_inside(void)
+{
+    leaving.is_over = 1;
+    imgdl_cache_stats stats;
+    imgdl_cache_stats_init(&stats, sizeof stats);
+    CHECK_CODE(imgdl_cache_statistics(leaving_cache, &stats), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_cache_flush(leaving_cache), IMGDL_ERROR_SHUT_DOWN);
+    imgdl_cache_release(leaving_cache);
+    check_after_exit_began();
+    if (harness_failures()) {
+        FAIL("exit() was called in place %d", leaves_in);
+        _exit(1);
+    }
+}
+
+/* Never comes back. */
+static void leave_inside(void)
+{
+    atexit(after_leaving_inside);
+    imgdl_hooks_table hooks_table = {.struct_size = sizeof hooks_table, .modify_request = leave_in_hook};
+    imgdl_hooks *hooks = NULL;
+    REQUIRE_OK(imgdl_hooks_create(&hooks_table, &hooks));
+    if (leaves_in == IN_CODEC)
+        register_codec(leave_in_codec);
+    leaving_cache = new_cache(NULL);
+    leaving.downloader = new_downloader();
+    REQUIRE_OK(imgdl_downloader_shared(&leaving.shared));
+    REQUIRE_OK(imgdl_executor_create_pumped(&leaving.executor));
+    imgdl_transport_table loader = {.struct_size = sizeof loader, .start = leave_in_loader, .cancel = leave_in_cancel};
+    REQUIRE_OK(imgdl_transport_register(leaving.downloader, "app", &loader));
+    /* What is waited for, and never comes, on the executor of this thread. */
+    imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?hold_head=1&gate=never"));
+    request.idle_timeout_ms = 3600 * 1000;
+    request.executor = leaving.executor;
+    REQUIRE_OK(imgdl_download(leaving.downloader, &request, &leaving.token));
+    request = leaving_request(at_origin("/pictures/tiny.png?_=inside"));
+    request.callback = leaves_in == IN_INLINE ? leave_in_inline : leaves_in == IN_DISPATCH ? leave_in_dispatch : leave_in_delivery;
+    request.executor = leaves_in == IN_INLINE ? IMGDL_EXECUTOR_INLINE : leaves_in == IN_DISPATCH ? leaving.executor : NULL;
+    request.destructor = leave_in_destructor;
+    request.hooks = leaves_in == IN_HOOK ? hooks : NULL;
+    REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+    if (leaves_in == IN_LOADER || leaves_in == IN_CANCEL) {
+        imgdl_token *token = NULL;
+        request = leaving_request("app://one");
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, &token));
+        REQUIRE(await_flag(&leaving.entered, 1));
+        CHECK_CODE(imgdl_token_cancel(token), IMGDL_OK);
+    }
+    if (leaves_in == IN_OBSERVER) {
+        REQUIRE_OK(imgdl_downloader_set_observer(leaving.downloader, leave_in_observer, NULL, NULL));
+        request = leaving_request(at_origin("/pictures/tiny.png?_=observed"));
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+    }
+    if (leaves_in == IN_DONE)
+        CHECK_CODE(imgdl_downloader_shutdown(new_downloader(), IMGDL_SHUTDOWN_FINISH, leave_in_done, NULL), IMGDL_OK);
+    if (leaves_in == IN_CACHE_EVENT) {
+        cache_with_event(leave_in_cache_event);
+        raise_flag(&leaving.entered);
+    }
+    if (leaves_in == ON_MAIN_THREAD)
+        exit(53);
+    struct pollfd descriptor = {.fd = leaves_in == IN_DISPATCH ? imgdl_executor_fd(leaving.executor) : -1, .events = POLLIN};
+    poll(&descriptor, 1, PATIENCE_MS);
+    ignore_status(imgdl_executor_dispatch(leaving.executor, 0, NULL));
+    _exit(2);
+}
+
+TEST_WITHIN(120, "exit() inside each of the host's functions: afterwards each call answers as the table says, whatever the thread")
+{
+    for (int place = 0; place < PLACES; place++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            leaves_in = (enum place)place;
+            leave_inside();
+        }
+        expect_exit(child, 53);
+    }
+}
+
+/* ---- Who waits for a function that does not return any more */
+
+static imgdl_cache *awaited_cache;
+static imgdl_transfer *awaited_transfer;
+static struct flag is_told = FLAG_INIT, waits = FLAG_INIT;
+enum { WAITERS = 3 };
+static pthread_t waiters[WAITERS];
+
+static void leave_with_waiters(const imgdl_cache_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    raise_flag(&is_told);
+    await_flag(&waits, WAITERS);
+    exit(56);
+}
+
+static void *start_awaited(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data)
+{
+    (void)request, (void)user_data;
+    awaited_transfer = transfer;
+    raise_flag(&leaving.entered);
+    return NULL;
+}
+
+/* Until exit() has waited for it, and some more. */
+static void cancel_for_long(void *started, void *user_data)
+{
+    (void)started, (void)user_data;
+    raise_flag(&is_told);
+    await_flag(&leaving.leaves, 1);
+}
+
+static void *flush_awaited(void *argument)
+{
+    (void)argument;
+    raise_flag(&waits);
+    CHECK_CODE(imgdl_cache_flush(awaited_cache), IMGDL_ERROR_SHUT_DOWN);
+    return NULL;
+}
+
+/* The last reference: the cache's threads end before it returns. */
+static void *release_awaited(void *argument)
+{
+    raise_flag(&waits);
+    imgdl_cache_release(argument);
+    return NULL;
+}
+
+static void *end_awaited(void *argument)
+{
+    (void)argument;
+    raise_flag(&waits);
+    CHECK_CODE(imgdl_transfer_end(awaited_transfer, IMGDL_ERROR_CONNECTION_LOST, NULL), IMGDL_OK);
+    return NULL;
+}
+
+static void after_the_waiters(void)
+{
+    for (int i = 0; i < WAITERS; i++)
+        pthread_join(waiters[i], NULL);
+    raise_flag(&leaving.leaves);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("exit() ends all waits for functions of the host's that do not return: on the disk's thread, in a loader's cancel")
+{
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        atexit(after_the_waiters);
+        imgdl_transport_table loader = {.struct_size = sizeof loader, .start = start_awaited, .cancel = cancel_for_long};
+        imgdl_token *token = NULL;
+        leaving.downloader = new_downloader();
+        REQUIRE_OK(imgdl_transport_register(leaving.downloader, "app", &loader));
+        imgdl_request request = leaving_request("app://one");
+        REQUIRE_OK(imgdl_download(leaving.downloader, &request, &token));
+        REQUIRE(await_flag(&leaving.entered, 1));
+        CHECK_CODE(imgdl_token_cancel(token), IMGDL_OK);
+        REQUIRE(await_flag(&is_told, 1));
+        awaited_cache = cache_with_event(leave_with_waiters);
+        REQUIRE(await_flag(&is_told, 2));
+        imgdl_cache *other = cache_with_event(stay_in_cache_event);
+        REQUIRE(await_flag(&leaving.entered, 2));
+        REQUIRE(pthread_create(&waiters[0], NULL, flush_awaited, NULL) == 0);
+        REQUIRE(pthread_create(&waiters[1], NULL, release_awaited, other) == 0);
+        REQUIRE(pthread_create(&waiters[2], NULL, end_awaited, NULL) == 0);
+        pause();
+    }
+    expect_exit(child, 56);
+}
+
+/* Threads that go on with it until they are refused. */
+enum { MAKERS = 4 };
+
+static void *make_downloaders(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        imgdl_downloader *downloader = NULL;
+        imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=making"));
+        imgdl_status status = imgdl_downloader_create(NULL, &downloader);
+        if (status != IMGDL_OK) {
+            CHECK_CODE(status, IMGDL_ERROR_SHUT_DOWN);
+            raise_flag(&leaving.leaves);
+            return NULL;
+        }
+        raise_flag(&leaving.entered);
+        ignore_status(imgdl_download(downloader, &request, NULL));
+        CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    }
+}
+
+static void after_the_makers(void)
+{
+    /* Each of them is refused, instead of going on with a library that has been taken down. */
+    if (!await_flag(&leaving.leaves, MAKERS) || harness_failures())
+        _exit(1);
+}
+
+static void start_makers(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < MAKERS; i++)
+        REQUIRE(pthread_create(&thread, NULL, make_downloaders, NULL) == 0);
+}
+
+TEST("exit() while other threads make downloaders: each is refused from then on")
+{
+    for (int round = 1; round <= 15; round++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            atexit(after_the_makers);
+            start_makers();
+            REQUIRE(await_flag(&leaving.entered, round));
+            exit(54);
+        }
+        expect_exit(child, 54);
+    }
+}
+
+TEST("exit() while other threads make the first downloader: nothing is taken down under them")
+{
+    for (int round = 0; round < 80; round++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            start_makers();
+            /* At moments that are spread over all that is set up once. */
+            for (double end = seconds_now() + round * 20e-6; seconds_now() < end;) {}
+            exit(55);
+        }
+        expect_exit(child, 55);
+    }
+}
