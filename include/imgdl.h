@@ -108,7 +108,8 @@ extern "C" {
  *            or cache) none of your functions is begun any more, neither callback nor destructor nor deallocate; those
  *            that run are waited for and caches are written out, a second at most for all of it. From then on what would
  *            begin something (a download, a batch, a session, a downloader, a cache) or wait is IMGDL_ERROR_SHUT_DOWN, on
- *            every thread and in every callback; who waits is woken with it; imgdl_downloader_destroy does not wait. After
+ *            every thread and in every callback; who waits is woken with it; imgdl_downloader_destroy does not wait. A
+ *            child forked by the thread that is in exit() is in there, too; one forked by another thread is not. After
  *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
  *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and

@@ -173,10 +173,9 @@ enum Process {
                 FileDigest.lock.leaveFork()
                 Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()
-                // Who was making something is not in this process.
-                Process.making = 0
+                Process.becomeChild()
                 Process.lock.leaveFork()
-                system_host_code_fork_child()
+                system_pixels_fork_child()
                 system_fork_child()
                 Process.firstUse.leaveFork()
             })
@@ -253,6 +252,17 @@ enum Process {
             for cache in caches { cache.abandon(at: end) }
             lock.withLock { while making > 0, changed.wait(until: end) {} }
         }
+    }
+
+    /// In the child of a fork, inside the lock: who was making something is not in this process, nor is who was in exit(),
+    /// unless that is the thread which has forked.
+    private static func becomeChild() {
+        making = 0
+        changed.forgetWaiters()
+        guard system_host_code_fork_child() != 0 else { return }
+        isExiting = false
+        // The handler was that exit's.
+        stopsAtExit = false
     }
 }
 

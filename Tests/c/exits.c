@@ -3,6 +3,7 @@
 #include "children.h"
 #include "no-coder.h"
 
+#include <gnu/libc-version.h>
 #include <poll.h>
 #include <stdatomic.h>
 
@@ -618,3 +619,115 @@ TEST("exit() while other threads make the first downloader: nothing is taken dow
         expect_exit(child, 55);
     }
 }
+
+/* ---- Children of a process that exits. Sanitizers take Swift's dynamic runtime, whose locks go by a thread number that fork()
+ * makes wrong. */
+#if !UNDER_SANITIZER
+
+static struct flag forked = FLAG_INIT;
+static pid_t forked_child;
+static int is_child;
+
+/* What refuses it is the library's handler, on another thread. */
+static void await_exit_begun(void)
+{
+    imgdl_cache *cache = NULL;
+    while (imgdl_cache_open(NULL, &cache) == IMGDL_OK)
+        imgdl_cache_release(cache);
+}
+
+/* From glibc 2.41 on exit() has a lock, which the child finds taken. */
+static int may_exit_in_child(void) { return strverscmp(gnu_get_libc_version(), "2.41") < 0; }
+
+static _Noreturn void be_another_process(void)
+{
+    is_child = 1;
+    alarm(PATIENCE_MS / 1000);
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_downloader *downloader = NULL, *shared = NULL;
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(imgdl_cache_open(NULL, &cache));
+    REQUIRE_OK(imgdl_downloader_create(NULL, &downloader));
+    REQUIRE_OK(imgdl_downloader_shared(&shared));
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=another-process"), &recorder);
+    CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+    check_ending(&recorder);
+    CHECK_CODE(recorder.code, IMGDL_OK);
+    if (harness_failures())
+        _exit(1);
+    if (may_exit_in_child())
+        exit(61); /* by `after_the_forks` */
+    _exit(61);
+}
+
+static void fork_once_exit_began(void)
+{
+    raise_flag(&leaving.entered);
+    await_exit_begun();
+    pid_t child = fork();
+    if (child == 0)
+        be_another_process();
+    forked_child = child;
+    raise_flag(&forked);
+}
+
+static void fork_in_event(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    fork_once_exit_began();
+}
+
+static void *fork_on_thread(void *argument)
+{
+    (void)argument;
+    fork_once_exit_began();
+    return NULL;
+}
+
+/* After the library's handler, in the parent and in the child, which has one of its own. */
+static void after_the_forks(void)
+{
+    imgdl_downloader *none = NULL;
+    CHECK_CODE(imgdl_downloader_create(NULL, &none), IMGDL_ERROR_SHUT_DOWN);
+    CHECK_CODE(imgdl_downloader_shared(&none), IMGDL_ERROR_SHUT_DOWN);
+    if (is_child)
+        _exit(harness_failures() ? 1 : 61);
+    if (await_flag(&forked, 1))
+        expect_exit(forked_child, 61);
+    /* This thread is in exit(), and so is what it forks. */
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        CHECK_CODE(imgdl_downloader_create(NULL, &none), IMGDL_ERROR_SHUT_DOWN);
+        _exit(harness_failures() ? 1 : 62);
+    }
+    expect_exit(child, 62);
+    if (harness_failures())
+        _exit(1);
+}
+
+TEST("a child forked while another thread is in exit() is a process that does not exit; one forked by that thread does")
+{
+    static imgdl_executor *const executors[] = {NULL, IMGDL_EXECUTOR_INLINE};
+    for (int i = 0; i < 3; i++) {
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            atexit(after_the_forks);
+            imgdl_downloader *downloader = new_downloader();
+            if (i < 2) {
+                imgdl_request request = leaving_request(at_origin("/pictures/tiny.png?_=forks"));
+                request.callback = fork_in_event;
+                request.executor = executors[i];
+                REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            } else {
+                pthread_t thread;
+                REQUIRE(pthread_create(&thread, NULL, fork_on_thread, NULL) == 0);
+            }
+            REQUIRE(await_flag(&leaving.entered, 1));
+            exit(60);
+        }
+        expect_exit(child, 60);
+    }
+}
+
+#endif

@@ -6,9 +6,12 @@
 /* Sanitizers take Swift's dynamic runtime, whose locks go by a thread number that fork() makes wrong. */
 #if !UNDER_SANITIZER
 
+#include "no-coder.h"
+
 #include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -222,6 +225,47 @@ TEST_WITHIN(180, "a child forked in the host's code downloads, waits and gets si
         imgdl_executor_release(pumped);
     }
     imgdl_hooks_release(hooks);
+}
+
+/* ---- What a child finds */
+
+static int32_t fork_in_codec(const void *prefix, size_t length, void *user_data)
+{
+    (void)prefix, (void)length;
+    static atomic_flag has_forked = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&has_forked))
+        return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        /* The system has it back at once: nobody decodes here, whatever the parent was at. */
+        enum { SIDE = 4096 };
+        uint32_t *pixels = calloc((size_t)SIDE * SIDE, 4);
+        imgdl_image *image = NULL;
+        require_well(imgdl_image_create(SIDE, SIDE, IMGDL_PIXEL_FORMAT_RGBA8, pixels, SIDE * 4, &image), "create", "");
+        imgdl_image_release(image);
+        _exit(imgdl_trim(IMGDL_TRIM_UNUSED) < (uint64_t)SIDE * SIDE * 4 ? WELL : 1);
+    }
+    check_child(child, "a codec", WELL);
+    raise_flag(user_data);
+    return 0;
+}
+
+TEST("a child forked while pictures are decoded keeps no more memory for the next ones than a process that decodes none")
+{
+    struct flag forked = FLAG_INIT;
+    imgdl_coder_table table = {.struct_size = sizeof table, .can_decode = fork_in_codec, .create = create_no_decoder,
+                               .feed = feed_no_decoder, .info = tell_no_info, .finish = finish_no_decoder,
+                               .destroy = destroy_no_decoder, .user_data = &forked};
+    imgdl_coder *coder = NULL;
+    REQUIRE_OK(imgdl_coder_register(&table, &coder));
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?_=in-codec");
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_flag(&forked, 1);
+    CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
+    imgdl_coder_release(coder);
 }
 
 /* ---- At the first use */

@@ -8,6 +8,8 @@
 static _Thread_local int locks;
 /* How many of the host's functions the thread is in, one within the other. */
 static _Thread_local int depth;
+/* The thread is in exit(), which does not return. */
+static _Thread_local int exits;
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -59,7 +61,11 @@ void system_host_code_end(void)
 
 int system_host_code_is_over(void) { return atomic_load(&is_exiting); }
 
-void system_host_code_refuse(void) { atomic_store(&is_exiting, 1); }
+void system_host_code_refuse(void)
+{
+    exits = 1;
+    atomic_store(&is_exiting, 1);
+}
 
 void system_host_code_await(int64_t nanoseconds)
 {
@@ -74,10 +80,16 @@ void system_host_code_abandon(void) { atomic_store(&is_left, 1); }
 
 int system_host_code_is_abandoned(void) { return atomic_load(&is_left); }
 
-void system_host_code_fork_child(void)
+int system_host_code_fork_child(void)
 {
+    const int goes_on = atomic_load(&is_exiting) && !exits;
+    if (goes_on) {
+        atomic_store(&is_exiting, 0);
+        atomic_store(&is_left, 0);
+    }
     /* Other threads, which were in the host's code or at the gate, are not in this process. */
     running = depth > 0;
     pthread_mutex_init(&gate, NULL);
     pthread_cond_init(&changed, NULL);
+    return goes_on;
 }

@@ -187,6 +187,8 @@ void system_pixels_begin_work(void)
     atomic_fetch_add_explicit(&at_work, 1, memory_order_relaxed);
 }
 
+void system_pixels_fork_child(void) { atomic_store_explicit(&at_work, 0, memory_order_relaxed); }
+
 void system_pixels_end_work(void)
 {
     if (atomic_fetch_sub_explicit(&at_work, 1, memory_order_relaxed) == 1)

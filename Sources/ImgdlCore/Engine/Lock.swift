@@ -97,6 +97,9 @@ package final class Condition: @unchecked Sendable {
         return result
     }
 
+    /// In the child of a fork, where those who waited are not: nothing would wake, and a broadcast could wait for them.
+    package func forgetWaiters() { Self.initialize(condition) }
+
     package func signal() { pthread_cond_signal(condition) }
 
     package func broadcast() { pthread_cond_broadcast(condition) }

@@ -31,6 +31,8 @@ void system_pixels_touch(void *part, size_t size);
 /* Between these somebody decodes one picture after the other. Threads: any. */
 void system_pixels_begin_work(void);
 void system_pixels_end_work(void);
+/* In the child of a fork, where nobody does. */
+void system_pixels_fork_child(void);
 /* Gives the pixels that nobody has back to the system. */
 void system_pixels_release_kept(void);
 /* How many bytes of blocks and pixels the calling thread has given back since it began, to the system or to malloc. What is
@@ -65,7 +67,7 @@ void system_fork_child(void);
  * 0: the process exits, and it must not be called; then `end` must not follow. */
 int system_host_code_begin(void);
 void system_host_code_end(void);
-/* exit() has begun: from now on none begins. */
+/* exit() has begun, on this thread: from now on none begins. */
 void system_host_code_refuse(void);
 int system_host_code_is_over(void);
 /* Until none runs but what the calling thread is in, or that moment of the monotonic clock. */
@@ -73,8 +75,9 @@ void system_host_code_await(int64_t nanoseconds);
 /* Nobody waits any more: a thread of the library's that comes back from one rests until the process is gone. */
 void system_host_code_abandon(void);
 int system_host_code_is_abandoned(void);
-/* In the child of a fork. */
-void system_host_code_fork_child(void);
+/* In the child of a fork. 1: another thread of the parent was in exit(), so that the child, which has only the thread that
+ * forked, does not exit. */
+int system_host_code_fork_child(void);
 
 /* Debug builds count the locks that the calling thread holds: no function of the host's is called with one. */
 void system_lock_taken(void);
