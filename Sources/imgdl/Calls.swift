@@ -2,29 +2,29 @@ import CImgdl
 import CSystem
 import ImgdlCore
 
-/// What every exported function does that may wait, wake a thread, or let go of something: nobody cancels its thread
-/// meanwhile, which would leave locks taken, and fork() on another thread waits until it is done, or rests.
+/// The frame of every exported function but the getters that Tests/packaging/test_exports.py names. Nobody cancels the thread
+/// meanwhile, which would leave locks taken, and fork() on another thread waits until the call is done, or rests.
 @discardableResult
-func uncancelled<Result>(_ body: () -> Result) -> Result {
-    let before = system_thread_hold_cancellation()
-    defer { system_thread_restore_cancellation(before) }
-    return Thread.working(body)
-}
-
-/// What every exported function that can fail does: one status out, the sentence kept for imgdl_last_error.
-func call(_ body: () throws(Failure) -> Void) -> Int32 {
+func inLibrary<Result>(_ body: () -> Result) -> Result {
     let before = system_thread_hold_cancellation()
     let wasWorking = system_thread_enter(1)
     defer {
         system_thread_restore(wasWorking)
         system_thread_restore_cancellation(before)
     }
-    do {
-        try body()
-        return ErrorCode.ok.rawValue
-    } catch {
-        system_thread_set_last_error(PrintableText.escaped(error.message))
-        return error.code.rawValue
+    return body()
+}
+
+/// The same for a function that can fail: one status out, the sentence kept for imgdl_last_error.
+func call(_ body: () throws(Failure) -> Void) -> Int32 {
+    inLibrary {
+        do throws(Failure) {
+            try body()
+            return ErrorCode.ok.rawValue
+        } catch {
+            system_thread_set_last_error(PrintableText.escaped(error.message))
+            return error.code.rawValue
+        }
     }
 }
 

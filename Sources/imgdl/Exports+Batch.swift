@@ -172,5 +172,5 @@ public func imgdl_batch_retain(_ handle: OpaquePointer?) -> OpaquePointer? { ret
 
 @_cdecl("imgdl_batch_release") @implementation
 public func imgdl_batch_release(_ handle: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(handle, .batch) }
+    inLibrary { _ = HandleTable.shared.release(handle, .batch) }
 }

@@ -60,7 +60,7 @@ public func imgdl_cache_retain(_ handle: OpaquePointer?) -> OpaquePointer? { ret
 /// The cache closes with its last user, which may be a downloader.
 @_cdecl("imgdl_cache_release") @implementation
 public func imgdl_cache_release(_ handle: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(handle, .cache) }
+    inLibrary { _ = HandleTable.shared.release(handle, .cache) }
 }
 
 // MARK: What is stored

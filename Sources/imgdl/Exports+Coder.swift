@@ -25,7 +25,7 @@ public func imgdl_coder_register(
 
 @_cdecl("imgdl_coder_release") @implementation
 public func imgdl_coder_release(_ coder: OpaquePointer?) {
-    uncancelled {
+    inLibrary {
         guard let released = HandleTable.shared.release(coder, .coder) as? CoderObject else { return }
         Process.codec.registry.remove(released.id)
     }

@@ -210,5 +210,5 @@ public func imgdl_decoder_finish(_ decoder: OpaquePointer?, _ image: UnsafeMutab
 
 @_cdecl("imgdl_decoder_destroy") @implementation
 public func imgdl_decoder_destroy(_ decoder: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(decoder, .decoder) }
+    inLibrary { _ = HandleTable.shared.release(decoder, .decoder) }
 }

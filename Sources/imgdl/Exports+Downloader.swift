@@ -36,7 +36,7 @@ public func imgdl_downloader_retain(_ handle: OpaquePointer?) -> OpaquePointer? 
 
 @_cdecl("imgdl_downloader_release") @implementation
 public func imgdl_downloader_release(_ handle: OpaquePointer?) {
-    uncancelled {
+    inLibrary {
         (HandleTable.shared.release(handle, .downloader) as? Downloader)?.shutDown(cancelling: false, completion: nil)
     }
 }
@@ -48,7 +48,7 @@ public func imgdl_downloader_cancel_all(_ handle: OpaquePointer?) -> imgdl_statu
 
 @_cdecl("imgdl_downloader_current_count") @implementation
 public func imgdl_downloader_current_count(_ handle: OpaquePointer?) -> UInt64 {
-    UInt64((try? downloader(handle))?.currentCount ?? 0)
+    inLibrary { UInt64((try? downloader(handle))?.currentCount ?? 0) }
 }
 
 @_cdecl("imgdl_downloader_wait_idle") @implementation

@@ -11,7 +11,7 @@ public func imgdl_executor_create_pumped(_ executor: UnsafeMutablePointer<Opaque
 
 @_cdecl("imgdl_executor_fd") @implementation
 public func imgdl_executor_fd(_ executor: OpaquePointer?) -> Int32 {
-    (try? object(executor, .executor, as: PumpedExecutor.self))?.descriptor ?? -1
+    inLibrary { (try? object(executor, .executor, as: PumpedExecutor.self))?.descriptor ?? -1 }
 }
 
 @_cdecl("imgdl_executor_dispatch") @implementation
@@ -30,5 +30,5 @@ public func imgdl_executor_retain(_ executor: OpaquePointer?) -> OpaquePointer? 
 
 @_cdecl("imgdl_executor_release") @implementation
 public func imgdl_executor_release(_ executor: OpaquePointer?) {
-    uncancelled { (HandleTable.shared.release(executor, .executor) as? PumpedExecutor)?.close() }
+    inLibrary { (HandleTable.shared.release(executor, .executor) as? PumpedExecutor)?.close() }
 }

@@ -31,7 +31,7 @@ public func imgdl_hooks_retain(_ hooks: OpaquePointer?) -> OpaquePointer? { reta
 
 @_cdecl("imgdl_hooks_release") @implementation
 public func imgdl_hooks_release(_ hooks: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(hooks, .hooks) }
+    inLibrary { _ = HandleTable.shared.release(hooks, .hooks) }
 }
 
 /// Looks at the question, then takes it: what `prepare` throws leaves it to be answered.

@@ -129,7 +129,7 @@ public func imgdl_image_retain(_ handle: OpaquePointer?) -> OpaquePointer? { ret
 
 @_cdecl("imgdl_image_release") @implementation
 public func imgdl_image_release(_ handle: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(handle, .image) }
+    inLibrary { _ = HandleTable.shared.release(handle, .image) }
 }
 
 @_cdecl("imgdl_data_bytes") @implementation
@@ -145,5 +145,5 @@ public func imgdl_data_retain(_ handle: OpaquePointer?) -> OpaquePointer? { reta
 
 @_cdecl("imgdl_data_release") @implementation
 public func imgdl_data_release(_ handle: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(handle, .data) }
+    inLibrary { _ = HandleTable.shared.release(handle, .data) }
 }

@@ -53,7 +53,7 @@ public func imgdl_downloader_set_max_concurrent(_ handle: OpaquePointer?, _ maxi
 
 @_cdecl("imgdl_downloader_max_concurrent") @implementation
 public func imgdl_downloader_max_concurrent(_ handle: OpaquePointer?) -> UInt32 {
-    UInt32(clamping: (try? downloader(handle))?.maximumConcurrent ?? 0)
+    inLibrary { UInt32(clamping: (try? downloader(handle))?.maximumConcurrent ?? 0) }
 }
 
 @_cdecl("imgdl_downloader_set_max_per_host") @implementation
@@ -75,7 +75,7 @@ public func imgdl_downloader_set_suspended(_ handle: OpaquePointer?, _ suspended
 
 @_cdecl("imgdl_downloader_is_suspended") @implementation
 public func imgdl_downloader_is_suspended(_ handle: OpaquePointer?) -> Int32 {
-    (try? downloader(handle))?.isSuspended == true ? 1 : 0
+    inLibrary { (try? downloader(handle))?.isSuspended == true ? 1 : 0 }
 }
 
 @_cdecl("imgdl_downloader_enter_background") @implementation

@@ -143,14 +143,16 @@ public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutable
 }
 
 @_cdecl("imgdl_token_id") @implementation
-public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 { (try? token(handle))?.id ?? 0 }
+public func imgdl_token_id(_ handle: OpaquePointer?) -> UInt64 {
+    inLibrary { (try? token(handle))?.id ?? 0 }
+}
 
 @_cdecl("imgdl_token_retain") @implementation
 public func imgdl_token_retain(_ handle: OpaquePointer?) -> OpaquePointer? { retain(handle, .token) }
 
 @_cdecl("imgdl_token_release") @implementation
 public func imgdl_token_release(_ handle: OpaquePointer?) {
-    uncancelled { _ = HandleTable.shared.release(handle, .token) }
+    inLibrary { _ = HandleTable.shared.release(handle, .token) }
 }
 
 func checkedPriority(_ value: Int32) throws(Failure) -> Priority {

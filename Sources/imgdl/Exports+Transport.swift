@@ -79,7 +79,7 @@ public func imgdl_transfer_end(
 
 @_cdecl("imgdl_transfer_release") @implementation
 public func imgdl_transfer_release(_ transfer: OpaquePointer?) {
-    uncancelled {
+    inLibrary {
         guard let released = HandleTable.shared.release(transfer, .transfer) as? TransferObject else { return }
         // Without effect where the end was reported.
         try? released.receiver.end(Failure(.connectionLost, "its loader gave the transfer back without an end"))

@@ -93,6 +93,160 @@ TEST("pthread_cancel of a thread that waits leaves nothing locked: it waits to t
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK); /* the first one had its own reference */
 }
 
+/* What the calls below are made on. */
+static struct {
+    imgdl_downloader *downloader;
+    imgdl_token *token;
+    imgdl_executor *executor;
+    imgdl_cache *cache;
+    imgdl_request request;
+    uint8_t *picture;
+    size_t picture_size;
+} things;
+
+static void make_request(void)
+{
+    imgdl_token *token = NULL;
+    ignore_status(imgdl_download(things.downloader, &things.request, &token));
+    ignore_status(imgdl_token_set_priority(token, IMGDL_PRIORITY_HIGH));
+    ignore_status(imgdl_token_cancel(token));
+    imgdl_token_release(token);
+}
+static void make_batch(void)
+{
+    imgdl_batch *batch = NULL;
+    ignore_status(imgdl_downloader_prefetch(things.downloader, &things.request, 1, NULL, &batch));
+    ignore_status(imgdl_batch_set_paused(batch, 1));
+    ignore_status(imgdl_batch_cancel(batch));
+    imgdl_batch_release(batch);
+}
+static void make_downloader(void)
+{
+    imgdl_downloader *downloader = NULL;
+    ignore_status(imgdl_downloader_create(NULL, &downloader));
+    ignore_status(imgdl_downloader_destroy(downloader));
+}
+static void release_downloader(void)
+{
+    imgdl_downloader *downloader = NULL;
+    ignore_status(imgdl_downloader_create(NULL, &downloader));
+    imgdl_downloader_release(downloader);
+}
+static void make_executor(void)
+{
+    imgdl_executor *executor = NULL;
+    ignore_status(imgdl_executor_create_pumped(&executor));
+    imgdl_executor_release(executor);
+}
+static void make_cache(void)
+{
+    imgdl_cache_config config;
+    imgdl_cache *cache = NULL;
+    imgdl_cache_config_init(&config, sizeof config);
+    ignore_status(imgdl_cache_open(&config, &cache));
+    imgdl_cache_release(cache);
+}
+static void decode_it(void)
+{
+    imgdl_image *image = NULL;
+    ignore_status(imgdl_decode(things.picture, things.picture_size, NULL, &image));
+    imgdl_image_release(image);
+}
+static void wait_for_it(void) { ignore_status(imgdl_token_wait(things.token, PATIENCE_MS)); }
+static void wait_for_all(void) { ignore_status(imgdl_downloader_wait_idle(things.downloader, PATIENCE_MS)); }
+static void dispatch(void) { ignore_status(imgdl_executor_dispatch(things.executor, 0, NULL)); }
+static void get_numbers(void)
+{
+    (void)imgdl_downloader_current_count(things.downloader);
+    (void)imgdl_downloader_max_concurrent(things.downloader);
+    (void)imgdl_downloader_is_suspended(things.downloader);
+    (void)imgdl_executor_fd(things.executor);
+    (void)imgdl_token_id(things.token);
+}
+static void trim_unused(void) { (void)imgdl_trim(IMGDL_TRIM_UNUSED); }
+static void trim_connections(void) { (void)imgdl_trim(IMGDL_TRIM_CONNECTIONS); }
+static void trim_caches(void) { (void)imgdl_trim(IMGDL_TRIM_CACHES); }
+static void set_header(void) { ignore_status(imgdl_downloader_set_header(things.downloader, "X-A", "b")); }
+static void set_width(void) { ignore_status(imgdl_downloader_set_max_concurrent(things.downloader, 7)); }
+static void change_network(void) { ignore_status(imgdl_downloader_network_changed(things.downloader)); }
+static void go_back(void) { ignore_status(imgdl_downloader_enter_background(things.downloader, 1000)); }
+static void come_back(void) { ignore_status(imgdl_downloader_enter_foreground(things.downloader)); }
+static void cancel_all(void) { ignore_status(imgdl_downloader_cancel_all(things.downloader)); }
+static void flush_cache(void) { ignore_status(imgdl_cache_flush(things.cache)); }
+static void query_cache(void)
+{
+    imgdl_cache_entry entry;
+    imgdl_cache_entry_init(&entry, sizeof entry);
+    ignore_status(imgdl_cache_query(things.cache, things.request.url, &entry));
+}
+static void clear_cache(void) { ignore_status(imgdl_cache_clear(things.cache)); }
+
+#define CALL(function) {#function, function}
+static const struct call {
+    const char *name;
+    void (*make)(void);
+} calls[] = {
+    CALL(trim_unused), CALL(trim_connections), CALL(trim_caches), CALL(make_request), CALL(make_batch),
+    CALL(make_downloader), CALL(release_downloader), CALL(make_executor), CALL(make_cache), CALL(decode_it),
+    CALL(wait_for_it), CALL(wait_for_all), CALL(dispatch), CALL(get_numbers), CALL(set_header), CALL(set_width),
+    CALL(change_network), CALL(go_back), CALL(come_back), CALL(cancel_all), CALL(flush_cache), CALL(query_cache),
+    CALL(clear_cache),
+};
+
+struct cancelled_call {
+    const struct call *call;
+    int has_returned;
+};
+
+/* It is cancelled already when it calls: the first cancellation point ends it. */
+static void *call_while_cancelled(void *argument)
+{
+    struct cancelled_call *made = argument;
+    pthread_cancel(pthread_self());
+    made->call->make();
+    made->has_returned = 1;
+    while (made->has_returned) {
+        pthread_testcancel();
+        sched_yield();
+    }
+    return NULL;
+}
+
+/* A call is repeated: whether one has to wake the library's thread depends on what that does at the moment. */
+TEST("pthread_cancel is seen by no call, neither by one that waits, wakes a thread, gives memory back nor lets go of something")
+{
+    imgdl_token *token = NULL;
+    things.cache = new_cache(NULL);
+    things.downloader = new_caching_downloader(things.cache);
+    things.picture = read_picture("tiny.png", &things.picture_size);
+    REQUIRE_OK(imgdl_executor_create_pumped(&things.executor));
+    imgdl_request_init(&things.request, sizeof things.request);
+    things.request.url = at_origin("/pictures/tiny.png?header=Cache-Control:max-age=600&_=cancelled");
+    REQUIRE_OK(imgdl_download(things.downloader, &things.request, &token));
+    REQUIRE_OK(imgdl_token_wait(token, PATIENCE_MS));
+    things.token = token;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        for (int k = 0; k < 10; k++) {
+            struct cancelled_call made = {.call = &calls[i]};
+            pthread_t thread;
+            void *ended = NULL;
+            REQUIRE(pthread_create(&thread, NULL, call_while_cancelled, &made) == 0);
+            REQUIRE(pthread_join(thread, &ended) == 0);
+            CHECK(ended == PTHREAD_CANCELED);
+            if (!made.has_returned) { /* locks are taken for ever */
+                FAIL("%s ended its thread in the library", made.call->name);
+                harness_abandon();
+            }
+        }
+    struct reply reply = ask(things.downloader, things.request.url, IMGDL_CACHE_OFF, 0);
+    CHECK_CODE(reply.code, IMGDL_OK);
+    imgdl_token_release(token);
+    imgdl_executor_release(things.executor);
+    CHECK_CODE(imgdl_downloader_destroy(things.downloader), IMGDL_OK);
+    imgdl_cache_release(things.cache);
+    free(things.picture);
+}
+
 static void cancel_own_thread(struct recorder *recorder, const imgdl_event *event)
 {
     (void)recorder;

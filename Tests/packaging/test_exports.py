@@ -1,0 +1,69 @@
+"""Every exported function is framed: no thread is cancelled inside of one, and fork() waits for it. The getters that need
+no frame are named here."""
+import glob
+import os
+import re
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# These wake nobody, wait for nothing but a lock that fork() itself takes first, and let go of no object: one whose last
+# reference another thread has just released would end inside of them.
+PURE = {
+    "imgdl_version", "imgdl_version_string", "imgdl_error_name", "imgdl_error_message", "imgdl_last_error",
+    "imgdl_histogram_quantile", "imgdl_data_bytes", "imgdl_data_length",
+    *(f"imgdl_{struct}_init" for struct in (
+        "batch_options", "cache_config", "cache_entry", "cache_stats", "config", "decode_options", "image_info", "metrics",
+        "outgoing", "request", "result", "stats")),
+    *(f"imgdl_{handle}_retain" for handle in (
+        "batch", "cache", "data", "downloader", "executor", "hooks", "image", "token")),
+    *(f"imgdl_image_{what}" for what in (
+        "width", "height", "stride", "format", "pixel_format", "pixels", "frame_count", "frame_duration_ms", "loop_count",
+        "scale_factor", "orientation", "is_complete", "is_good_enough", "colour_notes", "icc_profile", "pass", "ready")),
+}
+# Swift functions that are the frame: call and inLibrary, and `answer`, which is a call.
+FRAME = re.compile(r"(?:return )?(?:call|inLibrary|answer)\b *[({]")
+EXPORT = re.compile(r'^@_cdecl\("(imgdl_\w+)"\) @implementation\npublic func \w+\(.*?\)(?:\s*-> [^{]+?)?\s*\{(.*?)(?:^\}| \})$',
+                    re.M | re.S)
+
+
+def exports(text):
+    """(name, body) for each."""
+    return [(name, body.strip()) for name, body in EXPORT.findall(text)]
+
+
+def unframed(text):
+    return {name for name, body in exports(text) if not FRAME.match(body)}
+
+
+class ExportTests(unittest.TestCase):
+    def setUp(self):
+        self.text = ""
+        for path in sorted(glob.glob(f"{ROOT}/Sources/imgdl/*.swift")):
+            with open(path, encoding="utf-8") as file:
+                self.text += file.read() + "\n"
+
+    def test_every_function_of_the_header_is_looked_at(self):
+        with open(f"{ROOT}/include/imgdl.h", encoding="utf-8") as file:
+            header = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
+        declared = re.findall(r"IMGDL_API\b[^;]*?\b(imgdl_\w+)\s*\(", header)
+        self.assertGreater(len(declared), 100)
+        self.assertEqual(sorted(name for name, _ in exports(self.text)), sorted(declared))
+
+    def test_all_but_the_getters_are_framed_from_their_first_word_on(self):
+        self.assertEqual(unframed(self.text), PURE)
+
+    def test_one_that_is_not_would_be_found(self):
+        text = self.text.replace("    inLibrary { ", "    do { ", 1)
+        self.assertNotEqual(text, self.text)
+        self.assertEqual(len(unframed(text) - unframed(self.text)), 1)
+
+    def test_getters_let_go_of_no_object(self):
+        for name, body in exports(self.text):
+            if name in PURE:
+                with self.subTest(name):
+                    self.assertNotRegex(body, r"\b(object|downloader|token|cache|batch)\(")
+
+
+if __name__ == "__main__":
+    unittest.main()
