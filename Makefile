@@ -173,10 +173,11 @@ demonstration: $(PROGRAMS) build/pictures/.written
 
 C_TESTS := build/tests/imgdl-tests build/tests/imgdl-loading build/tests/imgdl-avif build/tests/imgdl-cpp build/tests/tls-peer \
     build/tests/imgdl-player build/tests/hostile-client build/tests/slow-sync.so
-C_SUPPORT := $(wildcard Tests/c/*.h) include/imgdl.h
+STRUCT_FIELDS := build/tests/include/struct-fields.h
+C_SUPPORT := $(wildcard Tests/c/*.h) $(STRUCT_FIELDS) include/imgdl.h
 C_SOURCES := $(filter-out Tests/c/loading.c Tests/c/tls-peer.c Tests/c/hostile.c Tests/c/slow-sync.c,$(wildcard Tests/c/*.c))
 C_PICTURES := $(patsubst Tests/Pictures/%.c,build/tests/%.o,$(wildcard Tests/Pictures/*.c))
-C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include
+C_FLAGS := $(WARNINGS) -Iinclude -ITests/Pictures/include -Ibuild/tests/include
 C_LIBS := -ljpeg -lpng16 -lwebp -llcms2 -pthread
 
 .PHONY: test suites
@@ -189,6 +190,11 @@ suites: format-check all c-tests build/pictures/.written build/bin/imgdl-cache-c
 
 .PHONY: c-tests
 c-tests: $(C_TESTS)
+
+$(STRUCT_FIELDS): Tests/c/struct-fields packaging/header.py include/imgdl.h $(wildcard packaging/abi/*.abi)
+	@mkdir -p $(@D)
+	$< > $@.new
+	mv $@.new $@
 
 $(C_PICTURES): build/tests/%.o: Tests/Pictures/%.c $(wildcard Tests/Pictures/*.h Tests/Pictures/include/*.h) \
     | build/.setup-build

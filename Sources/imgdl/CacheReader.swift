@@ -3,8 +3,6 @@ import Glibc
 import ImgdlCache
 import ImgdlCore
 
-let cacheConfigSize1 = 80
-
 /// imgdl_cache_config, read. Throws what imgdl_cache_open returns.
 struct CacheReader {
     private(set) var configuration = CacheConfiguration()
@@ -12,7 +10,7 @@ struct CacheReader {
     /// NULL gives the defaults.
     init(_ source: UnsafePointer<imgdl_cache_config>?) throws(Failure) {
         guard source != nil else { return }
-        let config = try SizedStruct.read(source, version1: cacheConfigSize1)
+        let config = try imgdl_cache_config.read(source)
         guard config.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_cache_config.reserved is not 0") }
         configuration.directory = try Self.directory(config.directory)
         let bytes = try Self.size(config.max_bytes, "max_bytes")

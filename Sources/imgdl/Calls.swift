@@ -48,7 +48,7 @@ func executor(_ handle: OpaquePointer?) throws(Failure) -> (any Executor)? {
     return try object(handle, .executor, as: PumpedExecutor.self)
 }
 
-/// Nothing is called with it any more.
+/// Calls the destructor: nothing is called with the user data any more.
 func dispose(_ destructor: imgdl_destructor?, _ userData: UnsafeMutableRawPointer?) {
     if let destructor { HostCode.run { destructor(userData) } }
 }
@@ -62,4 +62,9 @@ func checkedCount(_ count: Int, _ start: UnsafeRawPointer?, _ name: String) thro
     guard count >= 0 else { throw Failure(.invalidArgument, "the length of \(name) is out of range") }
     guard count == 0 || start != nil else { throw Failure(.invalidArgument, "\(name) is NULL") }
     return UnsafeRawBufferPointer(start: start, count: count)
+}
+
+/// Text from C: NULL and bytes that are not UTF-8 give nil.
+func string(_ text: UnsafePointer<CChar>?) -> String? {
+    text.flatMap { String(validatingCString: $0) }
 }

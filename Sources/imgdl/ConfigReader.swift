@@ -4,8 +4,6 @@ import ImgdlCache
 import ImgdlCore
 import ImgdlTransport
 
-let configSize1 = 56
-
 /// imgdl_config, read. Throws what imgdl_downloader_create returns.
 struct ConfigReader {
     private(set) var configuration = DownloaderConfiguration(userAgent: Process.userAgent)
@@ -15,7 +13,7 @@ struct ConfigReader {
     /// NULL gives the defaults.
     init(_ source: UnsafePointer<imgdl_config>?) throws(Failure) {
         guard source != nil else { return }
-        let config = try SizedStruct.read(source, version1: configSize1, ends: FieldEnds.config)
+        let config = try imgdl_config.read(source)
         guard config.reserved == 0, config.reserved2 == 0 else {
             throw Failure(.unsupportedOption, "imgdl_config.reserved or reserved2 is not 0")
         }

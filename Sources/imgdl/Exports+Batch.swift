@@ -1,9 +1,6 @@
 import CImgdl
 import ImgdlCore
 
-let batchOptionsSize1 = 48
-let batchProgressSize1 = 40
-
 /// A C callback for the progress of a batch, with its user_data.
 private final class CallbackBatchSink: BatchSink, @unchecked Sendable {
     private let callback: (@convention(c) (UnsafePointer<imgdl_batch_progress>?, UnsafeMutableRawPointer?) -> Void)?
@@ -26,8 +23,8 @@ private final class CallbackBatchSink: BatchSink, @unchecked Sendable {
 
 private func progressStruct(_ progress: BatchProgress) -> imgdl_batch_progress {
     imgdl_batch_progress(
-        struct_size: UInt32(batchProgressSize1), is_finished: progress.isFinished ? 1 : 0, finished: progress.finished,
-        failed: progress.failed, cancelled: progress.cancelled, total: progress.total)
+        struct_size: UInt32(MemoryLayout<imgdl_batch_progress>.stride), is_finished: progress.isFinished ? 1 : 0,
+        finished: progress.finished, failed: progress.failed, cancelled: progress.cancelled, total: progress.total)
 }
 
 /// An array of imgdl_request as the caller's compiler laid it out: its elements are as large as the first one says.
@@ -47,8 +44,8 @@ private struct RequestArray {
             return
         }
         let raw = UnsafeRawPointer(start)
-        let size = count > 0 ? Int(raw.load(as: UInt32.self)) : requestSize1
-        guard size >= requestSize1, size % MemoryLayout<imgdl_request>.alignment == 0 else {
+        let size = count > 0 ? Int(raw.load(as: UInt32.self)) : imgdl_request.firstSize
+        guard size >= imgdl_request.firstSize, size % MemoryLayout<imgdl_request>.alignment == 0 else {
             throw Failure(.unsupportedOption, "requests[0]: struct_size is \(size): call imgdl_request_init first")
         }
         guard !count.multipliedReportingOverflow(by: size).overflow else {
@@ -70,13 +67,13 @@ private struct RequestArray {
             throw Failure(
                 .unsupportedOption, "its struct_size is not that of the first: call imgdl_request_init for each")
         }
-        return try SizedStruct.read(request, version1: requestSize1, ends: FieldEnds.request)
+        return try imgdl_request.read(request)
     }
 }
 
 @_cdecl("imgdl_batch_options_init") @implementation
 public func imgdl_batch_options_init(_ options: UnsafeMutablePointer<imgdl_batch_options>?, _ size: Int) {
-    SizedStruct.initialize(options, size, version1: batchOptionsSize1)
+    imgdl_batch_options.initialize(options, size)
 }
 
 @_cdecl("imgdl_downloader_prefetch") @implementation
@@ -92,7 +89,7 @@ public func imgdl_downloader_prefetch(
             try prefetch(try object(handle, .downloader), requests, options, batch)
         } catch {
             if let array { for index in 0..<array.count { disposeUserData(array.pointer(index)) } }
-            if let options, Int(options.pointee.struct_size) >= batchOptionsSize1 {
+            if let options, Int(options.pointee.struct_size) >= imgdl_batch_options.firstSize {
                 dispose(options.pointee.destructor, options.pointee.user_data)
             }
             throw error
@@ -105,7 +102,7 @@ private func prefetch(
     _ batch: UnsafeMutablePointer<OpaquePointer?>?
 ) throws(Failure) {
     var chosen = imgdl_batch_options()
-    if options != nil { chosen = try SizedStruct.read(options, version1: batchOptionsSize1) }
+    if options != nil { chosen = try imgdl_batch_options.read(options) }
     guard chosen.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_batch_options.reserved is not 0") }
     let executor = try executor(chosen.executor)
     var read: [BatchRequest] = []
@@ -163,7 +160,7 @@ public func imgdl_batch_progress_get(
 ) -> imgdl_status {
     call { () throws(Failure) in
         let now = try batch(handle).progress
-        try SizedStruct.write(progressStruct(now), to: progress, version1: batchProgressSize1)
+        try progressStruct(now).write(to: progress)
     }
 }
 

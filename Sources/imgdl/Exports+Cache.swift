@@ -3,9 +3,6 @@ import ImgdlCache
 import ImgdlCore
 import ImgdlTransport
 
-private let entrySize1 = 48
-private let cacheStatsSize1 = 168
-
 private func cache(_ handle: OpaquePointer?) throws(Failure) -> Cache { try object(handle, .cache) }
 
 /// A C callback for what happens to a cache, with its user_data. The destructor runs when the cache has let go of it.
@@ -16,7 +13,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
 
     /// nil for a struct whose fields cannot be found.
     init?(_ config: UnsafePointer<imgdl_cache_config>?) {
-        guard let config, Int(config.pointee.struct_size) >= cacheConfigSize1 else { return nil }
+        guard let config, Int(config.pointee.struct_size) >= imgdl_cache_config.firstSize else { return nil }
         callback = config.pointee.callback
         destructor = config.pointee.destructor
         userData = config.pointee.user_data
@@ -37,7 +34,7 @@ private final class CallbackCacheEvents: @unchecked Sendable {
 
 @_cdecl("imgdl_cache_config_init") @implementation
 public func imgdl_cache_config_init(_ config: UnsafeMutablePointer<imgdl_cache_config>?, _ size: Int) {
-    SizedStruct.initialize(config, size, version1: cacheConfigSize1)
+    imgdl_cache_config.initialize(config, size)
 }
 
 @_cdecl("imgdl_cache_open") @implementation
@@ -74,7 +71,7 @@ private func cacheKey(_ url: UnsafePointer<CChar>?) throws(Failure) -> String {
 
 @_cdecl("imgdl_cache_entry_init") @implementation
 public func imgdl_cache_entry_init(_ entry: UnsafeMutablePointer<imgdl_cache_entry>?, _ size: Int) {
-    SizedStruct.initialize(entry, size, version1: entrySize1)
+    imgdl_cache_entry.initialize(entry, size)
 }
 
 @_cdecl("imgdl_cache_query") @implementation
@@ -87,7 +84,7 @@ public func imgdl_cache_query(
         guard let stored = try cache.query(try cacheKey(url)) else {
             throw Failure(.notCached, "nothing is stored for this URL")
         }
-        try SizedStruct.write(entryStruct(stored), to: entry, version1: entrySize1)
+        try entryStruct(stored).write(to: entry)
     }
 }
 
@@ -98,8 +95,8 @@ private func entryStruct(_ stored: CachedResponse) -> imgdl_cache_entry {
         case .beginning, .part: false
         }
     return imgdl_cache_entry(
-        struct_size: UInt32(entrySize1), status: stored.response.status, body_bytes: stored.response.bodyLength,
-        stored_s: stored.storedTime, used_s: stored.usedTime,
+        struct_size: UInt32(MemoryLayout<imgdl_cache_entry>.stride), status: stored.response.status,
+        body_bytes: stored.response.bodyLength, stored_s: stored.storedTime, used_s: stored.usedTime,
         fresh_s: CacheRules.remainingFreshness(of: stored.response, wallTime: MonotonicClock().wallTime()),
         is_complete: isComplete ? 1 : 0, reserved: 0)
 }
@@ -132,7 +129,7 @@ public func imgdl_cache_flush(_ handle: OpaquePointer?) -> imgdl_status {
 
 @_cdecl("imgdl_cache_stats_init") @implementation
 public func imgdl_cache_stats_init(_ stats: UnsafeMutablePointer<imgdl_cache_stats>?, _ size: Int) {
-    SizedStruct.initialize(stats, size, version1: cacheStatsSize1)
+    imgdl_cache_stats.initialize(stats, size)
 }
 
 @_cdecl("imgdl_cache_statistics") @implementation
@@ -142,7 +139,7 @@ public func imgdl_cache_statistics(
     call { () throws(Failure) in
         let cache = try cache(handle)
         guard stats != nil else { throw Failure(.invalidArgument, "stats is NULL") }
-        try SizedStruct.write(statsStruct(try cache.statistics()), to: stats, version1: cacheStatsSize1)
+        try statsStruct(try cache.statistics()).write(to: stats)
     }
 }
 

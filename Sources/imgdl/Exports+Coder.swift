@@ -2,8 +2,6 @@ import CImgdl
 import ImgdlCodecs
 import ImgdlCore
 
-private let coderTableSize = 80
-
 /// What an imgdl_coder handle stands for.
 final class CoderObject {
     /// In the registry.
@@ -18,7 +16,7 @@ public func imgdl_coder_register(
 ) -> imgdl_status {
     call { () throws(Failure) in
         guard let coder else { throw Failure(.invalidArgument, "coder is NULL") }
-        let codec = try HostCodec(try SizedStruct.read(table, version1: coderTableSize))
+        let codec = try HostCodec(try imgdl_coder_table.read(table))
         coder.pointee = HandleTable.shared.insert(CoderObject(Process.codec.registry.add(codec)), .coder)
     }
 }

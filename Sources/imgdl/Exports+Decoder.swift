@@ -1,10 +1,6 @@
 import CImgdl
 import ImgdlCore
 
-/// Size of the structs of version 1.0: what a caller must bring at least.
-let decodeOptionsSize1 = 24
-let imageInfoSize1 = 32
-
 /// What an imgdl_decoder handle stands for. One call at a time, says the header.
 final class DecoderObject {
     let decoder: any ImageDecoder
@@ -37,7 +33,7 @@ struct DecodeRequest {
     /// NULL gives the defaults.
     init(_ source: UnsafePointer<imgdl_decode_options>?) throws(Failure) {
         guard source != nil else { return }
-        let read = try SizedStruct.read(source, version1: decodeOptionsSize1, ends: FieldEnds.decodeOptions)
+        let read = try imgdl_decode_options.read(source)
         guard read.flags & ~Self.knownFlags == 0, read.reserved == 0, read.reserved2 == 0 else {
             throw Failure(.unsupportedOption, "imgdl_decode_options has a flag that this version does not know")
         }
@@ -131,12 +127,12 @@ func imageInfo(_ header: ImageHeader) -> imgdl_image_info {
 
 @_cdecl("imgdl_decode_options_init") @implementation
 public func imgdl_decode_options_init(_ options: UnsafeMutablePointer<imgdl_decode_options>?, _ size: Int) {
-    SizedStruct.initialize(options, size, version1: decodeOptionsSize1, ends: FieldEnds.decodeOptions)
+    imgdl_decode_options.initialize(options, size)
 }
 
 @_cdecl("imgdl_image_info_init") @implementation
 public func imgdl_image_info_init(_ info: UnsafeMutablePointer<imgdl_image_info>?, _ size: Int) {
-    SizedStruct.initialize(info, size, version1: imageInfoSize1)
+    imgdl_image_info.initialize(info, size)
 }
 
 @_cdecl("imgdl_decode") @implementation
@@ -179,7 +175,7 @@ public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutableP
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
         guard let header = decoder.decoder.header else { throw Failure(.notReady, "the header is not complete yet") }
-        try SizedStruct.write(imageInfo(header), to: info, version1: imageInfoSize1)
+        try imageInfo(header).write(to: info)
     }
 }
 

@@ -3,7 +3,7 @@ import ImgdlCore
 
 @_cdecl("imgdl_request_init") @implementation
 public func imgdl_request_init(_ request: UnsafeMutablePointer<imgdl_request>?, _ size: Int) {
-    SizedStruct.initialize(request, size, version1: requestSize1, ends: FieldEnds.request)
+    imgdl_request.initialize(request, size)
 }
 
 @_cdecl("imgdl_download") @implementation
@@ -12,7 +12,7 @@ public func imgdl_download(
 ) -> imgdl_status {
     call { () throws(Failure) in
         do throws(Failure) {
-            let request = try SizedStruct.read(request, version1: requestSize1, ends: FieldEnds.request)
+            let request = try imgdl_request.read(request)
             try accept(request, try object(handle, .downloader, as: Downloader.self), token)
         } catch {
             disposeUserData(request)
@@ -23,7 +23,7 @@ public func imgdl_download(
 
 /// A refused request's user_data has no other end. A struct too small to hold a destructor has none.
 func disposeUserData(_ request: UnsafePointer<imgdl_request>?) {
-    guard let request, Int(UnsafeRawPointer(request).load(as: UInt32.self)) >= requestSize1 else { return }
+    guard let request, Int(UnsafeRawPointer(request).load(as: UInt32.self)) >= imgdl_request.firstSize else { return }
     dispose(request.pointee.destructor, request.pointee.user_data)
 }
 

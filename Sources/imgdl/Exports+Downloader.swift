@@ -8,7 +8,7 @@ func waitLimit(_ milliseconds: Int64) -> Int64? { milliseconds < 0 ? nil : milli
 
 @_cdecl("imgdl_config_init") @implementation
 public func imgdl_config_init(_ config: UnsafeMutablePointer<imgdl_config>?, _ size: Int) {
-    SizedStruct.initialize(config, size, version1: configSize1, ends: FieldEnds.config)
+    imgdl_config.initialize(config, size)
 }
 
 @_cdecl("imgdl_downloader_create") @implementation

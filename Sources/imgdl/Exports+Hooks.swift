@@ -2,12 +2,9 @@ import CImgdl
 import ImgdlCore
 import ImgdlTransport
 
-private let outgoingSize1 = 56
-private let hooksTableSize1 = 64
-
 @_cdecl("imgdl_outgoing_init") @implementation
 public func imgdl_outgoing_init(_ outgoing: UnsafeMutablePointer<imgdl_outgoing>?, _ size: Int) {
-    SizedStruct.initialize(outgoing, size, version1: outgoingSize1)
+    imgdl_outgoing.initialize(outgoing, size)
 }
 
 @_cdecl("imgdl_hooks_create") @implementation
@@ -16,7 +13,7 @@ public func imgdl_hooks_create(
 ) -> imgdl_status {
     call { () throws(Failure) in
         guard let hooks else { throw Failure(.invalidArgument, "hooks is NULL") }
-        let table = try SizedStruct.read(table, version1: hooksTableSize1)
+        let table = try imgdl_hooks_table.read(table)
         guard table.reserved == 0 else { throw Failure(.unsupportedOption, "imgdl_hooks_table.reserved is not 0") }
         guard
             table.modify_request != nil || table.modify_response != nil || table.transform_body != nil
@@ -81,7 +78,7 @@ public func imgdl_continue_with_request(
     answer(
         next,
         { (question) throws(Failure) -> (() -> Void)? in
-            let read = try SizedStruct.read(replacement, version1: outgoingSize1)
+            let read = try imgdl_outgoing.read(replacement)
             switch question {
             case .request(let original, let answer):
                 let request = try outgoing(read, original)

@@ -1,9 +1,6 @@
 import CImgdl
 import ImgdlCore
 
-let metricsSize1 = 128
-let statsSize1 = 2840
-
 /// `address`: lives as long as what holds the struct.
 func metricsStruct(_ metrics: Metrics, address: UnsafePointer<CChar>?) -> imgdl_metrics {
     imgdl_metrics(
@@ -25,7 +22,7 @@ func withMetricsStruct(_ metrics: Metrics, _ body: (UnsafePointer<imgdl_metrics>
 
 @_cdecl("imgdl_metrics_init") @implementation
 public func imgdl_metrics_init(_ metrics: UnsafeMutablePointer<imgdl_metrics>?, _ size: Int) {
-    SizedStruct.initialize(metrics, size, version1: metricsSize1)
+    imgdl_metrics.initialize(metrics, size)
 }
 
 @_cdecl("imgdl_token_metrics") @implementation
@@ -39,7 +36,7 @@ public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutab
             throw Failure(.notReady, "the download has not begun yet")
         }
         let value = metricsStruct(measured, address: token.keep(address: measured.address.text))
-        try SizedStruct.write(value, to: metrics, version1: metricsSize1)
+        try value.write(to: metrics)
     }
 }
 
@@ -96,7 +93,7 @@ public func imgdl_downloader_set_observer(
 
 @_cdecl("imgdl_stats_init") @implementation
 public func imgdl_stats_init(_ stats: UnsafeMutablePointer<imgdl_stats>?, _ size: Int) {
-    SizedStruct.initialize(stats, size, version1: statsSize1)
+    imgdl_stats.initialize(stats, size)
 }
 
 @_cdecl("imgdl_downloader_stats") @implementation
@@ -109,7 +106,7 @@ public func imgdl_downloader_stats(_ handle: OpaquePointer?, _ stats: UnsafeMuta
         var total = downloader.statistics.read { statsStruct($0, load) }
         total.memory = UInt64(clamping: downloader.memoryInUse)
         total.memory_peak = UInt64(clamping: downloader.memoryPeak)
-        try SizedStruct.write(total, to: stats, version1: statsSize1)
+        try total.write(to: stats)
     }
 }
 

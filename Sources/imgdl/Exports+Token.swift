@@ -2,8 +2,6 @@ import CImgdl
 import Glibc
 import ImgdlCore
 
-let resultSize1 = 48
-
 /// What C has borrowed of a token's subscription, once it has asked; guarded by the handle table's lock, since there
 /// are many tokens and few are asked.
 private final class Lent {
@@ -122,7 +120,7 @@ public func imgdl_token_wait(_ handle: OpaquePointer?, _ timeout: Int64) -> imgd
 
 @_cdecl("imgdl_result_init") @implementation
 public func imgdl_result_init(_ result: UnsafeMutablePointer<imgdl_result>?, _ size: Int) {
-    guard let result, SizedStruct.initialize(result, size, version1: resultSize1, ends: FieldEnds.result) else {
+    guard let result, imgdl_result.initialize(result, size) else {
         return
     }
     // Both are within the first version's size. A request that was refused has no token to fill it.
@@ -138,7 +136,7 @@ public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutable
         let token = try token(handle)
         guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }
         guard let value = token.borrowedResult() else { throw Failure(.notReady, "the download has not ended yet") }
-        try SizedStruct.write(value, to: result, version1: resultSize1, ends: FieldEnds.result)
+        try value.write(to: result)
     }
 }
 

@@ -1,9 +1,6 @@
 import CImgdl
 import ImgdlCore
 
-/// Without `resume`, which tables of the first programs do not have.
-private let transportTableSize = 40
-
 @_cdecl("imgdl_transport_register") @implementation
 public func imgdl_transport_register(
     _ handle: OpaquePointer?, _ scheme: UnsafePointer<CChar>?, _ table: UnsafePointer<imgdl_transport_table>?
@@ -14,7 +11,7 @@ public func imgdl_transport_register(
             throw Failure(.invalidArgument, "scheme is NULL, or no scheme by RFC 3986 section 3.1")
         }
         var loader: HostLoader?
-        if table != nil { loader = try HostLoader(try SizedStruct.read(table, version1: transportTableSize)) }
+        if table != nil { loader = try HostLoader(try imgdl_transport_table.read(table)) }
         do throws(Failure) {
             try downloader.setLoader(loader, for: canonical)
         } catch {

@@ -2,8 +2,6 @@ import CImgdl
 import Glibc
 import ImgdlCore
 
-let requestSize1 = 120
-
 /// imgdl_request, read and checked. Throws what imgdl_download returns.
 struct RequestReader {
     let url: ParsedURL

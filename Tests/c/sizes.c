@@ -4,42 +4,17 @@
 
 #include <stddef.h>
 
-/* Where fields that came after 1.0 end. A program may have declared a part of them. */
 #define END(type, field) (offsetof(type, field) + sizeof((type *)0)->field)
+/* Of a struct of which that is the last field. */
+#define SIZE_THROUGH(type, field) ((END(type, field) + _Alignof(type) - 1) / _Alignof(type) * _Alignof(type))
 
-static const size_t request_ends[] = {
-#define FIELD(name) END(imgdl_request, name)
-    FIELD(user), FIELD(password), FIELD(connect_timeout_ms), FIELD(idle_timeout_ms), FIELD(retry_count),
-    FIELD(retry_base_ms), FIELD(retry_max_ms), FIELD(reserved), FIELD(accepted_statuses), FIELD(accepted_status_count),
-    FIELD(accepted_types), FIELD(accepted_type_count), FIELD(ca_file), FIELD(client_certificate), FIELD(client_key),
-    FIELD(client_key_password), FIELD(pinned_public_key), FIELD(hooks), FIELD(scale_factor), FIELD(cache_mode),
-    FIELD(reserved2), FIELD(partition), FIELD(max_stale_ms), 0,
-#undef FIELD
+/* Which sizes a program may have for a struct, by what it was compiled with: also a part of the fields that came later. */
+struct shape {
+    size_t today;
+    size_t sizes[64]; /* 0 behind the last */
 };
-static const size_t config_ends[] = {
-#define FIELD(name) END(imgdl_config, name)
-    FIELD(flags), FIELD(max_per_host), FIELD(memory_budget), FIELD(proxy), FIELD(user), FIELD(password),
-    FIELD(client_certificate), FIELD(client_key), FIELD(client_key_password), FIELD(pinned_public_key),
-    FIELD(cookie_file), FIELD(hooks), FIELD(retry_count), FIELD(retry_base_ms), FIELD(retry_max_ms),
-    FIELD(failure_ttl_ms), FIELD(accepted_statuses), FIELD(accepted_status_count), FIELD(accepted_types),
-    FIELD(accepted_type_count), FIELD(progress_interval), FIELD(cache), FIELD(cache_mode), FIELD(reserved2),
-    FIELD(dns_servers), FIELD(crl_file), FIELD(nat64_prefixes), FIELD(partition), FIELD(max_stale_ms), 0,
-#undef FIELD
-};
-static const size_t decode_options_ends[] = {
-#define FIELD(name) END(imgdl_decode_options, name)
-    FIELD(target_width), FIELD(target_height), FIELD(max_output_bytes), FIELD(max_frames), FIELD(format_hint),
-    FIELD(coder), FIELD(max_side), FIELD(max_scans), FIELD(max_animation_pixels), FIELD(max_metadata_bytes),
-    FIELD(max_memory_bytes), FIELD(max_decode_ms), FIELD(colour), FIELD(allocate), FIELD(deallocate),
-    FIELD(allocator_user_data), FIELD(good_enough_scan), FIELD(reserved2), 0,
-#undef FIELD
-};
-static const size_t result_ends[] = {
-#define FIELD(name) END(imgdl_result, name)
-    FIELD(content_type), FIELD(preview), FIELD(preview_length), FIELD(metrics), 0,
-#undef FIELD
-};
-static const size_t none[] = {0};
+/* shape_of_… for each struct that is given or filled: one that no test takes is an unused variable, which is an error. */
+#include "struct-fields.h"
 
 enum { LARGEST = 4096, ROOM = LARGEST + 64 };
 
@@ -124,22 +99,21 @@ static imgdl_status take_progress(void) { return imgdl_batch_progress_get(batch,
 static imgdl_status take_entry(void) { return imgdl_cache_query(cache, url, (imgdl_cache_entry *)&memory); }
 static imgdl_status take_cache_stats(void) { return imgdl_cache_statistics(cache, (imgdl_cache_stats *)&memory); }
 
-static int is_possible(size_t size, size_t first, size_t today, const size_t *ends)
+static int is_possible(size_t size, const struct shape *shape)
 {
-    for (; *ends; ends++)
-        if (size == *ends)
+    for (const size_t *possible = shape->sizes; *possible; possible++)
+        if (size == *possible)
             return 1;
-    return size == first || (size >= today && size <= LARGEST);
+    return size >= shape->today && size <= LARGEST;
 }
 
-/* `first`: the size of 1.0. The memory beyond today's is zero, as if a newer header had nothing set there. */
-static void try_sizes(const char *name, imgdl_status (*function)(void), size_t first, size_t today, const size_t *ends,
-                      size_t alignment)
+/* The memory beyond today's size is zero, as if a newer header had nothing set there. */
+static void try_sizes(const char *name, imgdl_status (*function)(void), const struct shape *shape, size_t alignment)
 {
-    for (size_t size = 0; size < ROOM; size += size < today + 16 || size > LARGEST - 16 ? 1 : 61) {
+    for (size_t size = 0; size < ROOM; size += size < shape->today + 16 || size > LARGEST - 16 ? 1 : 61) {
         memory.struct_size = (uint32_t)size;
         int is_refused = function() == IMGDL_ERROR_UNSUPPORTED_OPTION;
-        if (is_refused == (size % alignment == 0 && is_possible(size, first, today, ends)))
+        if (is_refused == (size % alignment == 0 && is_possible(size, shape)))
             FAIL("%s: a struct_size of %zu is %s: %s", name, size, is_refused ? "refused" : "taken", imgdl_last_error());
     }
     memory.struct_size = UINT32_MAX;
@@ -148,16 +122,15 @@ static void try_sizes(const char *name, imgdl_status (*function)(void), size_t f
     memset(&memory, 0, sizeof memory);
 }
 
-#define GREW(function, type, first, ends) try_sizes(#function, function, offsetof(type, first), sizeof(type), ends, 1)
-#define NEVER_GREW(function, type) try_sizes(#function, function, sizeof(type), sizeof(type), none, 1)
+#define TRY(function, type) try_sizes(#function, function, &shape_of_##type, 1)
 
-static void try_init(const char *name, void (*init)(void *, size_t), size_t first, size_t today, const size_t *ends)
+static void try_init(const char *name, void (*init)(void *, size_t), const struct shape *shape)
 {
-    for (size_t size = 0; size < today + 16; size++) {
+    for (size_t size = 0; size < shape->today + 16; size++) {
         memset(&memory, 0xAA, sizeof memory);
         init(&memory, size);
         int is_filled = memory.struct_size == size;
-        if (is_filled != is_possible(size, first, today, ends))
+        if (is_filled != is_possible(size, shape))
             FAIL("%s of %zu bytes %s", name, size, is_filled ? "fills the struct" : "does nothing");
         if (is_filled != (memory.bytes[4] != 0xAA))
             FAIL("%s of %zu bytes fills a part", name, size);
@@ -165,23 +138,11 @@ static void try_init(const char *name, void (*init)(void *, size_t), size_t firs
     memset(&memory, 0, sizeof memory);
 }
 
-#define INIT(type, first_size, ends)                                                                                   \
-    try_init(#type "_init", (void (*)(void *, size_t))(void (*)(void))type##_init, first_size, sizeof(type), ends)
+#define TRY_INIT(type) try_init(#type "_init", (void (*)(void *, size_t))(void (*)(void))type##_init, &shape_of_##type);
 
 TEST("an init does nothing for a size that ends inside a field")
 {
-    INIT(imgdl_request, offsetof(imgdl_request, user), request_ends);
-    INIT(imgdl_config, offsetof(imgdl_config, flags), config_ends);
-    INIT(imgdl_decode_options, offsetof(imgdl_decode_options, target_width), decode_options_ends);
-    INIT(imgdl_result, offsetof(imgdl_result, content_type), result_ends);
-    INIT(imgdl_image_info, sizeof(imgdl_image_info), none);
-    INIT(imgdl_outgoing, sizeof(imgdl_outgoing), none);
-    INIT(imgdl_batch_options, sizeof(imgdl_batch_options), none);
-    INIT(imgdl_metrics, sizeof(imgdl_metrics), none);
-    INIT(imgdl_stats, sizeof(imgdl_stats), none);
-    INIT(imgdl_cache_config, sizeof(imgdl_cache_config), none);
-    INIT(imgdl_cache_entry, sizeof(imgdl_cache_entry), none);
-    INIT(imgdl_cache_stats, sizeof(imgdl_cache_stats), none);
+    EACH_WITH_INIT(TRY_INIT)
 }
 
 TEST("what a caller gives: a struct_size that ends inside a field is UNSUPPORTED_OPTION for every function")
@@ -190,21 +151,21 @@ TEST("what a caller gives: a struct_size that ends inside a field is UNSUPPORTED
     url = at_origin("/pictures/tiny.png?_=sizes");
     REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
     /* What is taken fails for another reason: no URL, no executor, no function, no picture. */
-    GREW(give_request, imgdl_request, user, request_ends);
-    try_sizes("give_batch_request", give_batch_request, offsetof(imgdl_request, user), sizeof(imgdl_request), request_ends,
+    TRY(give_request, imgdl_request);
+    try_sizes("give_batch_request", give_batch_request, &shape_of_imgdl_request,
               _Alignof(imgdl_request)); /* in an array the next one follows */
-    GREW(give_request_decode, imgdl_decode_options, target_width, decode_options_ends);
-    GREW(give_decode_options, imgdl_decode_options, target_width, decode_options_ends);
-    GREW(give_decoder_options, imgdl_decode_options, target_width, decode_options_ends);
+    TRY(give_request_decode, imgdl_decode_options);
+    TRY(give_decode_options, imgdl_decode_options);
+    TRY(give_decoder_options, imgdl_decode_options);
     ((imgdl_config *)&memory)->executor = (imgdl_executor *)&memory;
-    GREW(give_config, imgdl_config, flags, config_ends);
+    TRY(give_config, imgdl_config);
     ((imgdl_config *)&memory)->executor = (imgdl_executor *)&memory;
-    GREW(give_config_again, imgdl_config, flags, config_ends);
-    NEVER_GREW(give_batch_options, imgdl_batch_options);
-    NEVER_GREW(give_hooks, imgdl_hooks_table);
-    NEVER_GREW(give_coder, imgdl_coder_table);
-    GREW(give_transport, imgdl_transport_table, resume, none);
-    NEVER_GREW(give_cache_config, imgdl_cache_config);
+    TRY(give_config_again, imgdl_config);
+    TRY(give_batch_options, imgdl_batch_options);
+    TRY(give_hooks, imgdl_hooks_table);
+    TRY(give_coder, imgdl_coder_table);
+    TRY(give_transport, imgdl_transport_table);
+    TRY(give_cache_config, imgdl_cache_config);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
@@ -216,7 +177,7 @@ static void on_question(const imgdl_outgoing *outgoing, imgdl_continuation *next
     /* What is taken has a URL that is none, and leaves the question open. */
     memory.struct_size = sizeof(imgdl_outgoing);
     ((imgdl_outgoing *)&memory)->url = "?";
-    NEVER_GREW(give_outgoing, imgdl_outgoing);
+    TRY(give_outgoing, imgdl_outgoing);
     CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
 }
 
@@ -245,13 +206,13 @@ TEST("what a caller takes: a struct_size that ends inside a field is UNSUPPORTED
     ask(downloader, url, IMGDL_CACHE_DEFAULT, 0);
     await_stored(cache, url, 1);
 
-    GREW(take_result, imgdl_result, content_type, result_ends);
-    NEVER_GREW(take_metrics, imgdl_metrics);
-    NEVER_GREW(take_info, imgdl_image_info);
-    NEVER_GREW(take_stats, imgdl_stats);
-    NEVER_GREW(take_progress, imgdl_batch_progress);
-    NEVER_GREW(take_cache_stats, imgdl_cache_stats);
-    NEVER_GREW(take_entry, imgdl_cache_entry);
+    TRY(take_result, imgdl_result);
+    TRY(take_metrics, imgdl_metrics);
+    TRY(take_info, imgdl_image_info);
+    TRY(take_stats, imgdl_stats);
+    TRY(take_progress, imgdl_batch_progress);
+    TRY(take_cache_stats, imgdl_cache_stats);
+    TRY(take_entry, imgdl_cache_entry);
     imgdl_batch_release(batch);
     imgdl_decoder_destroy(decoder);
     imgdl_token_release(ended);
