@@ -2,7 +2,7 @@
  * a time; ends when its input does.
  *
  *   GET  /to/URL        302 to URL
- *   GET  /text          200 and a line of text
+ *   GET  /text          200 and a line of text, whatever its query
  *   POST /gone          reads the head of the request and some of the body, then resets the connection
  */
 #include <arpa/inet.h>
@@ -89,7 +89,7 @@ static void serve(SSL *ssl, int connection)
         snprintf(text, sizeof text, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
                  path + 4);
         answer(ssl, text);
-    } else if (!strcmp(path, "/text")) {
+    } else if (!strcmp(path, "/text") || !strncmp(path, "/text?", 6)) {
         answer(ssl, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n");
     } else if (!strcmp(path, "/gone")) {
         SSL_read(ssl, text, sizeof text);
