@@ -16,6 +16,12 @@ final class ForkGateTests: XCTestCase {
         }
     }
 
+    /// The other thread may run: where a processor is hard to come by not for long, as each yield gives a whole turn away.
+    private func giveWay() {
+        let end = MonotonicClock().now().advanced(byMilliseconds: 1)
+        for _ in 0..<100 where MonotonicClock().now() < end { sched_yield() }
+    }
+
     private func whileForking(_ body: () -> Void) {
         system_fork_prepare()
         body()
@@ -34,12 +40,23 @@ final class ForkGateTests: XCTestCase {
             counter.awaitMore(than: counter.value.load(ordering: .sequentiallyConsistent))
             whileForking {
                 let count = counter.value.load(ordering: .sequentiallyConsistent)
-                for _ in 0..<100 { sched_yield() }
+                giveWay()
                 XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), count)
             }
         }
         counter.isOver.store(true, ordering: .relaxed)
         thread.join()
+    }
+
+    /// False where the lock is not to be had: a second is long for who has it and works.
+    private func signal(_ condition: Condition, _ lock: Lock) -> Bool {
+        var deadline = timespec()
+        clock_gettime(CLOCK_REALTIME, &deadline)
+        deadline.tv_sec += 1
+        guard pthread_mutex_timedlock(lock.mutex, &deadline) == 0 else { return false }
+        condition.signal()
+        pthread_mutex_unlock(lock.mutex)
+        return true
     }
 
     /// fork() would wait for who works and wants that lock.
@@ -55,16 +72,20 @@ final class ForkGateTests: XCTestCase {
                 }
             }
         }
+        // It has the lock until it waits for the first time: from then on each signal finds it.
+        counter.awaitMore(than: 0)
         for _ in 0..<100 {
-            let before = counter.value.load(ordering: .sequentiallyConsistent)
+            var count = 0
+            var isLockFree = true
             lock.withLock { condition.signal() }
-            counter.awaitMore(than: max(0, before - 1))
             whileForking {
-                for _ in 0..<100 {
-                    lock.withLock { condition.signal() }
-                    sched_yield()
-                }
+                count = counter.value.load(ordering: .sequentiallyConsistent)
+                for _ in 0..<100 where isLockFree { isLockFree = signal(condition, lock) }
+                giveWay()
+                XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), count, "it works during a fork")
             }
+            XCTAssertTrue(isLockFree, "it was woken, and had the lock while it waited for the end of the fork")
+            counter.awaitMore(than: count)
         }
         lock.withLock {
             counter.isOver.store(true, ordering: .relaxed)
@@ -92,7 +113,7 @@ final class ForkGateTests: XCTestCase {
             whileForking {
                 let count = counter.value.load(ordering: .sequentiallyConsistent)
                 XCTAssertEqual(count % 2, 0, "it is in the middle of a call")
-                for _ in 0..<100 { sched_yield() }
+                giveWay()
                 XCTAssertEqual(counter.value.load(ordering: .sequentiallyConsistent), count)
             }
         }
