@@ -622,33 +622,46 @@ TEST("the tier of decoded images gives everybody the same pixels (B20)")
 
 /* ---- Hooks */
 
+struct hooked {
+    unsigned asked;
+    struct flag ended;
+};
+
 static void let_pass(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data)
 {
-    (void)request, (void)user_data;
-    ignore_status(imgdl_continue_unchanged(next));
+    (void)request;
+    struct hooked *hooked = user_data;
+    __atomic_add_fetch(&hooked->asked, 1, __ATOMIC_SEQ_CST);
+    CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
 }
 
-static void on_hooks_end(void *flag) { raise_flag(flag); }
+static void on_hooks_end(void *hooked) { raise_flag(&((struct hooked *)hooked)->ended); }
 
 TEST("hooks end with the last request that names them, whatever the cache was asked for it")
 {
     imgdl_cache *cache = new_cache(NULL);
     imgdl_downloader *downloaders[] = {new_caching_downloader(cache), new_downloader()};
-    static const imgdl_cache_mode modes[] = {IMGDL_CACHE_USE, IMGDL_CACHE_ONLY, IMGDL_CACHE_REFRESH};
+    /* Nothing is stored for any of the URLs; the hook is asked before the cache, since its answer may be another URL. */
+    static const struct {
+        imgdl_cache_mode mode;
+        imgdl_status code;
+    } cases[] = {
+        {IMGDL_CACHE_USE, IMGDL_OK}, {IMGDL_CACHE_ONLY, IMGDL_ERROR_NOT_CACHED}, {IMGDL_CACHE_REFRESH, IMGDL_OK}};
     for (unsigned i = 0; i < 2; i++)
-        for (unsigned j = 0; j < sizeof modes / sizeof *modes; j++) {
-            struct flag ended = FLAG_INIT;
-            imgdl_hooks_table table = {.struct_size = sizeof table, .modify_request = let_pass, .user_data = &ended,
+        for (unsigned j = 0; j < sizeof cases / sizeof *cases; j++) {
+            struct hooked hooked = {.ended = FLAG_INIT};
+            imgdl_hooks_table table = {.struct_size = sizeof table, .modify_request = let_pass, .user_data = &hooked,
                                        .destructor = on_hooks_end};
             imgdl_request request;
             imgdl_request_init(&request, sizeof request);
             request.url = at_origin("/pictures/tiny.png?" FRESH "&_=%u%u", i, j);
-            request.cache_mode = modes[j];
+            request.cache_mode = cases[j].mode;
             REQUIRE_OK(imgdl_hooks_create(&table, &request.hooks));
-            ask_with(downloaders[i], &request);
+            CHECK_NUMBER(ask_with(downloaders[i], &request).code, cases[j].code);
+            CHECK_NUMBER(__atomic_load_n(&hooked.asked, __ATOMIC_SEQ_CST), 1);
             imgdl_hooks_release(request.hooks);
-            await_flag(&ended, 1);
-            CHECK_NUMBER(ended.value, 1);
+            await_flag(&hooked.ended, 1);
+            CHECK_NUMBER(hooked.ended.value, 1);
         }
     for (unsigned i = 0; i < 2; i++)
         REQUIRE_OK(imgdl_downloader_destroy(downloaders[i]));
