@@ -214,8 +214,6 @@ TEST("what a batch's request tells it told as any other: order, one terminal, on
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
 
-static void on_flagged_destroyed(void *flag) { raise_flag(flag); }
-
 static void on_nothing(const imgdl_batch_progress *progress, void *user_data) { (void)progress, (void)user_data; }
 
 TEST("what a batch announces counts as no request, also where its executor is gone")
@@ -227,13 +225,13 @@ TEST("what a batch announces counts as no request, also where its executor is go
     imgdl_request request;
     imgdl_request_init(&request, sizeof request);
     request.url = at_origin("/pictures/tiny.png?_=announced");
-    request.destructor = on_flagged_destroyed;
+    request.destructor = on_end_raise;
     request.user_data = &ended;
     imgdl_batch_options options;
     imgdl_batch_options_init(&options, sizeof options);
     options.executor = executor;
     options.progress = on_nothing;
-    options.destructor = on_flagged_destroyed;
+    options.destructor = on_end_raise;
     options.user_data = &over;
     REQUIRE_OK(imgdl_downloader_prefetch(downloader, &request, 1, &options, NULL));
     await_flag(&ended, 1);

@@ -22,18 +22,7 @@ static void sleep_until(struct timespec end)
         ;
 }
 
-static struct timespec monotonic_in(unsigned milliseconds)
-{
-    struct timespec end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += milliseconds / 1000;
-    end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_nsec -= 1000000000;
-        end.tv_sec++;
-    }
-    return end;
-}
+static struct timespec monotonic_in(unsigned milliseconds) { return deadline_in(CLOCK_MONOTONIC, milliseconds); }
 
 static imgdl_downloader *new_impatient_downloader(void)
 {

@@ -60,12 +60,7 @@ static void *dispatch(void *argument)
 /* Of all that has ended, the engine has told everybody. */
 static void await_told(imgdl_downloader *downloader, uint64_t ended)
 {
-    imgdl_stats stats;
-    imgdl_stats_init(&stats, sizeof stats);
-    do {
-        sched_yield();
-        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
-    } while (stats.succeeded + stats.cancelled < ended);
+    await_stats(downloader, have_ended_well, ended);
     struct recorder recorder;
     recorder_init(&recorder);
     imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=told"), &recorder);

@@ -2,16 +2,7 @@
 #define SUITE "lifecycle"
 #include "support.h"
 
-static long resident_kilobytes(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (!file || fscanf(file, "%*d %ld", &pages) != 1)
-        FAIL("no /proc/self/statm");
-    if (file)
-        fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
+static long resident_kilobytes(void) { return (long)(resident_bytes() / 1024); }
 
 static void cycle(unsigned number)
 {

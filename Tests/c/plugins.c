@@ -296,21 +296,6 @@ static int is_paused(const imgdl_stats *stats, uint64_t unused)
 
 static int holds(const imgdl_stats *stats, uint64_t bytes) { return stats->memory == bytes; }
 
-/* Until its numbers are so: the library's own thread changes them. */
-static void await_stats(imgdl_downloader *downloader, int (*are_so)(const imgdl_stats *, uint64_t), uint64_t number)
-{
-    imgdl_stats stats;
-    imgdl_stats_init(&stats, sizeof stats);
-    double end = seconds_now() + 20;
-    do {
-        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
-        if (are_so(&stats, number))
-            return;
-        sched_yield();
-    } while (seconds_now() < end);
-    FAIL("memory %llu, paused %llu", (unsigned long long)stats.memory, (unsigned long long)stats.paused);
-}
-
 static void resume(void *started, void *user_data)
 {
     CHECK(started == user_data);

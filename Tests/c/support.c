@@ -363,7 +363,7 @@ static unsigned seen(const struct recorder *recorder, uint32_t kind)
 /* kind 0: the destructor. */
 static int await(struct recorder *recorder, uint32_t kind, imgdl_executor *pumped)
 {
-    struct timespec deadline = deadline_in(PATIENCE_MS);
+    struct timespec deadline = deadline_in(CLOCK_REALTIME, PATIENCE_MS);
     double end = seconds_now() + PATIENCE_MS / 1000.0;
     int came = 0;
     pthread_mutex_lock(&recorder->lock);
@@ -556,9 +556,11 @@ void raise_flag(struct flag *flag)
     pthread_mutex_unlock(&flag->lock);
 }
 
+void on_end_raise(void *flag) { raise_flag(flag); }
+
 int await_flag(struct flag *flag, int value)
 {
-    struct timespec deadline = deadline_in(PATIENCE_MS);
+    struct timespec deadline = deadline_in(CLOCK_REALTIME, PATIENCE_MS);
     pthread_mutex_lock(&flag->lock);
     while (flag->value < value && pthread_cond_timedwait(&flag->changed, &flag->lock, &deadline) != ETIMEDOUT) {}
     int raised = flag->value >= value;
@@ -590,10 +592,41 @@ unsigned settle_in_proc(const char *name, unsigned limit)
     return count;
 }
 
-struct timespec deadline_in(unsigned milliseconds)
+imgdl_stats await_stats(imgdl_downloader *downloader, int (*are_so)(const imgdl_stats *stats, uint64_t number),
+                        uint64_t number)
+{
+    imgdl_stats stats;
+    imgdl_stats_init(&stats, sizeof stats);
+    double end = seconds_now() + PATIENCE_MS / 1000.0;
+    for (;;) {
+        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
+        if (are_so(&stats, number))
+            return stats;
+        if (seconds_now() > end) {
+            FAIL("the statistics are not so after %d ms: %llu succeeded, %llu failed, %llu cancelled, %llu paused, memory %llu",
+                 (int)PATIENCE_MS, (unsigned long long)stats.succeeded, (unsigned long long)stats.failed,
+                 (unsigned long long)stats.cancelled, (unsigned long long)stats.paused, (unsigned long long)stats.memory);
+            harness_abandon();
+        }
+        sched_yield();
+    }
+}
+
+int have_ended_well(const imgdl_stats *stats, uint64_t number) { return stats->succeeded + stats->cancelled >= number; }
+
+uint64_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    REQUIRE(file && fscanf(file, "%lu %lu", &all, &resident) == 2);
+    fclose(file);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+struct timespec deadline_in(clockid_t clock, unsigned milliseconds)
 {
     struct timespec time;
-    clock_gettime(CLOCK_REALTIME, &time);
+    clock_gettime(clock, &time);
     time.tv_sec += milliseconds / 1000;
     time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
     if (time.tv_nsec >= 1000000000) {

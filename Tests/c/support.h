@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "imgdl.h"
 #include "harness.h"
@@ -129,12 +130,21 @@ struct flag {
 #define FLAG_INIT {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0}
 void raise_flag(struct flag *flag);      /* adds one */
 int await_flag(struct flag *flag, int value); /* at least; 0 after PATIENCE_MS, and the test has failed */
+void on_end_raise(void *flag);           /* a destructor, or what shutdown calls, whose user_data is a flag */
+
+/* Waits until a downloader's statistics are so: the library's own thread changes them. After PATIENCE_MS the test has
+ * failed, and ends. */
+imgdl_stats await_stats(imgdl_downloader *downloader, int (*are_so)(const imgdl_stats *stats, uint64_t number),
+                        uint64_t number);
+int have_ended_well(const imgdl_stats *stats, uint64_t number); /* at least so many requests, or were cancelled */
 
 /* Entries of a folder of /proc/self: threads ("task") and descriptors ("fd"). */
 unsigned count_in_proc(const char *folder);
 /* The same until it is at most `limit`: a thread that was joined stays in /proc for an instant. */
 unsigned settle_in_proc(const char *folder, unsigned limit);
-struct timespec deadline_in(unsigned milliseconds);
+/* Of this process. */
+uint64_t resident_bytes(void);
+struct timespec deadline_in(clockid_t clock, unsigned milliseconds);
 double seconds_now(void);
 
 #endif

@@ -457,8 +457,6 @@ static void check_gone(unsigned descriptors)
     CHECK_NUMBER(settle_in_proc("fd", descriptors), descriptors);
 }
 
-static void on_done(void *flag) { raise_flag(flag); }
-
 static imgdl_status create_with(imgdl_executor *executor, imgdl_downloader **downloader)
 {
     imgdl_config config;
@@ -526,10 +524,10 @@ TEST("out of threads: a downloader is refused, or downloads with those it has, a
             case 0: CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK); break;
             case 1: imgdl_downloader_release(downloader); break;
             case 2:
-                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_done, &done), IMGDL_OK);
+                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_end_raise, &done), IMGDL_OK);
                 await_flag(&done, 1);
                 /* It has ended: whoever asks then is told all the same. */
-                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &done), IMGDL_OK);
+                CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_end_raise, &done), IMGDL_OK);
                 await_flag(&done, 2);
                 CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
             }
@@ -567,7 +565,7 @@ TEST("out of threads: what runs is cancelled and its end is told, also when dest
             give_threads(0);
         struct flag done = FLAG_INIT;
         if (round < 2) {
-            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_done, &done), IMGDL_OK);
+            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_CANCEL, on_end_raise, &done), IMGDL_OK);
             await_flag(&done, 1);
         }
         if (round < 4)
@@ -596,7 +594,7 @@ TEST("the last release of a downloader starts no thread, nor does its end")
             imgdl_downloader_release(downloader);
         } else {
             struct flag done = FLAG_INIT;
-            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_done, &done), IMGDL_OK);
+            CHECK_CODE(imgdl_downloader_shutdown(downloader, IMGDL_SHUTDOWN_FINISH, on_end_raise, &done), IMGDL_OK);
             await_flag(&done, 1);
             imgdl_downloader_release(downloader);
         }
@@ -615,7 +613,7 @@ TEST("out of threads: a cache is refused, and its destructor runs once; one that
         imgdl_cache_config config;
         imgdl_cache_config_init(&config, sizeof config);
         config.directory = folder;
-        config.destructor = on_done;
+        config.destructor = on_end_raise;
         config.user_data = &destroyed;
         imgdl_cache *cache = NULL;
         give_threads(count);

@@ -16,15 +16,6 @@ static void use_canvas(uint64_t *canvas)
     imgdl_image_release(image);
 }
 
-static uint64_t resident_bytes(void)
-{
-    FILE *file = fopen("/proc/self/statm", "r");
-    unsigned long all = 0, resident = 0;
-    REQUIRE(file && fscanf(file, "%lu %lu", &all, &resident) == 2);
-    fclose(file);
-    return (uint64_t)resident * 4096;
-}
-
 TEST("memory that nobody has goes back, and is counted, once")
 {
     uint64_t canvas = 0;

@@ -347,16 +347,6 @@ static void *release_executor(void *argument)
     return NULL;
 }
 
-static void await_terminals(imgdl_downloader *downloader)
-{
-    imgdl_stats stats;
-    imgdl_stats_init(&stats, sizeof stats);
-    do {
-        sched_yield();
-        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
-    } while (stats.succeeded < 1);
-}
-
 TEST("destructors that run while another thread releases an executor: waiting is WOULD_DEADLOCK, destroying does not wait")
 {
     struct dropped dropped = {.own = new_downloader(), .other = new_downloader(), .destroyed = FLAG_INIT};
@@ -369,14 +359,14 @@ TEST("destructors that run while another thread releases an executor: waiting is
     request.destructor = on_dropped;
     request.user_data = &dropped;
     REQUIRE_OK(imgdl_download(dropped.own, &request, &dropped.token));
-    await_terminals(dropped.own);
+    await_stats(dropped.own, have_ended_well, 1);
     /* What waits behind it. */
     request = recorded_request(at_origin("/pictures/tiny.png?_=waiting"), &recorder);
     request.executor = dropped.executor;
     request.callback = never_called;
     request.event_mask = IMGDL_EVENT_TERMINAL;
     REQUIRE_OK(imgdl_download(dropped.other, &request, &dropped.waiting));
-    await_terminals(dropped.other);
+    await_stats(dropped.other, have_ended_well, 1);
     /* Once the engine has told of the next it has told of the last. */
     for (int i = 0; i < 2; i++) {
         struct recorder next;
@@ -430,15 +420,7 @@ static void count_end(const imgdl_event *event, void *user_data)
         ++*ends;
 }
 
-static void await_crowd(imgdl_downloader *downloader, uint64_t waiting)
-{
-    imgdl_stats stats;
-    imgdl_stats_init(&stats, sizeof stats);
-    do {
-        sched_yield();
-        REQUIRE_OK(imgdl_downloader_stats(downloader, &stats));
-    } while (stats.waiting != waiting);
-}
+static int are_waiting(const imgdl_stats *stats, uint64_t number) { return stats->waiting == number; }
 
 static size_t allocated(void)
 {
@@ -465,11 +447,11 @@ TEST("each of many requests that wait takes 500 bytes at most, token included, a
         REQUIRE_OK(imgdl_download(downloader, &request, &tokens[i]));
         /* What is made once is there with the first. */
         if (i == 0) {
-            await_crowd(downloader, 1);
+            await_stats(downloader, are_waiting, 1);
             before = allocated();
         }
     }
-    await_crowd(downloader, CROWD + 1);
+    await_stats(downloader, are_waiting, CROWD + 1);
     if (!UNDER_SANITIZER) {
         size_t each = (allocated() - before) / CROWD;
         if (each > 500)
