@@ -14,6 +14,8 @@ final class DecodeClock {
     private var isAtWork = false
     /// How often work has begun in this process, while there were few.
     private static let beginnings = Atomic<Int>(0)
+    /// A few dozen pictures, of which a dozen are `FirstPictures`: rather too many than too few. Not measured, since what
+    /// Swift's runtime makes, and when, is its own business; a fork among them waits for a piece of one picture.
     private static let manyBeginnings = 256
 
     init(_ options: DecodeOptions) {
@@ -27,8 +29,7 @@ final class DecodeClock {
     func stop() { codec_stop_ask(session) }
 
     /// Around work on this thread, whose CPU time counts. fork() does not wait for it: it takes long, and has no lock that
-    /// the child needs. Only for the first pictures it waits, until they look whether they are due: Swift's runtime makes
-    /// things at their first use, under locks.
+    /// the child needs. Only for the first pieces it waits, until they look whether they are due: `FirstPictures` says why.
     func begin() {
         isAtWork = Self.beginnings.load(ordering: .relaxed) < Self.manyBeginnings
         if isAtWork { Self.beginnings.add(1, ordering: .relaxed) }

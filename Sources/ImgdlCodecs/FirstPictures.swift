@@ -1,7 +1,12 @@
 import ImgdlCore
 
-/// Codecs, and Swift's runtime, make what they need at its first use, under locks that a child of fork() would find taken
-/// for ever. fork() waits for no decoder: so a small picture of each format is decoded before any other, while nobody can fork.
+/// A small picture of each format is decoded before any other, while nobody can fork: codecs, and Swift's runtime, make what
+/// they need at its first use, under locks that a child of fork() would find taken for ever.
+///
+/// fork() does not wait for decoders, which take long, but in three places, where locks are taken later on:
+/// - in the first pieces of work (`DecodeClock.begin`), for what the pictures below do not make Swift's runtime meet;
+/// - in the first 16 KiB of each WebP (`WebPStill.beginning`), where libwebp looks at what it has made, under a lock;
+/// - where a colour conversion is made and ended (`ColourConversion`), since lcms2 has a list of them, under a lock.
 package enum FirstPictures {
     package static func decode() {
         for picture in [jpeg, progressive, png, lossy, lossless, gif] {
@@ -25,7 +30,9 @@ package enum FirstPictures {
         }
     }
 
-    // 8 × 8 pixels; of the WebPs half have alpha, and the GIF has one.
+    // 8 × 8 pixels, and one of the GIF, as each format's own encoder writes them without metadata: JPEG by libjpeg with
+    // quality 20 and 4:2:0, in one scan and in its usual progression; PNG by libpng as RGBA; WebP by libwebp, lossy with half
+    // of the pixels transparent in an ALPH chunk, and lossless. Any other such file can stand in place of one.
 
     private static let jpeg: [UInt8] = [
         255, 216, 255, 219, 0, 67, 0, 40, 28, 30, 35, 30, 25, 40, 35, 33, 35, 45, 43, 40,

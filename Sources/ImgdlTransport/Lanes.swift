@@ -50,7 +50,7 @@ final class Lanes {
         try Lane(trust, CurlMulti(loop: loop, maximumIdleConnections: maximumIdleConnections, watch: watch))
     }
 
-    /// From now on it is known which descriptors are this lane's.
+    /// Notes which descriptors are this lane's, from now on.
     private func note(_ lane: Lane) {
         lane.multi.onWatch = { [weak self, unowned lane] descriptor, isWatched in
             self?.owners[descriptor] = isWatched ? lane : nil

@@ -271,7 +271,8 @@ package final class Downloader: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Takes no more requests; `completion` runs when everything is over, on the engine's thread, which ends with it.
+    /// Takes no more requests; `completion` runs when everything is over: on the engine's thread, which ends with it; where
+    /// that has ended before, on a thread of its own, or, where the system gives none, on the caller's, before this returns.
     package func shutDown(cancelling: Bool, completion: (() -> Void)?) {
         closeBatches()
         let isLate = lock.withLock { () -> Bool in

@@ -164,7 +164,7 @@ final class EventLoop {
         return wasInterrupted
     }
 
-    /// How many are ready.
+    /// Looks which descriptors are ready, and waits for one for so many milliseconds. Gives how many there are.
     private func look(_ timeout: Int32, _ wasInterrupted: inout Bool) -> Int {
         var count = epoll_wait(epoll, &events, Int32(events.count), timeout)
         // By no signal that anybody handles, since all are blocked. What is ready is not known yet.

@@ -265,12 +265,12 @@ extension Downloads {
         return (slot ?? resting).map { transferID(at: $0) }
     }
 
-    /// Later requests for the same bytes may join a transfer.
+    /// Whether later requests for the same bytes may join a transfer.
     func isShared(_ request: TransferRequest) -> Bool {
         shared.find(request.hash) { transfers[transferID(at: $0)].request == request } != nil
     }
 
-    /// Those that they may join.
+    /// The transfers that a request for these bytes may join.
     func shared(by request: TransferRequest) -> [TransferID] {
         var all: [TransferID] = []
         _ = shared.find(request.hash) { slot in

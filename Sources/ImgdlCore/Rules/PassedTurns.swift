@@ -35,7 +35,7 @@ struct PassedTurns: ~Copyable {
         return id
     }
 
-    /// Throws the others out.
+    /// Keeps those that are meant, and throws the others out.
     mutating func keep(_ isMeant: (TransferID) -> Bool) {
         count = 0
         for (executor, line) in lines {

@@ -186,7 +186,7 @@ package struct WaitingQueue: ~Copyable {
         leave(place)
     }
 
-    /// It is one at this host.
+    /// Whether the place is one at this host.
     package func isPlace(_ place: Place, at host: HostAndPort) -> Bool {
         maximumPerHost == 0 || names[Int(place)] == host
     }

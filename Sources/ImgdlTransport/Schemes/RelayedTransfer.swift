@@ -41,7 +41,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     private var bodyLimit = Int64.max
     /// A piece was refused, and its loader is to hear when it may come again.
     private var owesResume = false
-    /// As much had come with the one that was refused for `bodyLimit`.
+    /// How many bytes would have come with the piece that was refused, which are more than `bodyLimit` allows.
     private var offeredBytes: Int64?
     private var isPaused = false
     private let waits: Bool
