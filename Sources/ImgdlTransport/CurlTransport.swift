@@ -89,6 +89,10 @@ package final class CurlTransport: Transport {
 
     package func parse(_ url: String) throws(Failure) -> ParsedURL { try Self.parse(url) }
 
+    package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? {
+        PlainURL.parse(url, lastOrigin: lastOrigin)
+    }
+
     /// Without a transport: what a hook answers may be parsed before its transfer goes on.
     package static func parse(_ url: String) throws(Failure) -> ParsedURL { try URLParser.parse(url) }
 

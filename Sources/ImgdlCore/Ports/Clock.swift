@@ -26,11 +26,6 @@ package protocol Clock: Sendable {
     func timeWithSleep() -> Int64
 }
 
-extension Clock {
-    /// Of a machine that never sleeps.
-    package func timeWithSleep() -> Int64 { now().nanoseconds }
-}
-
 package struct MonotonicClock: Clock {
     package init() {}
 

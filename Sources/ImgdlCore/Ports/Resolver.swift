@@ -32,10 +32,3 @@ package protocol Resolver: AnyObject {
     /// False: it is not one of the resolver's.
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) -> Bool
 }
-
-extension Resolver {
-    package func networkChanged() {}
-    package var deadline: Instant? { nil }
-    package func deadlineReached(_ now: Instant) {}
-    package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) -> Bool { false }
-}

@@ -106,22 +106,3 @@ package protocol TransportLoop: AnyObject {
     /// Runs `work` on the engine's thread, soon. Threads: any. After the engine has ended it is dropped.
     func perform(_ work: @escaping @Sendable () -> Void)
 }
-
-extension TransportLoop {
-    package func rest(_ descriptor: Int32) { unwatch(descriptor) }
-}
-
-extension TransportEvents {
-    package func lookAtNetwork() {}
-}
-
-extension Transport {
-    package func trim(connections: Bool) {}
-    package func reportEnds() {}
-    package func leaveConnections() {}
-    package func nameLookedUp(_ id: TransferID) -> String? { nil }
-    package var isCrowded: Bool { false }
-    package var trust: [UInt8] { [] }
-    package func cookies(for request: TransportRequest) -> [UInt8]? { nil }
-    package func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
-}

@@ -92,6 +92,11 @@ package final class ThreadedResolver: Resolver, @unchecked Sendable {
         }
     }
 
+    /// It has threads, and nothing in the loop.
+    package var deadline: Instant? { nil }
+    package func deadlineReached(_ now: Instant) {}
+    package func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) -> Bool { false }
+
     package func close() {
         var abandoned: [Completion] = []
         var joinable: [Thread] = []

@@ -1,0 +1,19 @@
+@testable import ImgdlCore
+
+// What doubles of the ports leave out. Only tests have such defaults: what a type of the library forgets does not compile.
+
+extension Transport {
+    func trim(connections: Bool) {}
+    func reportEnds() {}
+    func leaveConnections() {}
+    func nameLookedUp(_ id: TransferID) -> String? { nil }
+    var isCrowded: Bool { false }
+    var trust: [UInt8] { [] }
+    func cookies(for request: TransportRequest) -> [UInt8]? { nil }
+    func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
+}
+
+extension Clock {
+    /// Of a machine that never sleeps.
+    func timeWithSleep() -> Int64 { now().nanoseconds }
+}

@@ -1,0 +1,30 @@
+@testable import ImgdlCore
+
+// What doubles of the ports leave out. Only tests have such defaults: what a type of the library forgets does not compile.
+
+extension Transport {
+    func trim(connections: Bool) {}
+    func reportEnds() {}
+    func leaveConnections() {}
+    func nameLookedUp(_ id: TransferID) -> String? { nil }
+    var isCrowded: Bool { false }
+    var trust: [UInt8] { [] }
+    func cookies(for request: TransportRequest) -> [UInt8]? { nil }
+    func parsePlain(_ url: UnsafeBufferPointer<UInt8>, lastOrigin: ParsedURL.Origin?) -> ParsedURL? { nil }
+}
+
+extension Clock {
+    /// Of a machine that never sleeps.
+    func timeWithSleep() -> Int64 { now().nanoseconds }
+}
+
+extension Resolver {
+    func networkChanged() {}
+    var deadline: Instant? { nil }
+    func deadlineReached(_ now: Instant) {}
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) -> Bool { false }
+}
+
+extension TransportLoop {
+    func rest(_ descriptor: Int32) { unwatch(descriptor) }
+}
