@@ -39,7 +39,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
             started.value = HostCode.ask { startFunction(outgoing, transfer, table.user_data) } ?? nil
         }
         return LoadControls(
-            giveUp: { [self, started] in HostCode.run { cancelFunction(started.value, table.user_data) } },
+            cancel: { [self, started] in HostCode.run { cancelFunction(started.value, table.user_data) } },
             resume: resumeFunction.map { resume in
                 { [self, started] in HostCode.run { resume(started.value, table.user_data) } }
             })

@@ -28,7 +28,7 @@ private final class TestLoader: SchemeLoader, @unchecked Sendable {
         }
         onStart(receiver)
         return LoadControls(
-            giveUp: { [self] in
+            cancel: { [self] in
                 state.change { $0.given += 1 }
                 onGivenUp(receiver)
             },

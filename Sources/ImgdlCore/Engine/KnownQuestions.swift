@@ -10,16 +10,14 @@ struct KnownQuestions {
     func question(_ request: TransferRequest) -> CacheQuestion? {
         // By index: each entry that is looked at would be counted up and down.
         for index in entries.indices
-        where entries[index].profile == ObjectIdentifier(request.profile)
-            && entries[index].isSecure == request.url.isSecure
-        {
+        where entries[index].profile == request.profile.number && entries[index].isSecure == request.url.isSecure {
             return entries[index].question
         }
         return nil
     }
 
     mutating func keep(_ question: CacheQuestion, _ request: TransferRequest) {
-        let entry = Entry(request.profile, isSecure: request.url.isSecure, question)
+        let entry = Entry(profile: request.profile.number, isSecure: request.url.isSecure, question: question)
         if entries.count < Self.capacity { return entries.append(entry) }
         entries[oldest] = entry
         oldest = (oldest + 1) % Self.capacity
@@ -28,17 +26,8 @@ struct KnownQuestions {
     mutating func forgetAll() { entries = [] }
 
     private struct Entry {
-        let profile: ObjectIdentifier
+        let profile: UInt64
         let isSecure: Bool
         let question: CacheQuestion
-        /// Never read. What is referred to so may end, but its memory stays, and with it its identity is nobody else's.
-        private unowned let place: TransferRequest.Profile
-
-        init(_ profile: TransferRequest.Profile, isSecure: Bool, _ question: CacheQuestion) {
-            self.profile = ObjectIdentifier(profile)
-            self.isSecure = isSecure
-            self.question = question
-            place = profile
-        }
     }
 }

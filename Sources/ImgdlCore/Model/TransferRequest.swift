@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What of a request is about the bytes. Requests that are equal in it share one transfer (features B4, K12, I21).
 package struct TransferRequest: Hashable, Sendable {
     package let url: ParsedURL
@@ -5,6 +7,9 @@ package struct TransferRequest: Hashable, Sendable {
 
     /// All but the URL: requests that ask in the same way have one in common.
     package final class Profile: Sendable {
+        private static let made = Atomic<UInt64>(0)
+        /// No other profile ever has it, also when this one is gone.
+        let number = made.wrappingAdd(1, ordering: .relaxed).newValue
         fileprivate let manner: RequestManner
         fileprivate let followsRedirects: Bool
         fileprivate let allowsDowngrade: Bool

@@ -12,12 +12,12 @@ package protocol SchemeLoader: AnyObject, Sendable {
 /// `LoadReceiver.end` has returned.
 package struct LoadControls: Sendable {
     /// Nobody wants it any more. Called once at most, and nothing after it.
-    package let giveUp: @Sendable () -> Void
+    package let cancel: @Sendable () -> Void
     /// What `receive` has refused with `notReady` may be reported again. Called once for one or more refusals.
     package let resume: (@Sendable () -> Void)?
 
-    package init(giveUp: @escaping @Sendable () -> Void, resume: (@Sendable () -> Void)? = nil) {
-        self.giveUp = giveUp
+    package init(cancel: @escaping @Sendable () -> Void, resume: (@Sendable () -> Void)? = nil) {
+        self.cancel = cancel
         self.resume = resume
     }
 }
@@ -30,7 +30,7 @@ package protocol LoadReceiver: AnyObject, Sendable {
     /// are for, which takes its time while the transfer is paused; not if it has ended before. Throws `notReady` where as
     /// much is held as may be, to a loader that `waits`; to others `bodyLimit`, and the transfer ends.
     func receive(_ body: [UInt8], taken: (@Sendable () -> Void)?) throws(Failure)
-    /// nil: that was the whole body. Returns when giving up the transfer, if another thread is at it, has returned, too.
+    /// nil: that was the whole body. Returns when `cancel`, if another thread is in it, has returned, too.
     func end(_ failure: Failure?) throws(Failure)
 }
 

@@ -203,7 +203,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             owesResume = false
             reported = []
         }
-        if givingUp, let giveUp = controls?.giveUp { control(giveUp) }
+        if givingUp, let cancel = controls?.cancel { control(cancel) }
     }
 
     /// Calls the loader, unless it has reported the end; `end` waits for it on another thread.
