@@ -77,6 +77,7 @@ final class BodyMemoryTests: XCTestCase {
     func testWhatIsKeptCanBeTakenFromIt() {
         var bodies = (0..<3).map { _ in filled(100_000, with: 1) }
         bodies.removeLast()
+        XCTAssertEqual(bodies.count, 2)
         XCTAssertEqual(givenBack { memory.releaseKept() }, 100_000)
         XCTAssertEqual(memory.keptBytes, 0)
         XCTAssertEqual(givenBack { memory.releaseKept() }, 0)
