@@ -803,8 +803,9 @@ IMGDL_API void imgdl_request_init(imgdl_request *request, size_t struct_size);
  * Functions of yours that are asked while a download runs: to sign a request, to look at a response, to decrypt a body,
  * to decide on a redirect, to find credentials. A hook is called on a thread of the library that other downloads wait
  * for, once for each transfer (not for each request that shares it). It answers through the continuation, inside the call
- * or later, on any thread, once; a download whose hook never answers ends with its total timeout. Requests with
- * different hooks never share a transfer. A function that is NULL is not asked.
+ * or later, on any thread, once; what was asked of the downloader before the answer is done before it. A download whose hook
+ * never answers ends with its total timeout. Requests with different hooks never share a transfer. A function that is NULL
+ * is not asked.
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* A request as it will be sent. Borrowed: valid during the call. */

@@ -123,6 +123,34 @@ final class SessionTests: DownloaderTestCase {
         assertEnds(late, "IMGDL_OK")
     }
 
+    /// Also when it is given before the hook's call has returned, on this thread or on another.
+    func testO4_AHooksAnswerIsHeardAfterWhatWasSaidBefore() {
+        for isOnAnotherThread in [false, true] {
+            let hooks = TestHooks()
+            defer { hooks.release() }
+            let asked = Monitor<TestHooks.Next?>(nil)
+            let answered = Monitor(false)
+            func answer(_ next: TestHooks.Next?) {
+                XCTAssertEqual(imgdl_downloader_enter_background(downloader, 0), 0)
+                XCTAssertEqual(imgdl_continue_unchanged(next), 0)
+            }
+            hooks.modifyRequest = { _, next in
+                if !isOnAnotherThread { answer(next) }
+                asked.change { $0 = next }
+                if isOnAnotherThread { _ = answered.wait(until: .patient) { $0 ? true : nil } }
+            }
+            let name = isOnAnotherThread ? "baseline.jpg" : "lossy.webp"
+            let asking = start(picture(name)) { $0.hooks = hooks.handle }
+            let next = asked.wait(until: .patient) { $0 } as TestHooks.Next?
+            if isOnAnotherThread { answer(next) }
+            answered.change { $0 = true }
+            assertEnds(start(picture("rgba.png", "n=\(name)"), goesOn), "IMGDL_OK")
+            XCTAssertEqual(origin.log.count("/pictures/\(name)"), 0)
+            XCTAssertEqual(imgdl_downloader_enter_foreground(downloader), 0)
+            assertEnds(asking, "IMGDL_OK")
+        }
+    }
+
     func testO4_ARedirectSendsNothingInTheBackground() {
         let moved = start(
             picture("baseline.jpg", "status=302&header=Location:/pictures/lossy.webp&empty=1&hold_head=1&gate=moved"))

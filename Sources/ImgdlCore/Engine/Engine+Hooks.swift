@@ -1,4 +1,7 @@
-/// Asking the host's hooks, and what they answer: inside the call, or later from any thread through the mailbox.
+import Synchronization
+
+/// Asking the host's hooks. What they answer comes through the mailbox, inside the call and later: behind all that was asked
+/// of the downloader before, such as to pause in the background.
 extension Engine {
     func ask(_ id: TransferID, _ question: Question) {
         open(id)
@@ -24,7 +27,6 @@ extension Engine {
             }
         }
         clock.passes()
-        if let reply = pending.takePrompt() { prompt(.answered(id, question.number, reply)) }
     }
 
     func answered(_ id: TransferID, _ number: UInt64, _ reply: HookReply, _ now: Instant) {
@@ -72,15 +74,12 @@ enum HookReply: Sendable {
     case credential(HookAnswer<Credential>)
 }
 
-/// Where one answer arrives: inside the call that asks it waits to be taken, later it goes through the mailbox.
-private final class PendingReply: @unchecked Sendable {
+/// Where one answer arrives.
+private final class PendingReply: Sendable {
     private let id: TransferID
     private let number: UInt64
     private let mailbox: Mailbox
-    private let lock = Lock()
-    private var isInside = true
-    private var isGiven = false
-    private var prompt: HookReply?
+    private let isGiven = Atomic<Bool>(false)
 
     init(_ id: TransferID, _ number: UInt64, _ mailbox: Mailbox) {
         self.id = id
@@ -90,20 +89,6 @@ private final class PendingReply: @unchecked Sendable {
 
     /// Threads: any. The first answer counts.
     func give(_ reply: HookReply) {
-        let isLate = lock.withLock { () -> Bool in
-            guard !isGiven else { return false }
-            isGiven = true
-            if isInside { prompt = reply }
-            return !isInside
-        }
-        if isLate { mailbox.post(.answered(id, number, reply)) }
-    }
-
-    /// The call is over.
-    func takePrompt() -> HookReply? {
-        lock.withLock {
-            isInside = false
-            return prompt.take()
-        }
+        if !isGiven.exchange(true, ordering: .relaxed) { mailbox.post(.answered(id, number, reply)) }
     }
 }

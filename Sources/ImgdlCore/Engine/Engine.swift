@@ -273,7 +273,6 @@ final class Engine {
 
     private func perform(_ prompt: Prompt) {
         switch prompt {
-        case .answered(let id, let number, let reply): answered(id, number, reply, clock.now())
         case .found(let id, let number, let choice, let found): self.found(id, number, choice, found, clock.now())
         case .pictured(let id, let variant, let image): pictured(id, variant, image)
         }
@@ -281,7 +280,6 @@ final class Engine {
 
     /// What has been answered inside the call.
     enum Prompt {
-        case answered(TransferID, UInt64, HookReply)
         case found(TransferID, UInt64, CacheChoice, FoundEntry?)
         case pictured(TransferID, variant: Int, DecodedImage)
     }
