@@ -21,6 +21,8 @@ struct CacheTuning: Sendable {
     /// After the disk has failed, until it is tried again; doubled each time.
     var firstRetryMilliseconds: Int64 = 1_000
     var lastRetryMilliseconds: Int64 = 300_000
+    /// So many entries go in one transaction when everything is removed; of more the rest goes step by step before.
+    var clearedAtOnce = 1_000_000
     var disk: any Disk = KernelDisk()
     var steps = IndexSchema.steps
 }

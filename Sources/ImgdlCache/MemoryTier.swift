@@ -173,6 +173,8 @@ final class MemoryTier: @unchecked Sendable {
 
     func remove(_ id: EntryID) { lock.withLock { drop(id) } }
 
+    func remove(_ ids: [EntryID]) { lock.withLock { for id in ids { drop(id) } } }
+
     func remove(key: String) -> [EntryID] {
         lock.withLock {
             let ids = shelves[key]?.entries.map(\.id) ?? []

@@ -11,6 +11,11 @@ int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int s
     return sqlite3_bind_blob(statement, index, bytes, size, SQLITE_TRANSIENT);
 }
 
+int store_enable_triggers(sqlite3 *database, bool is_enabled)
+{
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, (int)is_enabled, (int *)NULL);
+}
+
 int store_synchronize_database(sqlite3 *database)
 {
     const int kinds[] = {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER};

@@ -111,7 +111,25 @@ extension DiskWriter {
 
     /// Everything, and the count begins anew.
     func clear(_ index: Index) throws(DatabaseError) {
-        try removeAll(index, .all)
+        while try !removeAtOnce(index) {
+            var count = 0
+            while count < tuning.clearedAtOnce {
+                let removal = try removeOldest(index, .all, count: .max, bytes: .max)
+                if removal.ids.isEmpty { break }
+                count += removal.ids.count
+            }
+        }
         try recount(index)
+    }
+
+    /// False: there is too much for one transaction.
+    private func removeAtOnce(_ index: Index) throws(DatabaseError) -> Bool {
+        let removal = try change(index, .changing) { (_) throws(DatabaseError) -> Index.Removal? in
+            guard let removal = try index.removeAll(atMost: tuning.clearedAtOnce) else { return nil }
+            try reserve(ledger.granted + removal.cost, in: index)
+            return removal
+        }
+        if let removal { discard(removal.ids) }
+        return removal != nil
     }
 }

@@ -268,12 +268,12 @@ extension DiskWriter {
 
     /// Entries that the index knows no more.
     func discard(_ ids: [EntryID]) {
+        store.changes.tell(ids)
         for id in ids {
-            store.changes.tell(id)
             unsynced.remove(id)
             unlink(folder.body(id))
-            store.memory.remove(id)
         }
+        store.memory.remove(ids)
         store.images?.remove(ids)
     }
 

@@ -172,6 +172,7 @@ final class SharedChanges: @unchecked Sendable {
     /// The index says it now.
     func tell(key: String) { tell([Self.bucket(Self.hash(key))]) }
     func tell(_ id: EntryID) { tell([Self.bucket(Self.hash(id))]) }
+    func tell(_ ids: [EntryID]) { tell(ids.lazy.map { Self.bucket(Self.hash($0)) }) }
     func tellAll() { tell(0..<UInt32(Self.bucketCount)) }
 
     private func tell(_ buckets: some Sequence<UInt32>) {

@@ -200,6 +200,14 @@ final class Database {
         }
     }
 
+    /// Without a trigger of the tables': rows go page by page where none is told of each.
+    func executeWithoutTriggers(_ text: String) throws(DatabaseError) {
+        let status = store_enable_triggers(handle, false)
+        defer { _ = store_enable_triggers(handle, true) }
+        guard status == SQLITE_OK else { throw error(status) }
+        try execute(text)
+    }
+
     /// Rows that the last statement which changes some has changed.
     var changedRows: Int64 { sqlite3_changes64(handle) }
 

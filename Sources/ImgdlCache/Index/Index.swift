@@ -258,6 +258,22 @@ final class Index {
         return removal
     }
 
+    /// All of them. The pages that they are on go as they are, and take next to nothing of the log. nil, and nothing has
+    /// changed: there are more than `count`.
+    func removeAll(atMost count: Int) throws(DatabaseError) -> Removal? {
+        // As the table says, and not what orders it.
+        let all = try database.prepare("SELECT id, cost FROM entries NOT INDEXED LIMIT ?1")
+        all.bind(1, Int64(count) + 1)
+        defer { all.reset() }
+        var removal = Removal()
+        while try all.step() { removal.add(EntryID(rawValue: all.integer(0)), all.number(1)) }
+        all.reset()
+        if removal.ids.count > count { return nil }
+        try database.executeWithoutTriggers(
+            "DELETE FROM entries; UPDATE totals SET entries = 0, bytes = 0, row_bytes = 0")
+        return removal
+    }
+
     /// Those used longest ago, `count` at most, and of them no more than needed to have `bytes` less.
     func removeOldest(_ selection: Selection, count: Int, bytes: Int64) throws(DatabaseError) -> Removal {
         let statement: Statement
