@@ -179,6 +179,36 @@ final class PauseTests: TransportTestCase {
         XCTAssertEqual(everything, 400_000_000)
     }
 
+    /// Chunks that mean much each and end in themselves, so that nobody has to go in line for the rest of one: what they mean
+    /// together is bounded, too.
+    func testAReadOfManyChunksIsDecodedInTurns() throws {
+        let size = 400_000
+        let chunk = Deflate.gzipOfZeros(size)
+        origin.route("/chunks") { exchange in
+            try exchange.send(
+                status: 200, headers: ["Content-Encoding": "gzip", "Transfer-Encoding": "chunked"])
+            try exchange.wait("go")
+            for _ in 0..<100 { try exchange.sendChunk(chunk) }
+            try exchange.end()
+        }
+        recorder.onBody = { [unowned self] id, count in take(id, count) }
+        let id = try start(origin.url("/chunks"))
+        run(until: recorder[id].head != nil)
+        origin.gate("go").open()
+        XCTAssertTrue(origin.wait { $0.arrivals.first?.finished != nil }, "all of it is on its way")
+        // What is decoded at once and the last chunk of that, and the same in line.
+        let most = 2 * (ContentDecoder.stepsInTurn * CodingLayer.outputBytes + size)
+        let end = loop.now.advanced(byMilliseconds: 20_000)
+        while !recorder[id].hasEnded, loop.now < end {
+            taken = 0
+            loop.turn(transport)
+            transport.reportEnds()
+            XCTAssertLessThanOrEqual(taken, most)
+        }
+        XCTAssertTrue(recorder[id].isFinished)
+        XCTAssertEqual(everything, 100 * size)
+    }
+
     /// Bytes come, of which nothing can be decoded yet: the server is not idle, unless it goes on like that.
     func testBytesThatMeanNothingYet() throws {
         // Blocks without anything in them, for ever.
