@@ -534,9 +534,9 @@ IMGDL_API void imgdl_decoder_destroy(imgdl_decoder *decoder);
 /* Not an object: never released. */
 #define IMGDL_EXECUTOR_INLINE ((imgdl_executor *)(uintptr_t)1)
 
-/** Gives: *executor, one reference. It belongs to the thread that called this, until another one dispatches it: waiting
- *  on that thread for its callbacks is IMGDL_ERROR_WOULD_DEADLOCK. Returns: IMGDL_OK, INVALID_ARGUMENT, OUT_OF_MEMORY
- *  (no descriptor left). Since 1.0. */
+/** Gives: *executor, one reference. It belongs to the thread that called this, until another one dispatches it or your last
+ *  reference is released: waiting on that thread for its callbacks is IMGDL_ERROR_WOULD_DEADLOCK. Returns: IMGDL_OK,
+ *  INVALID_ARGUMENT, OUT_OF_MEMORY (no descriptor left). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_create_pumped(imgdl_executor **executor);
 
 /** The descriptor (an eventfd) that is readable while callbacks wait; do not read or close it. Valid until the last
@@ -1067,7 +1067,7 @@ IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
 /** Waits until every accepted download has had its terminal callback and its destructor has returned, timeout_ms at
  *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
  *  callback or destructor of this downloader, or on the thread of a pumped executor that downloads are outstanding on: where
- *  it is dispatched or released, or was dispatched last), SHUT_DOWN (the process exits),
+ *  it is dispatched or released, or, until your last release, was dispatched last), SHUT_DOWN (the process exits),
  *  INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
 

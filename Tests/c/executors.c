@@ -172,6 +172,43 @@ TEST("an executor that is released inside one of its own callbacks: all that wai
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
+TEST("a released executor: the thread that made it waits for what is left there, which ends without a callback")
+{
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_executor *executor = NULL;
+    REQUIRE_OK(imgdl_executor_create_pumped(&executor));
+    struct recorder recorders[2];
+    imgdl_token *tokens[2];
+    for (int i = 0; i < 2; i++) {
+        recorder_init(&recorders[i]);
+        imgdl_request request =
+            recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=left-%d", i), &recorders[i]);
+        request.executor = executor;
+        REQUIRE_OK(imgdl_download(downloader, &request, &tokens[i]));
+    }
+    imgdl_executor *kept = imgdl_executor_retain(executor);
+    imgdl_executor_release(executor);
+    CHECK_CODE(imgdl_token_wait(tokens[0], PATIENCE_MS), IMGDL_ERROR_WOULD_DEADLOCK);
+    CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_ERROR_WOULD_DEADLOCK);
+    imgdl_executor_release(kept);
+    CHECK_CODE(imgdl_token_wait(tokens[0], 0), IMGDL_ERROR_WAIT_TIMEOUT);
+    CHECK_CODE(imgdl_downloader_wait_idle(downloader, 0), IMGDL_ERROR_WAIT_TIMEOUT);
+    open_gate("left-0");
+    CHECK_CODE(imgdl_token_wait(tokens[0], PATIENCE_MS), IMGDL_OK);
+    open_gate("left-1");
+    CHECK_CODE(imgdl_downloader_wait_idle(downloader, PATIENCE_MS), IMGDL_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_NUMBER(recorders[i].count, 0);
+        CHECK_NUMBER(recorders[i].destroyed, 1);
+        imgdl_result result;
+        imgdl_result_init(&result, sizeof result);
+        CHECK_CODE(imgdl_token_result(tokens[i], &result), IMGDL_OK);
+        CHECK_CODE(result.code, IMGDL_ERROR_CANCELLED);
+        imgdl_token_release(tokens[i]);
+    }
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
 /* ---- An executor that nobody dispatches */
 
 enum { EACH = 12, BUDGET = 4 << 20 };

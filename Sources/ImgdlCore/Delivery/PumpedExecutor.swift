@@ -24,10 +24,10 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, or dispatches
-    /// it or brings it to its end at this moment.
+    /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, and its host
+    /// has not let go of it; or it dispatches it or brings it to its end at this moment.
     var waitsForCurrentThread: Bool {
-        if lock.withLock({ pthread_equal(owner, pthread_self()) != 0 }) { return true }
+        if lock.withLock({ !isClosed && pthread_equal(owner, pthread_self()) != 0 }) { return true }
         return Occupation.includes { matter in
             if case .pumping(let executor) = matter {
                 executor.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
