@@ -262,3 +262,57 @@ TEST("pictures that wait for an executor which nobody dispatches hold up those o
     imgdl_executor_release(executor);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
+
+enum { IDLE = 5, OF_EACH = 4 };
+
+/* Two pictures each fill the budget, and none of the executors has its share. */
+static void start_on_all(
+    imgdl_downloader *downloader, imgdl_executor **executors, struct recorder *recorders, imgdl_event_mask mask)
+{
+    for (int i = 0; i < IDLE * OF_EACH; i++) {
+        recorder_init(&recorders[i]);
+        imgdl_request request = recorded_request(at_origin("/pictures/baseline.jpg?_=idle-%d", i), &recorders[i]);
+        request.event_mask = mask;
+        request.executor = executors[i % IDLE];
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+}
+
+static void check_ended(struct recorder *recorder, imgdl_executor *executor)
+{
+    if (!await_end(recorder, executor))
+        harness_abandon();
+    check_ending(recorder);
+    CHECK_CODE(recorder->code, IMGDL_OK);
+    imgdl_image_release(recorder->image);
+}
+
+TEST("five executors that nobody dispatches fill the budget together, and hold up nobody else")
+{
+    static struct recorder waiting[IDLE * OF_EACH], others[2];
+    for (int round = 0; round < 6; round++) {
+        imgdl_config config;
+        imgdl_config_init(&config, sizeof config);
+        config.memory_budget = 5 * BUDGET / 2;
+        imgdl_downloader *downloader = NULL;
+        REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
+        imgdl_executor *executors[IDLE];
+        for (int i = 0; i < IDLE; i++)
+            REQUIRE_OK(imgdl_executor_create_pumped(&executors[i]));
+        start_on_all(downloader, executors, waiting, round % 2 ? IMGDL_EVENT_ALL : IMGDL_EVENT_TERMINAL);
+        for (int i = 0; i < 2; i++) {
+            recorder_init(&others[i]);
+            imgdl_request request = recorded_request(at_origin("/pictures/baseline.jpg?_=taken-%d", i), &others[i]);
+            request.executor = i ? IMGDL_EXECUTOR_INLINE : NULL;
+            REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+            check_ended(&others[i], NULL);
+        }
+        for (int i = IDLE - 1; i >= 0; i--)
+            for (int k = i; k < IDLE * OF_EACH; k += IDLE)
+                check_ended(&waiting[k], executors[i]);
+        REQUIRE_OK(imgdl_downloader_wait_idle(downloader, PATIENCE_MS));
+        for (int i = 0; i < IDLE; i++)
+            imgdl_executor_release(executors[i]);
+        REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    }
+}

@@ -13,9 +13,9 @@ final class ActiveTransfer {
     private(set) var attempt = 0
     /// In the order of the rules' variants.
     var variants: [ActiveVariant] = []
-    var bodyCharge: MemoryCharge?
+    var bodyCharge: TerminalCharge<MemoryCharge>?
     /// What waits for executors of it.
-    var bodyWaits: [WaitingCharge] = []
+    var bodyWaits: [TerminalCharge<WaitingCharge>] = []
     private var probing = Probing.notBegun
     private var extras: Extras?
 
@@ -244,5 +244,5 @@ struct ActiveVariant {
     /// The memory that the rules have counted for it.
     var charge: MemoryCharge?
     /// The same as what waits for executors.
-    var waits: [WaitingCharge] = []
+    var waits: [TerminalCharge<WaitingCharge>] = []
 }

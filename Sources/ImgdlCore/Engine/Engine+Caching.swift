@@ -82,7 +82,7 @@ extension Engine {
         if choice.isTooLarge, found != nil { return downloads.consulted(id, number, .later, now) }
         if choice.isSnapshot, let found {
             exchange.snapshot = found.body
-            exchange.snapshotCharge = charge(found.entry.response.bodyLength)
+            exchange.snapshotCharge = charge(found.entry.response.bodyLength, of: id)
         }
         if transfer.request.method == "HEAD" { exchange.known = choice.entriesForAsker }
         var fallbackUntil: Instant?
@@ -149,8 +149,8 @@ extension Engine {
         }
     }
 
-    private func charge(_ bytes: Int64) -> MemoryCharge {
-        downloads.holdMemory(bytes)
+    private func charge(_ bytes: Int64, of id: TransferID) -> MemoryCharge {
+        downloads.holdMemory(bytes, of: id)
         return MemoryCharge(bytes, ledger)
     }
 

@@ -53,7 +53,7 @@ extension Engine {
                 content.body = transfer.contiguousBody()
                 // What is told at once counts no longer than this takes.
                 if !subscription.isToldAtOnce {
-                    let charge = bodyCharge(transfer)
+                    let charge = bodyCharge(transfer, for: subscription)
                     content.bodyCharge = charge
                     content.bodyWaits = wait(charge, for: subscription, &transfer.bodyWaits)
                 }
@@ -104,24 +104,29 @@ extension Engine {
 
     /// What is charged waits for the subscription's executor from now on; once, however many terminals there carry it.
     private func wait(
-        _ charge: MemoryCharge, for subscription: Subscription, _ known: inout [WaitingCharge]
+        _ charge: MemoryCharge, for subscription: Subscription, _ known: inout [TerminalCharge<WaitingCharge>]
     ) -> WaitingCharge? {
         guard let executor = subscription.executorIdentity, let number = executors.number(executor) else { return nil }
-        if let waits = known.first(where: { $0.executor == number }) { return waits }
+        for waits in known { if let waits = waits.charge, waits.executor == number { return waits } }
         let waits = WaitingCharge(charge.bytes, for: number, ledger)
         executors.useAgain(number)
         downloads.waits(charge.bytes, for: number)
-        known.append(waits)
+        let goesOn = goesOn(subscription)
+        if goesOn { known.removeAll { $0.charge == nil } }
+        known.append(TerminalCharge(waits, goesOn: goesOn))
         return waits
     }
 
     /// The body leaves with a terminal: its bytes count until the terminal has been delivered.
-    private func bodyCharge(_ transfer: ActiveTransfer) -> MemoryCharge {
-        if let charge = transfer.bodyCharge { return charge }
+    private func bodyCharge(_ transfer: ActiveTransfer, for subscription: Subscription) -> MemoryCharge {
+        if let charge = transfer.bodyCharge?.charge { return charge }
         let bytes = transfer.progress.received
         downloads.holdMemory(bytes)
         let charge = MemoryCharge(bytes, ledger)
-        transfer.bodyCharge = charge
+        transfer.bodyCharge = TerminalCharge(charge, goesOn: goesOn(subscription))
         return charge
     }
+
+    /// The transfer of one that ends, for others.
+    private func goesOn(_ ended: Subscription) -> Bool { downloads.hasTransfer(at: Int(ended.transferSlot)) }
 }

@@ -108,6 +108,8 @@ struct TransferDetours {
     var latestCookie: Int?
     /// Of the body, that the transport holds while it is paused: among what is counted, not received.
     var heldBytes: Int64 = 0
+    /// What it holds besides its body.
+    var keptBytes: Int64 = 0
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
 

@@ -6,11 +6,12 @@ extension Downloads {
     package mutating func waits(_ bytes: Int64, for executor: Backlogs.Executor) {
         let before = backlogs.excused
         backlogs.add(bytes, to: executor, budget: memory.budget)
-        if backlogs.excused != before { needsReview = true }
+        // What was on its way to somebody was to make room: where it waits it makes none.
+        if backlogs.excused != before || isShortOfMemory { needsReview = true }
         excuseBacklogs()
     }
 
-    /// Has go on what may since executors fell behind. False: none did.
+    /// Has go on what may since what waits for executors has changed. False: nothing that matters has.
     @discardableResult
     package mutating func reviewBacklogs(_ now: Instant) -> Bool {
         guard needsReview else { return false }
@@ -53,13 +54,15 @@ extension Downloads {
 
     // MARK: Starts
 
-    /// Its turn has come, and passes. It waits for the executor of its first subscriber, as for the others.
+    /// Its turn has come, and passes. It waits for the first executor of its subscribers to catch up.
     mutating func restForExecutors(_ id: TransferID) {
-        guard let first = firstSubscriber(of: id) else { return }
         transfers[id].phase = .resting
         restingCount += 1
-        if passedTurns.count >= 2 * restingCount + 64 { dropLeftTurns() }
-        passedTurns.append(id, subscribers[first].executor)
+        if passedTurns.needsLook { dropLeftTurns() }
+        var passed = PassedTurns()
+        swap(&passed, &passedTurns)
+        forEachSubscriber(of: id) { passed.append(id, subscribers[$0].executor) }
+        swap(&passed, &passedTurns)
     }
 
     private mutating func dropLeftTurns() {

@@ -14,6 +14,7 @@ extension Downloads {
     package var isHeldBack: Bool {
         isPressing || !heldDecodes.isEmpty || memory.isFull && waiting.count > 0 || backlogs.behindCount > 0
     }
+    var isShortOfMemory: Bool { memory.isFull || isPressing || !heldDecodes.isEmpty }
 
     /// What the first bytes say of the picture; before `bodyReceived` of the bytes that say it.
     package mutating func probed(_ id: TransferID, _ size: PictureSize) {
@@ -38,8 +39,28 @@ extension Downloads {
         stepDecoders(id, now)
     }
 
-    /// Bytes that live on outside of the rules, such as a body that is handed over, until they are released.
-    package mutating func holdMemory(_ bytes: Int64) { memory.changeCanvases(bytes) }
+    /// Bytes that live on outside of the rules, such as a body that is handed over, until they are released. `reviewBacklogs`
+    /// is to follow.
+    package mutating func holdMemory(_ bytes: Int64) {
+        memory.changeCanvases(bytes)
+        if memory.isFull { needsReview = true }
+    }
+
+    /// The same of what a transfer holds besides its body, perhaps for as long as it lives.
+    package mutating func holdMemory(_ bytes: Int64, of id: TransferID) {
+        guard transfers.contains(id) else { return holdMemory(bytes) }
+        transfers[id].keptBytes += bytes
+        keptBytes += bytes
+        holdMemory(bytes)
+    }
+
+    /// It is over, or begins anew.
+    mutating func forgetKept(_ id: TransferID) {
+        guard keptBytes > 0, transfers[id].keptBytes > 0 else { return }
+        keptBytes -= transfers[id].keptBytes
+        transfers[id].keptBytes = 0
+        hasRoom = true
+    }
 
     /// Nobody holds so much of what was reserved or held any more.
     package mutating func memoryReleased(_ bytes: Int64, _ now: Instant) {
@@ -126,7 +147,7 @@ extension Downloads {
         dropLeftovers()
         // A picture that is done, or that nobody wants any more, stays as long as its transfer, which may live only for
         // the one that asks here.
-        var stuck: Int64 = 0
+        var stuck = keptBytes
         for open in openVariants {
             let variant = transfers[open.transfer].variants[open.variant]
             let isWanted = variant.phase != .done && variant.subscriberCount > 0
@@ -193,6 +214,12 @@ extension Downloads {
         }
         guard isPressing else { return pressIfFull(now) }
         if leader == nil, needsLeader || hasChanged { chooseLeader(now) }
+        lookAgain(now)
+    }
+
+    /// For those that it has paused since no decoder waits any more.
+    private mutating func lookAgain(_ now: Instant) {
+        if hasRoom, !heldDecodes.isEmpty, !holdsStarts { relieve(now) }
     }
 
     /// Back-pressure begins.
@@ -203,6 +230,7 @@ extension Downloads {
         isPressing = true
         leader = nil
         chooseLeader(now)
+        lookAgain(now)
     }
 
     private mutating func chooseLeader(_ now: Instant) {
@@ -226,7 +254,7 @@ extension Downloads {
     /// Whether memory will come back without another byte from the network.
     private mutating func makesRoom() -> Bool {
         dropLeftovers()
-        var kept: Int64 = 0
+        var kept = keptBytes
         for open in openVariants {
             let variant = transfers[open.transfer].variants[open.variant]
             let isWanted = variant.phase != .done && variant.subscriberCount > 0

@@ -53,6 +53,7 @@ extension Downloads {
             downloads.subscribers[subscriber].restsUntil = max(mayTryAgain, now.advanced(byMilliseconds: wait))
         }
         forgetBody(id)
+        forgetKept(id)
         forgetCanvases(id)
         transfers[id].reset()
         transfers[id].retries += 1

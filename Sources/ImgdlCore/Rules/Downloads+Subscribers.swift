@@ -240,6 +240,7 @@ extension Downloads {
             break
         }
         forgetBody(id)
+        forgetKept(id)
         setPauses(id, [])
         transfers.remove(id.rawValue)
         actions.append(.forget(id))

@@ -57,8 +57,10 @@ package struct Downloads: ~Copyable {
     /// … and not counted.
     var parkedCount = 0
     var memory: MemoryRules
+    /// What transfers hold besides bodies and canvases.
+    var keptBytes: Int64 = 0
     var backlogs = Backlogs()
-    /// Some executors have fallen behind since it was looked at what may go on.
+    /// What waits for executors, or what was handed over, has changed since it was looked at what may go on.
     var needsReview = false
     /// Transfers that wait for their turn until an executor has caught up.
     var passedTurns = PassedTurns()
@@ -202,6 +204,9 @@ package struct Downloads: ~Copyable {
 
     /// It is not over.
     package func contains(_ id: TransferID) -> Bool { transfers.contains(id) }
+
+    /// One that is not over has this slot.
+    package func hasTransfer(at slot: Int) -> Bool { transfers.isTaken(slot) }
 
     package func request(_ id: TransferID) -> TransferRequest? {
         transfers.contains(id) ? transfers[id].request : nil

@@ -1,4 +1,5 @@
-/// Transfers whose turn to start has passed, by the executor that they wait for, oldest first. Some have ended or gone on since.
+/// Transfers whose turn to start has passed, by the executors of which they wait for one, oldest first. Some have ended or gone
+/// on since.
 struct PassedTurns: ~Copyable {
     private struct Line {
         var ids: [TransferID] = []
@@ -17,13 +18,18 @@ struct PassedTurns: ~Copyable {
 
     private var lines: [Backlogs.Executor: Line] = [:]
     private(set) var count = 0
+    private var lookedAt = 64
 
+    /// There are so many more than when it was last looked which are meant that most may be left.
+    var needsLook: Bool { count >= lookedAt }
     var isEmpty: Bool { count == 0 }
 
     /// In an order that is the same each time.
     var executors: [Backlogs.Executor] { lines.keys.sorted() }
 
+    /// Once, where it has just been appended.
     mutating func append(_ id: TransferID, _ executor: Backlogs.Executor) {
+        if lines[executor]?.ids.last == id { return }
         lines[executor, default: Line()].ids.append(id)
         count += 1
     }
@@ -35,13 +41,15 @@ struct PassedTurns: ~Copyable {
         return id
     }
 
-    /// Keeps those that are meant, and throws the others out.
+    /// Keeps those that are meant, each once, and throws the others out.
     mutating func keep(_ isMeant: (TransferID) -> Bool) {
         count = 0
         for (executor, line) in lines {
-            let ids = line.ids[line.head...].filter(isMeant)
+            var known: Set<TransferID> = []
+            let ids = line.ids[line.head...].filter { isMeant($0) && known.insert($0).inserted }
             lines[executor] = ids.isEmpty ? nil : Line(ids: ids)
             count += ids.count
         }
+        lookedAt = max(64, 2 * count)
     }
 }

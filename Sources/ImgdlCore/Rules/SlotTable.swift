@@ -86,7 +86,11 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
         return index < slotCount && generations[index] == UInt32(truncatingIfNeeded: key >> 32)
     }
 
-    private func isTaken(_ slot: Int) -> Bool { generations[slot] % 2 == 1 }
+    /// Something is in the slot, which has been one of a key.
+    package func isTaken(_ slot: Int) -> Bool {
+        precondition(slot < slotCount)
+        return generations[slot] % 2 == 1
+    }
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {

@@ -57,8 +57,11 @@ final class BacklogTests: XCTestCase {
         for number in stride(from: 1, to: 200, by: 2) {
             XCTAssertEqual(turns.popFirst(1), TransferID(rawValue: UInt64(number)))
         }
+        XCTAssertTrue(turns.needsLook)
+        for number in [300, 252, 252] as [UInt64] { turns.append(TransferID(rawValue: number), 0) }
         turns.keep { $0.rawValue > 250 }
         XCTAssertEqual(turns.count, 50)
+        XCTAssertFalse(turns.needsLook)
         XCTAssertEqual(turns.popFirst(1), TransferID(rawValue: 251))
         XCTAssertEqual(turns.popFirst(0), TransferID(rawValue: 252))
         turns.keep { _ in false }
@@ -103,6 +106,93 @@ final class BacklogTests: XCTestCase {
         XCTAssertEqual(course.ended.values.reduce(0, +), 16)
         XCTAssertEqual(course.play.downloads.memoryInUse, 0)
         course.play.expectEmpty()
+    }
+
+    /// However many of them there are, and however the budget is filled: none of them need reach its share, and each may
+    /// have begun as many as there are places before it is behind.
+    func testHoweverManyHostsTakeNothingThereIsRoomForOneThatDoes() {
+        for (count, budget) in [(3, 1), (4, 1), (4, 5), (4, 10), (5, 9), (5, 14), (8, 20), (16, 10), (16, 33)] {
+            for (width, slowly) in [(1, true), (3, true), (8, false), (8, true)] {
+                for events in [[], [.header, .progress, .partial]] as [EventMask] {
+                    expectRoom(hosts: UInt32(count), budget: Int64(budget) * large - 1, width, slowly, events)
+                }
+            }
+        }
+    }
+
+    private func expectRoom(hosts: UInt32, budget: Int64, _ width: Int, _ decodesSlowly: Bool, _ events: EventMask) {
+        var course = Course(budget: budget, width: width, stalled: Set(1...hosts))
+        course.decodesSlowly = decodesSlowly
+        for number in 0..<4 {
+            for executor in 1...hosts { course.submit("\(executor)-\(number)", executor: executor, events) }
+        }
+        course.run()
+        for number in 0..<4 { course.submit("other-\(number)", executor: hosts + 1) }
+        course.run()
+        XCTAssertEqual(
+            course.ended[hosts + 1], 4,
+            "\(hosts) hosts, budget \(budget), \(width) at once, slow \(decodesSlowly), \(events)")
+        course.stalled = []
+        for _ in 0..<4 {
+            for executor in 1...hosts { course.takeAll(executor) }
+            course.run()
+        }
+        XCTAssertEqual(course.ended.values.reduce(0, +), 4 * Int(hosts) + 4)
+        XCTAssertEqual(course.play.downloads.memoryInUse, 0)
+        course.play.expectEmpty()
+    }
+
+    /// It is on two executors that are behind: whichever catches up first.
+    func testASharedPictureWaitsForTheFirstHostThatTakes() {
+        for takes in [1, 2] as [UInt32] {
+            var course = Course(budget: 1_000, stalled: [1, 2])
+            for executor in 1...2 as ClosedRange<UInt32> { course.submit("\(executor)", executor: executor) }
+            course.run()
+            XCTAssertEqual(course.ended, [1: 1, 2: 1])
+            for executor in 1...2 as ClosedRange<UInt32> { course.submit("shared", executor: executor) }
+            course.run()
+            XCTAssertEqual(course.ended, [1: 1, 2: 1])
+            course.takeAll(takes)
+            course.run()
+            XCTAssertEqual(course.ended, [1: 2, 2: 2])
+            course.takeAll(1)
+            course.takeAll(2)
+            XCTAssertEqual(course.play.downloads.memoryInUse, 0)
+            course.play.expectEmpty()
+        }
+    }
+
+    /// Others do not wait for what one that is held up itself holds for as long as it lives.
+    func testWhatATransferHoldsBesidesItsBodyMakesNoRoom() {
+        var play = Play { $0.memoryBudget = 100 }
+        let (first, other) = (play.submit("a"), play.submit("b"))
+        play.downloads.holdMemory(90, of: first.transfer)
+        play.receive(first.transfer, 5, of: 50)
+        play.skip()
+        play.receive(other.transfer, 10, of: 50)
+        play.expect([.setPaused(other.transfer, true)])
+        play.cancel(first)
+        play.expect([
+            .end(first.subscriber, .failure(Failure(.cancelled, "cancelled", status: 200))),
+            .stop(first.transfer), .forget(first.transfer),
+        ])
+        play.downloads.memoryReleased(90, play.now)
+        play.expect([.setPaused(other.transfer, false)])
+    }
+
+    /// A body that is handed over counts once more, and may be what fills the budget.
+    func testABodyThatIsHandedOverHoldsUpTheOthers() {
+        var play = Play { $0.memoryBudget = 100 }
+        let (first, other) = (play.submit("a"), play.submit("b"))
+        play.receive(other.transfer, 10, of: 50)
+        play.receive(first.transfer, 80, of: 80)
+        play.finished(first.transfer)
+        play.skip()
+        play.downloads.holdMemory(90)
+        XCTAssertTrue(play.downloads.reviewBacklogs(play.now))
+        play.expect([.setPaused(other.transfer, true)])
+        play.downloads.memoryReleased(90, play.now)
+        play.expect([.setPaused(other.transfer, false)])
     }
 
     /// There is always room for one to lead, and for one to be decoded.
@@ -172,12 +262,14 @@ final class BacklogTests: XCTestCase {
     }
 }
 
-/// Requests that run to their ends, with decoders that take no time. Executors that are stalled take nothing.
+/// Requests that run to their ends. Executors that are stalled take nothing.
 private struct Course: ~Copyable {
     var play: Play
     var stalled: Set<UInt32>
     var ended: [UInt32: Int] = [:]
     var started: [TransferID] = []
+    /// Only when nothing moves at the transport.
+    var decodesSlowly = false
     private var executors: [SubscriberID: UInt32] = [:]
     private var transfers: [SubscriberID: TransferID] = [:]
     private var stages: [TransferID: Int] = [:]
@@ -193,9 +285,9 @@ private struct Course: ~Copyable {
     }
 
     @discardableResult
-    mutating func submit(_ path: String, executor: UInt32) -> Play.Entry {
+    mutating func submit(_ path: String, executor: UInt32, _ events: EventMask = []) -> Play.Entry {
         let request = TransferRequest(url: testURL("https://a.example/\(path)"))
-        let options = SubscriberOptions.with { _ in }
+        let options = SubscriberOptions.with(events)
         let admission = play.downloads.submit(request, Boxed(wrappedValue: options), executor: executor, play.now)
         executors[admission.subscriber] = executor
         transfers[admission.subscriber] = admission.transfer
@@ -205,7 +297,7 @@ private struct Course: ~Copyable {
     /// Until nothing moves any more.
     mutating func run() {
         var rounds = 0
-        while perform() || decode() || advance() {
+        while perform() || (decodesSlowly ? advance() || decode() : decode() || advance()) {
             rounds += 1
             guard rounds < 100_000 else { return XCTFail("it goes on for ever") }
         }

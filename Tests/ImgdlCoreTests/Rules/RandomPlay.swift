@@ -36,10 +36,11 @@ struct RandomPlay: ~Copyable {
         let kinds = UInt8.random(in: 1..<32, using: &random)
         hooks = [kinds, 31].map { SilentHooks(HookKinds(rawValue: $0)) }
         paths = Int.random(in: 1...8, using: &random)
+        executors = [0, 3, 16].randomElement(using: &random)!
+        let rate = [3, 3, 1].randomElement(using: &random)!
         var stalled: Set<Backlogs.Executor> = []
-        for executor in 1...3 as ClosedRange<Backlogs.Executor> where random.oneIn(3) { stalled.insert(executor) }
+        for executor in 0..<executors where random.oneIn(rate) { stalled.insert(executor + 1) }
         self.stalled = stalled
-        executors = random.oneIn(3) ? 0 : 3
         downloads = Downloads(limits, seed: seed)
         witness = Witness(limits)
         downloads.hasStore = random.oneIn(2)
@@ -143,6 +144,7 @@ struct RandomPlay: ~Copyable {
         options.events = EventMask(rawValue: UInt32.random(in: 0..<64, using: &random))
         options.priority = Priority.allCases.randomElement(using: &random)!
         options.decode = random.oneIn(4) ? nil : .number(UInt64.random(in: 0..<3, using: &random))
+        options.wantsBody = random.oneIn(3)
         options.salvages = random.oneIn(3)
         options.acceptsAnyStatus = random.oneIn(4)
         options.partialInterval = [0, 50, 300].randomElement(using: &random)!
@@ -324,20 +326,42 @@ struct RandomPlay: ~Copyable {
 
     /// As the engine does, which then looks what may go on.
     private mutating func handOver(_ action: Action) {
-        guard case .end(let subscriber, let outcome) = action, let record = witness.subscribers[subscriber],
-            record.executor > 0
-        else { return }
+        guard case .end(let subscriber, let outcome) = action, let record = witness.subscribers[subscriber] else {
+            return
+        }
         var variant: Int?
         switch outcome {
-        case .success(let own): variant = own
+        case .success(let own):
+            variant = own
+            if record.options.wantsBody { handOverBody(record) }
         case .failure(_, let salvaged): variant = salvaged
         }
-        guard let variant,
-            let index = witness.charges.firstIndex(where: {
-                $0.transfer == record.transfer && $0.variant == variant && !$0.isAbandoned
-            }), witness.charges[index].waitsFor.insert(record.executor).inserted
-        else { return }
-        downloads.waits(witness.charges[index].bytes, for: record.executor)
+        if let variant { handOver(record.transfer, variant, record.executor) }
+    }
+
+    private mutating func handOver(_ id: TransferID, _ variant: Int, _ executor: Backlogs.Executor) {
+        guard executor > 0, let index = witness.charge(id, variant) else { return }
+        wait(index, for: executor)
+    }
+
+    private mutating func wait(_ index: Int, for executor: Backlogs.Executor) {
+        guard witness.charges[index].waitsFor.insert(executor).inserted else { return }
+        downloads.waits(witness.charges[index].bytes, for: executor)
+    }
+
+    /// The body is counted once more, for as long as one of those who got it has it. Its transfer does not hold that.
+    private mutating func handOverBody(_ record: Witness.SubscriberRecord) {
+        let (id, bytes) = (record.transfer, witness.transfers[record.transfer]!.received)
+        guard record.executor > 0, bytes > 0 else { return }
+        let known = witness.charges.firstIndex {
+            $0.transfer == id && $0.variant == Witness.Charge.body && !$0.waitsFor.isEmpty
+        }
+        if known == nil {
+            downloads.holdMemory(bytes)
+            witness.charges.append(
+                Witness.Charge(transfer: id, variant: Witness.Charge.body, bytes: bytes, isAbandoned: true))
+        }
+        wait(known ?? witness.charges.count - 1, for: record.executor)
     }
 
     // MARK: The transport
@@ -465,6 +489,11 @@ struct RandomPlay: ~Copyable {
             let span = ([nil, 0, 100, 5_000] as [Int64?]).randomElement(using: &random)!
             let until = isReplacement ? nil : span.map { witness.now.advanced(byMilliseconds: $0) }
             if !witness.transfers[id]!.isPlaced { comeBack(id) }
+            if random.oneIn(4), witness.charge(id, Witness.Charge.kept) == nil {
+                let kept = Int64.random(in: 1...300, using: &random)
+                downloads.holdMemory(kept, of: id)
+                witness.charges.append(Witness.Charge(transfer: id, variant: Witness.Charge.kept, bytes: kept))
+            }
             witness.transfers[id]!.isForwarded = true
             witness.transfers[id]!.fallbackUntil = until
             downloads.consulted(id, consultation.number, .forward(fallbackUntil: until), witness.now)

@@ -172,6 +172,25 @@ extension Witness {
         try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
     }
 
+    /// Whoever waits for memory waits for something that will give some back. What waits for executors does not: perhaps their
+    /// hosts never take it.
+    func seeRoomToCome(_ downloads: borrowing Downloads) throws {
+        let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
+        guard isPressed && downloads.leader == nil || !downloads.heldDecodes.isEmpty else { return }
+        let comes = charges.contains { charge in
+            guard charge.waitsFor.isEmpty else { return false }
+            return charge.isAbandoned
+                || liveSubscribers.contains { subscriber in
+                    let isIt =
+                        subscribers[subscriber]!.transfer == charge.transfer
+                        && subscribers[subscriber]!.variant == charge.variant
+                    return isIt && !transfers[charge.transfer]!.endedVariants.contains(charge.variant)
+                        && downloads.transfers[charge.transfer].pauses.isEmpty
+                }
+        }
+        try require(comes || holdsStarts, "waits for memory, and nothing will give any back")
+    }
+
     /// A turn that has passed, since all who want it are on executors that are behind.
     mutating func seePassedTurns(_ downloads: borrowing Downloads) throws {
         for id in liveTransfers where [.waiting, .resting].contains(transfers[id]!.transport) {

@@ -134,6 +134,11 @@ struct Witness {
 
     /// Reserved and not given back.
     struct Charge {
+        /// For the body that is handed over, instead of a variant.
+        static let body = -1
+        /// For what its transfer holds besides its body.
+        static let kept = -2
+
         let transfer: TransferID
         let variant: Int
         let bytes: Int64
@@ -189,6 +194,11 @@ struct Witness {
 
     var abandonedCharges: [Int] {
         charges.indices.filter { charges[$0].isAbandoned && charges[$0].waitsFor.isEmpty }
+    }
+
+    /// Of what its transfer still has.
+    func charge(_ id: TransferID, _ variant: Int) -> Int? {
+        charges.firstIndex { $0.transfer == id && $0.variant == variant && !$0.isAbandoned }
     }
 
     /// The highest of its live subscribers.
@@ -287,8 +297,7 @@ struct Witness {
             try require(isAtTransport(id), "a priority for what is not at the transport")
         case .reserve(let id, let variant, let bytes):
             try live(id)
-            let isTwice = charges.contains { $0.transfer == id && $0.variant == variant && !$0.isAbandoned }
-            try require(!isTwice, "reserved twice")
+            try require(charge(id, variant) == nil, "reserved twice")
             charges.append(Charge(transfer: id, variant: variant, bytes: bytes))
             reservedNow.append(charges.last!)
         case .stop(let id):
@@ -644,6 +653,7 @@ struct Witness {
             transfers[id]!.front = nil
         }
         try seeMemory(downloads)
+        try seeRoomToCome(downloads)
         try seePauses(downloads)
         try seeMoves()
         try seeStarts(priorities)
