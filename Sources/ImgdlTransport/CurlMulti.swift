@@ -122,6 +122,9 @@ final class CurlMulti {
     /// Of its connections.
     var openSockets: [Int32] { sockets.indices.filter { sockets[$0] }.map(Int32.init) }
 
+    /// Nothing is sent or received on it any more; curl finds out, and closes it.
+    func disconnect(_ connection: UInt64) { TurnWatch.disconnect(connection, among: openSockets) }
+
     private func close(_ socket: curl_socket_t) {
         if isSocket(socket) { sockets[Int(socket)] = false }
         watch.closes(socket)

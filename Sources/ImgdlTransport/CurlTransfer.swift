@@ -56,7 +56,7 @@ final class CurlTransfer: LingeringStream {
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     /// The name of that connection.
-    private var connectionName: UInt64 = 0
+    private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
     var isFlooded = false
     /// The system's number for what failed before it had a connection: an address that is not reached, say.
@@ -312,6 +312,11 @@ final class CurlTransfer: LingeringStream {
     }
 
     private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
+
+    /// The handshake says it; of one with a proxy there is none to ask, and the server's last answer does.
+    var isHTTP2: Bool {
+        lane?.multi.secureConnections[connectionName]?.isHTTP2 == true || server?.isHTTP2 == true
+    }
 
     var proxy: Proxy? { options.proxies.proxy(for: request.url) }
 

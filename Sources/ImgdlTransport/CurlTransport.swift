@@ -32,6 +32,8 @@ package final class CurlTransport: Transport {
     private var readyToEnd: [CurlTransfer] = []
 
     private var lingering = LingeringStreams<CurlTransfer>()
+    /// The servers that requests are held back from, since too many streams of theirs wait for a reset.
+    private var heldFrom: [ServerConnections] = []
 
     private enum Deferred {
         /// With its addresses.
@@ -222,6 +224,11 @@ package final class CurlTransport: Transport {
         let now = loop.now
         let server = lane.server(for: transfer.request.url, now)
         transfer.server = server
+        if server.lingering > 0, isCrowded(server) {
+            server.hold(transfer.id)
+            if !heldFrom.contains(where: { $0 === server }) { heldFrom.append(server) }
+            return false
+        }
         if server.begins(transfer.id, isFresh: transfer.connection == .fresh, now) { return true }
         if !waitedFor.contains(where: { $0 === server }) { waitedFor.append(server) }
         return false
@@ -244,6 +251,42 @@ package final class CurlTransport: Transport {
         }
     }
 
+    // MARK: Crowded servers
+
+    /// Also once what can be closed is closed.
+    private func isCrowded(_ server: ServerConnections) -> Bool {
+        guard lingering.isCrowded(server) else { return false }
+        closeCrowdedConnections()
+        return lingering.isCrowded(server)
+    }
+
+    /// Those on which nobody waits for anything any more. A connection that ends is no reset, however many streams it had.
+    private func closeCrowdedConnections() {
+        guard lingering.count >= LingeringStreams<CurlTransfer>.maximumOfServer else { return }
+        let running = transfers.all.filter(\.isConnected)
+        while true {
+            let streams = lingering.takeCrowdedConnection { stream in
+                running.contains { $0.lane === stream.lane && $0.connectionName == stream.connectionName }
+            }
+            guard let first = streams.first else { return }
+            first.lane?.multi.disconnect(first.connectionName)
+            reset(streams)
+        }
+    }
+
+    /// Lets requests begin whose servers are not crowded any more, or all.
+    private func releaseHeld(all: Bool = false) {
+        guard !heldFrom.isEmpty else { return }
+        let released = heldFrom.filter { all || !lingering.isCrowded($0) }
+        heldFrom.removeAll { server in released.contains { $0 === server } }
+        for id in released.flatMap({ $0.takeHeld() }) {
+            guard let transfer = transfers[id] else { continue }
+            // It has its turn among those that wait for a handshake still to come.
+            transfer.server = nil
+            begin(transfer, addresses: transfer.addresses)
+        }
+    }
+
     // MARK: Ending
 
     package func cancel(_ id: TransferID) {
@@ -262,6 +305,7 @@ package final class CurlTransport: Transport {
     package func leaveConnections() {
         lanes.leave()
         resolver.networkChanged()
+        releaseHeld(all: true)
     }
 
     package func close() {
@@ -409,7 +453,11 @@ package final class CurlTransport: Transport {
 
     package func deadlineReached(_ now: Instant) {
         lanes.forEachDue(now) { lane in drive { lane.multi.timeReached() } }
-        if lingering.count > 0 { reset(lingering.take(now)) }
+        if lingering.count > 0 {
+            reset(lingering.take(now))
+            closeCrowdedConnections()
+            releaseHeld()
+        }
         if lookUps > 0, let due = resolver.deadline, due <= now { resolver.deadlineReached(now) }
         guard !waitedFor.isEmpty else { return }
         for server in waitedFor { beginAll(server.losesPatience(now)) }
@@ -481,9 +529,12 @@ package final class CurlTransport: Transport {
 
     private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {
         lingering.leave(transfer)
+        // What a callback of ours stopped was reset, too.
+        if transfer.isAbandoned, transfer.isHTTP2 { transfer.server?.resets.use(loop.now) }
         let failure = transfer.failure(for: code)
         let times = transfer.times
         release(transfer)
+        releaseHeld()
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
         transfers.remove(transfer.id)

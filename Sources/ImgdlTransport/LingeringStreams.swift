@@ -3,15 +3,25 @@ import ImgdlCore
 /// A stream that may wait for its reset once it has been cancelled.
 protocol LingeringStream: AnyObject {
     var isConnected: Bool { get }
+    /// Its connection speaks HTTP/2: known from the handshake on.
+    var isHTTP2: Bool { get }
+    /// Tells its connection from the others of its lane.
+    var connectionName: UInt64 { get }
     var server: ServerConnections? { get }
     var isLingering: Bool { get set }
 }
 
 /// Streams of HTTP/2 that nobody wants any more and that are not reset yet, since too many of their server's were: what
 /// comes of them is thrown away, and many come to their end by themselves.
+///
+/// None is reset ahead of its turn because too many wait. Where a server is crowded, connections on which nobody waits for
+/// anything are closed as a whole, which is no reset of a stream; and while it stays so, no request to it begins. So what
+/// waits is never more than the limits below and what runs together.
 struct LingeringStreams<Stream: LingeringStream> {
-    /// So many wait at most: with more of them the oldest are reset, whatever their server makes of it.
-    static var maximumCount: Int { 200 }
+    /// With so many a server is crowded.
+    static var maximumOfServer: Int { 200 }
+    /// With so many in all each server is that has any of them.
+    static var maximumCount: Int { 1_000 }
 
     private var transfers: [Stream] = []
 
@@ -21,35 +31,50 @@ struct LingeringStreams<Stream: LingeringStream> {
     /// When the first of them may be reset.
     func deadline(_ now: Instant) -> Instant? { transfers.compactMap { $0.server?.resets.next(now) }.min() }
 
+    func isCrowded(_ server: ServerConnections) -> Bool {
+        server.lingering >= (count < Self.maximumCount ? Self.maximumOfServer : 1)
+    }
+
     /// False: it may be reset at once, or is no stream that others share a connection with.
     mutating func join(_ transfer: Stream, _ now: Instant) -> Bool {
-        guard transfer.isConnected, let server = transfer.server, server.isHTTP2, !server.resets.take(now) else {
+        guard transfer.isConnected, transfer.isHTTP2, let server = transfer.server, !server.resets.take(now) else {
             return false
         }
         transfer.isLingering = true
+        server.lingering += 1
         transfers.append(transfer)
         return true
     }
 
     /// It has come to its end.
     mutating func leave(_ transfer: Stream) {
-        if transfer.isLingering { transfers.removeAll { $0 === transfer } }
+        if transfer.isLingering { _ = take { $0 === transfer } }
     }
 
     /// Those that are to be reset now.
-    mutating func take(_ now: Instant) -> [Stream] {
-        var taken = Array(transfers.prefix(max(0, transfers.count - Self.maximumCount)))
-        transfers.removeFirst(taken.count)
+    mutating func take(_ now: Instant) -> [Stream] { take { $0.server?.resets.take(now) != false } }
+
+    mutating func takeAll() -> [Stream] { take { _ in true } }
+
+    /// All those of the connection of a crowded server's that has the oldest of them. `isBusy`: somebody waits for
+    /// something on that connection.
+    mutating func takeCrowdedConnection(isBusy: (Stream) -> Bool) -> [Stream] {
+        let oldest = transfers.first { stream in stream.server.map(isCrowded) == true && !isBusy(stream) }
+        guard let oldest else { return [] }
+        return take { $0.server === oldest.server && $0.connectionName == oldest.connectionName }
+    }
+
+    private mutating func take(_ isTaken: (Stream) -> Bool) -> [Stream] {
+        var taken: [Stream] = []
         transfers.removeAll { transfer in
-            guard transfer.server?.resets.take(now) != false else { return false }
+            guard isTaken(transfer) else { return false }
             taken.append(transfer)
             return true
         }
+        for transfer in taken {
+            transfer.isLingering = false
+            transfer.server?.lingering -= 1
+        }
         return taken
-    }
-
-    mutating func takeAll() -> [Stream] {
-        defer { transfers = [] }
-        return transfers
     }
 }

@@ -20,10 +20,16 @@ struct ResetPace {
     /// The whole burst is there: nothing is lost with it.
     func isRested(_ now: Instant) -> Bool { full <= now }
 
+    /// There was one, whether it was allowed or not: the others wait for it, and never longer than behind a burst.
+    mutating func use(_ now: Instant) {
+        let next = max(full.nanoseconds, now.nanoseconds) + Self.interval
+        full = Instant(nanoseconds: min(next, now.nanoseconds + Int64(Self.burst) * Self.interval))
+    }
+
     /// False: not yet.
     mutating func take(_ now: Instant) -> Bool {
         guard next(now) <= now else { return false }
-        full = Instant(nanoseconds: max(full.nanoseconds, now.nanoseconds) + Self.interval)
+        use(now)
         return true
     }
 }

@@ -29,11 +29,15 @@ final class ServerConnections {
     private var connected = 0
     /// Of its streams, where it speaks HTTP/2.
     var resets = ResetPace()
+    /// Cancelled streams that wait for their reset.
+    var lingering = 0
+    /// Requests that wait until there are fewer of these.
+    private var held: [TransferID] = []
 
     /// No request waits or holds a connection, and all resets are allowed again; a new object in its place costs one wait
     /// at most.
     func isIdle(_ now: Instant) -> Bool {
-        opener == nil && waiting.isEmpty && connected == 0 && resets.isRested(now)
+        opener == nil && waiting.isEmpty && held.isEmpty && connected == 0 && resets.isRested(now)
     }
 
     var isHTTP2: Bool { sharing == .shared }
@@ -82,7 +86,10 @@ final class ServerConnections {
         if wasConnected { connected -= 1 }
         if connected == 0, sharing == .handshakeDone { sharing = .unknown }
         guard opener == id else {
-            if !wasConnected { waiting.removeAll { $0 == id } }
+            if !wasConnected {
+                waiting.removeAll { $0 == id }
+                held.removeAll { $0 == id }
+            }
             return []
         }
         opener = nil
@@ -91,6 +98,14 @@ final class ServerConnections {
         guard !waiting.isEmpty else { return [] }
         opener = waiting.removeFirst()
         return opener.map { [$0] } ?? []
+    }
+
+    /// It has to wait until `takeHeld` names it.
+    func hold(_ id: TransferID) { held.append(id) }
+
+    func takeHeld() -> [TransferID] {
+        defer { held = [] }
+        return held
     }
 
     private func takeWaiting() -> [TransferID] {

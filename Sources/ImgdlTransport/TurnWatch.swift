@@ -164,6 +164,11 @@ final class TurnWatch: @unchecked Sendable {
         Self.disconnect(socket)
     }
 
+    /// A connection by its name.
+    static func disconnect(_ connection: UInt64, among sockets: [Int32]) {
+        for socket in sockets where system_socket_name(socket) == connection { disconnect(socket) }
+    }
+
     /// What has come and was not read is gone, too: after `shutdown` there may be megabytes of it, to be read to their end.
     private static func disconnect(_ socket: Int32) {
         var nobody = sockaddr()

@@ -153,6 +153,74 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(origin.log.connections.count, 1)
     }
 
+    /// What the pace of resets allows since then, and one more for the moment at which they are counted.
+    private func allowedResets(since began: ContinuousClock.Instant) -> Int {
+        let past = ContinuousClock.now - began
+        return 101 + Int(30 * (Double(past.components.seconds) + Double(past.components.attoseconds) / 1e18))
+    }
+
+    /// A server that takes streams and answers none: that it speaks HTTP/2 is known from the handshake. Connections on
+    /// which nobody waits are closed where many streams would wait for their reset, and the next request goes on.
+    func testAStormOfCancelsBeforeAnyAnswerIsPaced() throws {
+        try begin()
+        _ = imgdl_downloader_set_max_concurrent(downloader, 91)
+        origin.route(prefix: "/") { try $0.wait("never") }
+        origin.route("/other.jpg") { try $0.respond(body: Pictures.bytes("baseline.jpg")) }
+        let sibling = start("/sibling.jpg")
+        XCTAssertTrue(origin.wait { $0.requests.count == 1 })
+        let began = ContinuousClock.now
+        for round in 0..<8 {
+            let downloads = (0..<90).map { start("/\(round)/\($0).jpg") }
+            XCTAssertTrue(origin.wait { $0.requests.count == 1 + 90 * (round + 1) })
+            for download in downloads { download.cancel() }
+            for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
+        }
+        assertEnds(start("/other.jpg"), "IMGDL_OK")
+        let resets = origin.log.streamsResetByClient.count
+        XCTAssertLessThanOrEqual(resets, allowedResets(since: began))
+        XCTAssertGreaterThanOrEqual(resets, 100)
+        XCTAssertNil(sibling.record.code, "its connection is not closed: \(sibling.name)")
+        sibling.cancel()
+        assertEnds(sibling, "IMGDL_ERROR_CANCELLED")
+    }
+
+    /// Where somebody waits on each connection none can be closed: requests wait until few enough are left.
+    func testRequestsWaitWhereTooManyStreamsWaitForTheirReset() throws {
+        try begin()
+        _ = imgdl_downloader_set_max_concurrent(downloader, 400)
+        origin.route(prefix: "/") { try $0.wait("never") }
+        origin.route("/other.jpg") { try $0.respond(body: Pictures.bytes("baseline.jpg")) }
+        let began = ContinuousClock.now
+        var kept: [Int: Download] = [:]
+        var cancelled = 0
+        for round in 0..<22 {
+            let downloads = (0..<20).map { start("/\(round)/\($0).jpg") }
+            XCTAssertTrue(origin.wait { $0.requests.count == 20 * (round + 1) })
+            let connections = Dictionary(
+                uniqueKeysWithValues: origin.log.requests.suffix(20).map { ($0.path, $0.connection) })
+            for (number, download) in downloads.enumerated() {
+                let connection = try XCTUnwrap(connections["/\(round)/\(number).jpg"])
+                if kept[connection] == nil {
+                    kept[connection] = download
+                } else {
+                    download.cancel()
+                    assertEnds(download, "IMGDL_ERROR_CANCELLED")
+                    cancelled += 1
+                }
+            }
+        }
+        assertEnds(start("/other.jpg"), "IMGDL_OK")
+        let resets = origin.log.streamsResetByClient.count
+        XCTAssertLessThanOrEqual(resets, allowedResets(since: began))
+        XCTAssertGreaterThan(cancelled, 300)
+        XCTAssertGreaterThan(resets, cancelled - 200, "so many may still wait")
+        for download in kept.values {
+            XCTAssertNil(download.record.code, download.name)
+            download.cancel()
+            assertEnds(download, "IMGDL_ERROR_CANCELLED")
+        }
+    }
+
     /// One that goes on sending to nobody is reset ahead of its turn: the pace alone would take 2.6 seconds for these.
     func testCancelledStreamsThatGoOnSendingAreResetAtOnce() throws {
         try begin()

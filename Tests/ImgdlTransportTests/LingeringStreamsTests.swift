@@ -7,32 +7,37 @@ import XCTest
 final class LingeringStreamsTests: XCTestCase {
     private final class Stream: LingeringStream {
         var isConnected = true
+        var isHTTP2 = true
+        let connectionName: UInt64
         let server: ServerConnections?
         var isLingering = false
 
-        init(_ server: ServerConnections?) { self.server = server }
+        init(_ server: ServerConnections?, on connectionName: UInt64 = 1) {
+            self.server = server
+            self.connectionName = connectionName
+        }
     }
 
     private let now = Instant(nanoseconds: 5_000_000_000)
     private var later: Instant { now.advanced(byMilliseconds: 60_000) }
 
     /// All of whose resets are used up.
-    private func busyServer(inHTTP2: Bool = true) -> ServerConnections {
+    private func busyServer() -> ServerConnections {
         let server = ServerConnections()
-        server.answers(inHTTP2: inHTTP2)
         while server.resets.take(now) {}
         return server
     }
 
     func testOnlyStreamsOverTheirServersPaceWait() {
         let rested = ServerConnections()
-        rested.answers(inHTTP2: true)
         let unconnected = Stream(busyServer())
         unconnected.isConnected = false
+        let separate = Stream(busyServer())
+        separate.isHTTP2 = false
         let table: [(String, Stream, Bool)] = [
-            ("no server", Stream(nil), false), ("HTTP/1.1", Stream(busyServer(inHTTP2: false)), false),
+            ("no server", Stream(nil), false), ("HTTP/1.1", separate, false),
             ("not connected", unconnected, false), ("within the pace", Stream(rested), false),
-            ("over the pace", Stream(busyServer()), true),
+            ("over the pace, though nothing was answered", Stream(busyServer()), true),
         ]
         for (name, stream, waits) in table {
             var lingering = LingeringStreams<Stream>()
@@ -61,16 +66,45 @@ final class LingeringStreamsTests: XCTestCase {
         XCTAssertNil(lingering.deadline(now))
     }
 
-    func testTheOldestAreResetWhereTooManyWait() {
+    /// However many wait, none is reset ahead of its turn; connections with nothing else on them are closed.
+    func testConnectionsOfACrowdedServerAreClosed() {
+        let maximum = LingeringStreams<Stream>.maximumOfServer
         let server = busyServer()
-        let streams = (0..<LingeringStreams<Stream>.maximumCount + 3).map { _ in Stream(server) }
+        let other = busyServer()
         var lingering = LingeringStreams<Stream>()
-        for stream in streams { XCTAssertTrue(lingering.join(stream, now)) }
-        let taken = lingering.take(now)
-        XCTAssertEqual(taken.count, 3)
-        XCTAssertTrue(zip(taken, streams).allSatisfy { $0 === $1 })
-        XCTAssertEqual(lingering.take(later).count, ResetPace.burst)
-        XCTAssertEqual(lingering.takeAll().count, LingeringStreams<Stream>.maximumCount - ResetPace.burst)
-        XCTAssertEqual(lingering.count, 0)
+        XCTAssertTrue(lingering.join(Stream(other), now))
+        for number in 0..<maximum - 1 {
+            XCTAssertTrue(lingering.join(Stream(server, on: UInt64(number / 50)), now))
+        }
+        XCTAssertFalse(lingering.isCrowded(server))
+        XCTAssertTrue(lingering.takeCrowdedConnection { _ in false }.isEmpty)
+        XCTAssertTrue(lingering.join(Stream(server, on: 3), now))
+        XCTAssertTrue(lingering.isCrowded(server))
+        XCTAssertFalse(lingering.isCrowded(other))
+        XCTAssertTrue(lingering.take(now).isEmpty, "none ahead of its turn")
+        XCTAssertTrue(lingering.takeCrowdedConnection { _ in true }.isEmpty, "somebody waits on each of them")
+        let taken = lingering.takeCrowdedConnection { $0.connectionName == 0 }
+        XCTAssertEqual(taken.map(\.connectionName), Array(repeating: 1, count: 50))
+        XCTAssertTrue(taken.allSatisfy { $0.server === server && !$0.isLingering })
+        XCTAssertFalse(lingering.isCrowded(server))
+        XCTAssertEqual(server.lingering, maximum - 50)
+        XCTAssertEqual(lingering.take(later).count, ResetPace.burst + 1, "a burst of one server, and the other's one")
+        XCTAssertEqual(lingering.takeAll().count, maximum - 50 - ResetPace.burst)
+        XCTAssertEqual([server.lingering, other.lingering, lingering.count], [0, 0, 0])
+    }
+
+    /// Of many servers each has few: together they may be too many.
+    func testManyServersAreCrowdedTogether() {
+        let rested = ServerConnections()
+        let servers = (0..<LingeringStreams<Stream>.maximumCount).map { _ in busyServer() }
+        var lingering = LingeringStreams<Stream>()
+        for server in servers {
+            XCTAssertFalse(lingering.isCrowded(server))
+            XCTAssertTrue(lingering.join(Stream(server), now))
+        }
+        XCTAssertTrue(servers.allSatisfy(lingering.isCrowded))
+        XCTAssertFalse(lingering.isCrowded(rested), "it has none")
+        XCTAssertTrue(lingering.takeCrowdedConnection { _ in false }.first?.server === servers[0])
+        XCTAssertFalse(servers.contains(where: lingering.isCrowded))
     }
 }

@@ -17,6 +17,16 @@ final class ResetPaceTests: XCTestCase {
         }
     }
 
+    /// Those that nobody asked for: the others wait as after a burst, and not longer.
+    func testResetsThatWereNotAsked() {
+        var pace = ResetPace()
+        for _ in 0..<ResetPace.burst / 2 { pace.use(instant(7)) }
+        XCTAssertEqual((0..<500).count { _ in pace.take(instant(7)) }, ResetPace.burst / 2)
+        for _ in 0..<10_000 { pace.use(instant(7)) }
+        XCTAssertFalse(pace.take(instant(7)))
+        XCTAssertEqual(pace.next(instant(7)).nanoseconds, instant(7).nanoseconds + ResetPace.interval)
+    }
+
     func testTheNextOneIsAllowedWhenItSaysSo() {
         var pace = ResetPace()
         var now = instant(7)

@@ -96,6 +96,20 @@ final class ServerConnectionsTests: XCTestCase {
         XCTAssertFalse(server.begins(ids[2], now))
     }
 
+    /// They wait for no handshake, so that the end of none lets them go; whoever is cancelled leaves.
+    func testWhoIsHeldBack() {
+        for id in ids[0...2] { server.hold(id) }
+        XCTAssertFalse(server.isIdle(now))
+        XCTAssertNil(server.overdue)
+        XCTAssertTrue(server.begins(ids[3], now))
+        XCTAssertEqual(server.connects(ids[3]), [])
+        XCTAssertEqual(server.ends(ids[1], wasConnected: false, handshakeEnded: false), [])
+        XCTAssertEqual(server.takeHeld(), [ids[0], ids[2]])
+        XCTAssertEqual(server.takeHeld(), [])
+        XCTAssertEqual(server.ends(ids[3], wasConnected: true, handshakeEnded: true), [])
+        XCTAssertTrue(server.isIdle(now))
+    }
+
     func testIdleServersAreNotKept() throws {
         var table = ServerTable()
         let busy = try URLParser.parse("https://busy.example/")
