@@ -34,14 +34,13 @@ final class AddressGuard {
     }
 
     /// Known networks stay known where the kernel does not answer; it is asked again the next time.
-    private func currentNetworks() -> LocalNetworks {
+    private func renewNetworks() {
         let now = now()
-        if let readAt, now - readAt < Self.renewalInterval { return networks }
-        guard var read = readInterfaces() else { return networks }
+        if let readAt, now - readAt < Self.renewalInterval { return }
+        guard var read = readInterfaces() else { return }
         read.translators = translators
         networks = read
         readAt = now
-        return networks
     }
 
     /// Before anything is looked up: literals, and the names that mean this machine. nil: go on.
@@ -72,8 +71,16 @@ final class AddressGuard {
     }
 
     func refusal(of bytes: some Collection<UInt8>, host: String) -> Failure? {
-        let networks = currentNetworks()
-        guard let kind = networks.kindOfPrivate(bytes) else { return nil }
+        renewNetworks()
+        guard let kind = networks.kindOfPrivate(bytes) else {
+            // It may be one of this machine's.
+            return readAt == nil
+                ? Failure(
+                    .addressRefused,
+                    "the host “\(host)” may be at an address of this machine or its networks, which is not allowed: "
+                        + "the system does not say which these are")
+                : nil
+        }
         return failure(
             host, networks.carriesIPv4(Array(bytes)) ? "\(kind), as an IPv4 address within an IPv6 one" : kind)
     }

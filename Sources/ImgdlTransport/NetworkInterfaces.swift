@@ -1,25 +1,29 @@
 import Glibc
 import ImgdlCore
 
-/// The addresses of this machine, and the networks that they are on, as the kernel has them now.
+/// The addresses of this machine, and the networks that they are on or that routes lead to without a router between, as the
+/// kernel has them now.
 enum NetworkInterfaces {
     /// nil when the kernel does not say, for want of memory or descriptors.
     static func read() -> LocalNetworks? {
         var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return nil }
+        guard let routes = NetworkRoutes.read(), getifaddrs(&list) == 0 else { return nil }
         defer { freeifaddrs(list) }
         var networks = LocalNetworks()
+        networks.ownNetworks = Array(routes.own)
+        var onLink = routes.onLink
         var next = list
         while let entry = next?.pointee {
             next = entry.ifa_next
             guard let address = bytes(entry.ifa_addr) else { continue }
             if !networks.own.contains(address) { networks.own.append(address) }
-            guard let mask = bytes(entry.ifa_netmask), mask.count == address.count,
-                let prefix = LocalNetworks.Prefix(address, length: length(of: mask)),
-                !networks.onLink.contains(prefix)
-            else { continue }
-            networks.onLink.append(prefix)
+            guard let mask = bytes(entry.ifa_netmask), mask.count == address.count else { continue }
+            // The other end of a point-to-point link has the network, or the address for all of them.
+            for end in [address, bytes(entry.ifa_ifu.ifu_dstaddr)].compactMap({ $0 }) where end.count == mask.count {
+                if let prefix = LocalNetworks.Prefix(end, length: length(of: mask)) { onLink.insert(prefix) }
+            }
         }
+        networks.onLink = Array(onLink)
         return networks
     }
 

@@ -126,7 +126,9 @@ final class PrivateAddressTests: TransportTestCase {
                 questions.value += 1
                 return answers.value[0]
             }, now: { time.value })
-        XCTAssertNil(guarding.refusal(of: address, host: "h"), "the kernel says nothing")
+        let unknown = guarding.refusal(of: address, host: "h")
+        XCTAssertEqual(unknown?.code, .addressRefused, "the kernel says nothing")
+        XCTAssertTrue(unknown?.message.contains("the system does not say") ?? false, unknown?.message ?? "")
         var networks = LocalNetworks()
         networks.own = [address]
         answers.value = [networks]
@@ -152,6 +154,45 @@ final class PrivateAddressTests: TransportTestCase {
         XCTAssertTrue(networks.own.contains([127, 0, 0, 1]))
         XCTAssertTrue(networks.onLink.contains { $0.length == 8 && $0.contains([127, 1, 2, 3]) })
         for own in networks.own { XCTAssertNotNil(networks.kindOfPrivate(own), "\(own)") }
+    }
+
+    /// In a network of the test's own, which a thread may have where it is allowed to.
+    func testRoutesOfAnotherNetwork() throws {
+        typealias Unshare = @convention(c) (Int32) -> Int32
+        let unshare = unsafeBitCast(try XCTUnwrap(dlsym(nil, "unshare")), to: Unshare.self)
+        let newNetwork: Int32 = 0x4000_0000
+        let outcome = Lent<(failed: String?, networks: LocalNetworks?)>((nil, nil))
+        let thread = try ImgdlCore.Thread.start(name: "network") {
+            // Nor does every machine have `ip` and tunnels.
+            guard unshare(newNetwork) == 0, system("ip tuntap add d0 mode tun 2>/dev/null") == 0 else { return }
+            let commands = [
+                "ip link set lo up", "ip link set d0 up",
+                "ip addr add 11.0.0.1 peer 11.0.0.2/32 dev d0", "ip addr add 12.0.0.5/24 dev d0",
+                "ip route add 13.0.0.0/24 dev d0 scope link", "ip route add local 14.0.0.0/24 dev lo",
+                "ip addr add 15.0.0.1 peer 15.0.0.77/24 dev d0", "ip addr add 17.0.0.1 peer 17.0.0.2/32 dev lo",
+                "ip route add 16.0.0.0/24 via 12.0.0.1", "ip route add default via 12.0.0.1",
+                "ip route add 128.0.0.0/1 dev d0", "ip route add local 18.0.0.0/24 dev lo table 7",
+                "ip addr add 2a00:1450:9::5/64 dev d0", "ip -6 route add local 2a00:1450:a::/64 dev lo",
+                "ip -6 route add 2a00:1450:b::/64 dev d0", "ip -6 route add 2a00:1450:c::/64 via 2a00:1450:9::1",
+            ]
+            // The child has this thread's network.
+            outcome.value.failed = commands.first { system($0) != 0 }
+            outcome.value.networks = NetworkInterfaces.read()
+        }
+        thread.join()
+        guard let networks = outcome.value.networks else { throw XCTSkip("no network of its own is allowed") }
+        XCTAssertNil(outcome.value.failed)
+        let own = "this machine's own"
+        let near = "on a network of this machine"
+        let table: [(String, String?)] = [
+            ("11.0.0.1", own), ("11.0.0.2", near), ("12.0.0.5", own), ("12.0.0.77", near), ("13.0.0.9", near),
+            ("14.0.0.9", own), ("15.0.0.1", own), ("15.0.0.77", near), ("15.0.0.3", near), ("17.0.0.2", own),
+            ("2a00:1450:9::5", own), ("2a00:1450:9::6", near), ("2a00:1450:a::7", own), ("2a00:1450:b::7", near),
+            ("2a00:1450:c::7", nil), ("8.8.8.8", nil), ("16.0.0.1", nil), ("18.0.0.1", nil), ("130.1.1.1", nil),
+        ]
+        for (text, kind) in table {
+            XCTAssertEqual(networks.kindOfPrivate(try XCTUnwrap(AddressGuard.bytes(text))), kind, text)
+        }
     }
 
     func testTranslatorsOfTheConfiguration() throws {

@@ -3,7 +3,7 @@
 /// may take this machine for one of its own.
 package struct LocalNetworks: Equatable, Sendable {
     /// The first `length` bits of an address.
-    package struct Prefix: Equatable, Sendable {
+    package struct Prefix: Hashable, Sendable {
         package let bytes: [UInt8]
         package let length: Int
 
@@ -25,6 +25,8 @@ package struct LocalNetworks: Equatable, Sendable {
     }
 
     package var own: [[UInt8]] = []
+    /// All of whose addresses are this machine's. A prefix of no bits is every address: then all lead here.
+    package var ownNetworks: [Prefix] = []
     /// A prefix of no bits is every address, and says nothing of neighbours.
     package var onLink: [Prefix] = []
     /// Of NAT64, besides 64:ff9b::/96: 32, 40, 48, 56, 64 or 96 bits (RFC 6052 section 2.2).
@@ -49,7 +51,9 @@ package struct LocalNetworks: Equatable, Sendable {
     }
 
     private func kindOfLocal(_ address: [UInt8]) -> String? {
-        if own.contains(address) { return "this machine's own" }
+        if own.contains(address) || ownNetworks.contains(where: { $0.contains(address) }) {
+            return "this machine's own"
+        }
         return onLink.contains { $0.length > 0 && $0.contains(address) } ? "on a network of this machine" : nil
     }
 

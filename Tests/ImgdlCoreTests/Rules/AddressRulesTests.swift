@@ -81,6 +81,7 @@ final class AddressRulesTests: XCTestCase {
         networks.onLink = [
             prefix("9.9.128.0", 17), prefix("2606:4700:0:1::", 64), prefix("0.0.0.0", 0), prefix("::", 0),
         ]
+        networks.ownNetworks = [prefix("14.0.0.0", 24), prefix("2a00:1450:a::", 64)]
         let own = "this machine's own"
         let near = "on a network of this machine"
         let table: [(String, String?)] = [
@@ -88,6 +89,7 @@ final class AddressRulesTests: XCTestCase {
             ("2001:0:808:808::f7f7:fbfe", own), ("2a00:1451::5efe:8.8.4.1", own), ("2a00:1450::1", own),
             ("2002:808:401::5efe:101:101", own), ("2001:0:808:401::f7f7:f7f7", own),
             ("2002:808:808::5efe:8.8.4.1", own), ("2002:101:101::5efe:9.9.200.7", near),
+            ("14.0.0.255", own), ("14.0.1.0", nil), ("::ffff:14.0.0.9", own), ("2a00:1450:a::9", own),
             ("9.9.128.1", near), ("9.9.255.255", near), ("::ffff:9.9.200.7", near), ("2606:4700:0:1:2::3", near),
             ("8.8.4.2", nil), ("9.9.127.255", nil), ("9.10.128.1", nil), ("2a00:1450::2", nil),
             ("2606:4700:0:2::1", nil), ("::ffff:8.8.4.2", nil), ("10.0.0.1", "private"),
