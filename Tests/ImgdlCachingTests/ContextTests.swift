@@ -39,6 +39,30 @@ final class ContextTests: ContextTestCase {
         try checkPairs()
     }
 
+    /// What a server chooses by is kept as far as it is no secret.
+    func testNoFieldThatSaysWhoAsksIsWritten() throws {
+        try open(onDisk: true) { _ in }
+        let names = ["X-Api-Key", "X-Token", "Host", "Authorization", "Cookie", "Origin"]
+        serve([("Cache-Control", "max-age=60"), ("Vary", (names + ["Accept"]).joined(separator: ", "))])
+        for name in names {
+            let fields = [HeaderField(name, "sesame"), HeaderField("Accept", "image/known")]
+            for outcome in [CacheOutcome.network, .hit] {
+                XCTAssertEqual(try get("/\(name)", fields: fields).outcome, outcome, name)
+            }
+        }
+        try store.cache.flush()
+        func files(with text: String) throws -> [String] {
+            let folder = URL(fileURLWithPath: try XCTUnwrap(directory))
+            let names = try XCTUnwrap(FileManager.default.subpaths(atPath: folder.path))
+            return names.filter { name in
+                let bytes = try? Data(contentsOf: folder.appendingPathComponent(name))
+                return bytes?.range(of: Data(text.utf8)) != nil
+            }
+        }
+        XCTAssertFalse(try files(with: "image/known").isEmpty, "the files are read where it is written")
+        XCTAssertEqual(try files(with: "sesame"), [])
+    }
+
     /// Requests that run at the same time share a transfer where all is equal, and nowhere else.
     func testNoPairSharesATransfer() throws {
         let ways = Way.all.filter { $0.trust.isEmpty && $0.cookies == nil }

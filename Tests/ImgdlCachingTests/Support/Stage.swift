@@ -12,7 +12,7 @@ class CachingTestCase: XCTestCase {
     var store: HoldingStore!
     var downloader: Downloader!
     private(set) var configuration = DownloaderConfiguration(userAgent: "test")
-    private var directory: String?
+    private(set) var directory: String?
 
     override func setUpWithError() throws {
         continueAfterFailure = false

@@ -34,7 +34,7 @@ package struct SecurityContext: Equatable, Sendable {
         credentials.add(cookies)
         var own = ContextMessage()
         own.add(request.body)
-        for field in Self.merged(request.fields) where !ContextFields.areForAll(field.name) {
+        for field in Self.named(request.fields) where !ContextFields.areForAll(field.name) {
             if ContextFields.areCredentials(field.name) { credentials.add(field) } else { own.add(field) }
         }
         self.trust = trust
@@ -43,24 +43,11 @@ package struct SecurityContext: Equatable, Sendable {
         isVerified = !tls.allowsInvalidCertificates || !request.url.isSecure
     }
 
-    /// With names in lower case, in an order of their own: that of fields of different names means nothing. Lists as one
-    /// field, as far as that changes nothing in their meaning; what is no list stays as it is.
-    private static func merged(_ fields: [HeaderField]) -> [HeaderField] {
+    /// With names in lower case, in an order of their own: that of fields of different names means nothing. Values stay as
+    /// they are written: nobody knows what a server makes of a comma in a signature.
+    private static func named(_ fields: [HeaderField]) -> [HeaderField] {
         let named = fields.enumerated().map { (name: $1.name.lowercased(), index: $0, value: $1.value) }
-        var merged: [HeaderField] = []
-        for field in named.sorted(by: { ($0.name, $0.index) < ($1.name, $1.index) }) {
-            guard !ContextFields.areCredentials(field.name), field.name != "host" else {
-                merged.append(HeaderField(field.name, field.value))
-                continue
-            }
-            let value = listMembers(field.value).joined(separator: ",")
-            if let last = merged.indices.last, merged[last].name == field.name {
-                merged[last].value += "," + value
-            } else {
-                merged.append(HeaderField(field.name, value))
-            }
-        }
-        return merged
+        return named.sorted { ($0.name, $0.index) < ($1.name, $1.index) }.map { HeaderField($0.name, $0.value) }
     }
 }
 

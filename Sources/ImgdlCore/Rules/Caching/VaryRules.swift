@@ -42,10 +42,11 @@ enum VaryRules {
     }
 
     /// As one field, as far as that changes nothing in its meaning; nil when it was not sent. What a transport makes of
-    /// cookies and passwords is not among the fields, and secrets are not to be stored: of these the context knows whether
-    /// they are the same.
+    /// cookies and passwords is not among the fields, and any field that is not for all may be a secret, which is not to be
+    /// stored: of these the context knows whether they are the same.
     private static func value(of name: String, _ fields: [HeaderField], _ context: StoredContext) -> String? {
         if ContextFields.areCredentials(name) { return context.credentials.text }
+        if !ContextFields.areForAll(name) { return context.request.text }
         var members: [String] = []
         var isSent = false
         for field in fields where equalIgnoringCase(field.name, name) {
