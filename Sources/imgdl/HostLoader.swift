@@ -40,7 +40,7 @@ final class HostLoader: SchemeLoader, @unchecked Sendable {
         }
         return LoadControls(
             cancel: { [self, started] in HostCode.run { cancelFunction(started.value, table.user_data) } },
-            resume: resumeFunction.map { resume in
+            resume: resumeFunction.map { (resume) -> @Sendable () -> Void in
                 { [self, started] in HostCode.run { resume(started.value, table.user_data) } }
             })
     }

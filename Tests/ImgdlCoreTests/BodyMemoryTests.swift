@@ -70,6 +70,7 @@ final class BodyMemoryTests: XCTestCase {
         bodies = []
         XCTAssertEqual(memory.keptBytes, BodyMemory.mostKeptBytes / 100_000 * 100_000)
         bodies = (0..<60).map { _ in filled(20_000, with: 1) }
+        XCTAssertEqual(bodies.count, 60)
         bodies = []
         XCTAssertLessThanOrEqual(memory.keptBytes, BodyMemory.mostKeptBytes)
     }
