@@ -249,6 +249,9 @@ final class JPEGDecoder: FormatDecoder {
         guard layout != nil else { return Failure(.truncated, "the JPEG ends within its header") }
         if hasMultipleScans { return Failure(.truncated, "the JPEG ends in scan \(codec_jpeg_scan(session))") }
         let rows = min(stored.height, codec_jpeg_rows_out(session) * 8 / eighths)
+        guard rows < stored.height else {
+            return Failure(.truncated, "the JPEG ends behind its last row: its end (EOI) is missing")
+        }
         return Failure(.truncated, "the JPEG ends after \(rows) of \(stored.height) rows")
     }
 

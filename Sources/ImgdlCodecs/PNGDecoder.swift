@@ -65,6 +65,12 @@ final class PNGDecoder: FormatDecoder {
             guard layout != nil else { throw Failure(.truncated, "the PNG ends within its header") }
             let pass = codec_png_pass(session) + 1
             let rows = codec_png_rows(session)
+            // The last pass has every second row.
+            let hasAllRows =
+                isInterlaced ? pass > 7 || pass == 7 && rows >= found.height / 2 : rows >= found.height
+            guard !hasAllRows else {
+                throw Failure(.truncated, "the PNG ends behind its last row: its end (IEND) is missing")
+            }
             let part = isInterlaced ? "\(rows) rows of pass \(pass) of 7" : "\(rows) of \(found.height) rows"
             throw Failure(.truncated, "the PNG ends after \(part)")
         }

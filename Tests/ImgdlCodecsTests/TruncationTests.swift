@@ -33,6 +33,17 @@ final class TruncationTests: XCTestCase {
         }
     }
 
+    /// All rows may have come, and the end be missing: then that is what is said.
+    func testAPictureWithoutItsEnd() {
+        for picture in Picture.everyCoding where picture.name.lowercased().contains("png") {
+            let bytes = picture.encoded()
+            // Length, name and sum of IEND.
+            let failure = decodeCut(Array(bytes.dropLast(12))).failure
+            XCTAssertEqual(failure?.code, .truncated, picture.name)
+            XCTAssertTrue(failure?.message.contains("(IEND) is missing") ?? false, failure?.message ?? picture.name)
+        }
+    }
+
     func testEveryCutInSmallFiles() {
         for picture in Picture.everyCoding {
             var small = picture
