@@ -42,8 +42,8 @@ struct CurlOutcome {
     var isInTunnel: Bool { isTunnelled && !isConnected && handshake == CCURL_HANDSHAKE_UNKNOWN }
 }
 
-/// From curl's codes to ours, with curl's own words. Codes depend on what they say in one place alone, `isUnseenRequest`: it
-/// differs from version to version (docs/versions.md).
+/// From curl's codes to ours, with curl's own words. Codes depend on what they say where no number tells, in
+/// `isUnseenRequest` and `isOverlongLine` alone: it differs from version to version (docs/versions.md).
 enum CurlErrors {
     /// All of a response's header that curl takes, less the longest line that it takes.
     private static let headerBytesNearLimit = 200 << 10
@@ -64,6 +64,7 @@ enum CurlErrors {
         case CURLE_RECV_ERROR
         where !outcome.hasHead && outcome.systemError == 0 && outcome.headerBytes > headerBytesNearLimit:
             return headerLimit(outcome)
+        case _ where isOverlongLine(outcome): return headerLimit(outcome)
         case _ where isBreachOfHTTP2(outcome): return breach(outcome)
         case CURLE_GOT_NOTHING:
             return Failure(.connectionLost, "the server closed the connection without an answer")
@@ -81,6 +82,9 @@ enum CurlErrors {
         // Newer versions call it that, too, where the server closes a connection without an answer.
         case CURLE_HTTP2 where outcome.secureEnd == CCURL_SECURE_ENDED && !outcome.hasHead:
             return Failure(.connectionLost, "the server closed the connection without an answer")
+        // Versions differ in which of them they refuse before anybody has seen the field.
+        case CURLE_WEIRD_SERVER_REPLY where !outcome.hasHead && outcome.message.contains("Content-Length"):
+            return Failure(.protocolError, "the response's Content-Length is not one number: \(words(outcome))")
         case CURLE_HTTP2, CURLE_HTTP3, CURLE_WEIRD_SERVER_REPLY, CURLE_TOO_MANY_REDIRECTS:
             return make(.protocolError, outcome)
         // The URL was checked before: this is HTTP/0.9 or what looks like it, the answer of something that is no server.
@@ -128,14 +132,14 @@ enum CurlErrors {
         }
     }
 
-    /// Bytes of one line that curl takes, where that is less than a field may have.
-    private static let maximumTunnelLine = 16 << 10
-    private static let maximumTrailer = 4 << 10
+    /// Bytes of one line that curl takes, where that is less than a field may have: a zero is stored behind them.
+    private static let maximumTunnelLine = (16 << 10) - 1
+    private static let maximumTrailer = (4 << 10) - 1
 
     /// A line that went over one of curl's own limits.
     private static func headerLimit(_ outcome: CurlOutcome) -> Failure {
         if outcome.isInTunnel {
-            return HeaderBudget.unseenLine(.tunnel, maximumBytes: maximumTunnelLine, behind: nil)
+            return HeaderBudget.unseenLine(.tunnel, maximumBytes: maximumTunnelLine)
         }
         // The longest line would go over the limit of all together, too.
         if outcome.headerBytes > headerBytesNearLimit {
@@ -144,7 +148,15 @@ enum CurlErrors {
         return HeaderBudget.unseenLine(
             outcome.headerPart,
             maximumBytes: outcome.headerPart == .trailers ? maximumTrailer : HeaderBudget.maximumFieldBytes,
-            behind: outcome.lastFieldName)
+            behind: outcome.lastFieldName, isFirst: outcome.headerBytes == 0)
+    }
+
+    /// A line of a proxy's answer to CONNECT or, before 8.6, of trailers, that outgrew curl's own buffer: the code is that of
+    /// many things. For want of memory alone curl would say the second, too, of these few bytes.
+    private static func isOverlongLine(_ outcome: CurlOutcome) -> Bool {
+        guard outcome.code == CURLE_RECV_ERROR, outcome.systemError == 0 else { return false }
+        if outcome.isInTunnel { return outcome.message.contains("CONNECT response too large") }
+        return outcome.isChunked && outcome.hasHead && outcome.message.contains("Out of memory in chunked")
     }
 
     /// Whether frames broke the rules of HTTP/2. nghttp2 gives the connection up then, and libcurl closes it, though the server

@@ -5,12 +5,15 @@ import ImgdlCore
 struct HeaderBudget {
     /// Far more than any server has reason to send; what is done with fields may take time for each pair of them.
     static let maximumFields = 1_000
-    /// The most that all versions of libcurl take.
-    static let maximumFieldBytes = 100 << 10
+    /// Status lines: interim responses have one each.
+    static let maximumResponses = 1_000
+    /// With the line's end. The most that all versions of libcurl take: of their 100 KiB one byte is for a zero.
+    static let maximumFieldBytes = (100 << 10) - 1
 
     private let maximumBytes: Int
     private(set) var bytes = 0
     private var fields = 0
+    private var responses = 0
     /// Of the last field, with its folded lines.
     private var fieldBytes = 0
 
@@ -37,7 +40,7 @@ struct HeaderBudget {
             fieldBytes += line.count
         } else {
             fieldBytes = line.count
-            fields += 1
+            if ResponseHeadParser.isStatusLine(line) { responses += 1 } else { fields += 1 }
         }
         guard fieldBytes <= Self.maximumFieldBytes else {
             let isFolded = first == 0x20 || first == 0x09
@@ -47,15 +50,23 @@ struct HeaderBudget {
         guard fields <= Self.maximumFields else {
             throw Self.refusal(part, "more than \(Self.maximumFields) fields in all")
         }
+        guard responses <= Self.maximumResponses else {
+            throw Self.refusal(part, "more than \(Self.maximumResponses) responses in one exchange")
+        }
     }
 
     static func tooMuch(_ part: Part, _ maximumBytes: Int) -> Failure {
         refusal(part, "more than \(maximumBytes) bytes of header, interim responses and trailers together")
     }
 
-    /// For a line that libcurl gave up before its end: nobody has seen it. `last`: the name of the field before it.
-    static func unseenLine(_ part: Part, maximumBytes: Int, behind last: String?) -> Failure {
-        let place = last.map { ", behind the field “\(shown($0))”" } ?? ""
+    /// For a line that libcurl gave up before its end: nobody has seen it, nor its name. `last`: the name of the field
+    /// before it; `isFirst`: nothing has come before.
+    static func unseenLine(
+        _ part: Part, maximumBytes: Int, behind last: String? = nil, isFirst: Bool = false
+    ) -> Failure {
+        let place =
+            last.map { ", behind the field “\(shown($0))”" }
+            ?? (isFirst ? ", the first of all" : part == .header ? ", that of its first field" : "")
         return refusal(part, "a line of more than \(maximumBytes) bytes\(place)")
     }
 

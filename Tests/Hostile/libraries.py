@@ -19,7 +19,6 @@ BROKEN_BODIES = (
 )
 # Broken frames behind the beginning of an answer are looked at when more comes.
 LOOKED_AT_LATER = ("h2-data-padding-too-long-alone", "h2-frame-too-large-alone")
-LONG_TRAILERS = ("trailer-endless-line", "trailer-long")
 
 
 def allow(names, *codes, protocols=None):
@@ -48,5 +47,3 @@ def adjust():
     if answer.NGHTTP2 >= (1, 65):
         allow(["h2-priority-on-zero"], "OK")
         allow(["h2-priority-on-zero-alone"], "IDLE_TIMEOUT")
-    if answer.LIBCURL < (8, 6):
-        allow(LONG_TRAILERS, "PROTOCOL")

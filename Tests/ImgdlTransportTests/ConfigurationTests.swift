@@ -117,6 +117,10 @@ final class ConfigurationTests: XCTestCase {
         }
         XCTAssertEqual(
             CurlErrors.failure(CurlOutcome(code: CURLE_RECV_ERROR, message: "x", proxyStatus: 407)).code, .proxyFailed)
+        let length = CurlErrors.failure(
+            CurlOutcome(code: CURLE_WEIRD_SERVER_REPLY, message: "Invalid Content-Length: value", isConnected: true))
+        XCTAssertEqual(length.code, .protocolError)
+        XCTAssertTrue(length.message.hasPrefix("the response's Content-Length is not one number"), length.message)
         let secret = CurlErrors.failure(
             CurlOutcome(
                 code: CURLE_RECV_ERROR, message: "http://h/?k=v: lost\n",
@@ -140,10 +144,23 @@ final class ConfigurationTests: XCTestCase {
         typealias Facts = (inout CurlOutcome) -> Void
         let tooLarge = CURLcode(rawValue: 100)
         let table: [(CURLcode, Facts, [String])] = [
-            (tooLarge, { $0.lastFieldName = "Server" }, ["response's header", "line", "102400 bytes", "“Server”"]),
-            (CURLE_OUT_OF_MEMORY, { $0.isConnected = true }, ["response's header", "102400 bytes"]),
-            (tooLarge, { ($0.headerPart, $0.hasHead) = (.trailers, true) }, ["response's trailers", "4096 bytes"]),
-            (tooLarge, { $0.isTunnelled = true }, ["proxy's answer to CONNECT", "16384 bytes"]),
+            (tooLarge, { $0.lastFieldName = "Server" }, ["response's header", "line", "102399 bytes", "“Server”"]),
+            (CURLE_OUT_OF_MEMORY, { $0.isConnected = true }, ["response's header", "102399", "the first of all"]),
+            (tooLarge, { $0.headerBytes = 17 }, ["response's header", "that of its first field"]),
+            (tooLarge, { ($0.headerPart, $0.hasHead) = (.trailers, true) }, ["response's trailers", "4095 bytes"]),
+            (tooLarge, { $0.isTunnelled = true }, ["proxy's answer to CONNECT", "16383 bytes"]),
+            (
+                CURLE_RECV_ERROR,
+                { ($0.isTunnelled, $0.message) = (true, "CONNECT response too large!") },
+                ["proxy's answer to CONNECT", "16383 bytes"]
+            ),
+            (
+                CURLE_RECV_ERROR,
+                {
+                    ($0.headerPart, $0.hasHead, $0.isChunked) = (.trailers, true, true)
+                    $0.message = "Out of memory in chunked-encoding"
+                }, ["response's trailers", "4095 bytes"]
+            ),
             (CURLE_RECV_ERROR, { $0.headerBytes = 250 << 10 }, ["response's header", "262144 bytes", "together"]),
         ]
         for (index, (code, set, words)) in table.enumerated() {

@@ -74,6 +74,7 @@ reply("trailer-300-kib", "HEADER_LIMIT", body=PICTURE, trailers=[(f"X-{at}", "y"
 reply("trailer-and-header-300-kib", "HEADER_LIMIT", body=PICTURE, fields=[(f"X-{at}", "y" * 3000) for at in range(50)],
       trailers=[(f"X-{at}", "y" * 3000) for at in range(50)])
 reply("trailer-long", "HEADER_LIMIT", body=PICTURE, trailers=[("X", "y" * (101 << 10))])
+reply("trailer-5-kib", {"http2": "OK", "else": "HEADER_LIMIT"}, body=PICTURE, trailers=[("X", "y" * 5000)])
 reply("trailer-names-length", "OK", body=PICTURE, trailers=[("Content-Length", 1), ("Transfer-Encoding", "gzip")],
       protocols=("http1", "https1"), width=3)
 reply("trailer-names-coding", "OK", body=PICTURE, trailers=[("Content-Encoding", "gzip"), ("Location", "/good")],
@@ -115,6 +116,8 @@ raw("interim-101-bare", head(status="101 X") + FINAL, "PROTOCOL")
 frames("interim-h2-101", lambda stream: header_frames(stream, literal(":status", 101)) + response_frames(stream, 200,
     [], PICTURE),
        ("PROTOCOL", "CONNECTION_LOST"), end="keep")
+raw("interim-999-bare", head(status="103 X") * 999 + FINAL, "OK", width=3)
+raw("interim-1000-bare", head(status="103 X") * 1000 + FINAL, "HEADER_LIMIT", says="more than 1000 responses")
 raw("interim-with-length", head(("Content-Length", 5), status="103 X") + FINAL, "OK", width=3)
 raw("interim-with-body", head(("Content-Length", 5), status="103 X") + b"xxxxx" + FINAL, ("PROTOCOL", "OK"))
 raw("interim-with-chunks", head(("Transfer-Encoding", "chunked"), status="103 X") + FINAL, ("PROTOCOL", "OK"))

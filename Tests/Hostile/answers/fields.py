@@ -17,20 +17,21 @@ def with_lines(*lines, end=b"\r\n"):
 
 # ---- Lines that are no fields. A picture comes, or the answer is refused: by what the versions of libcurl take.
 TAKEN = ("OK", "PROTOCOL")
+# What would continue a field where there is none: refused, whatever libcurl makes of it.
 for name, before in (("new", False), ("used", True)):
     # libcurl below 8.1.0 writes before the beginning of its memory when the handle has been used.
-    raw(f"field-first-begins-with-space-{name}", with_lines(b" X: y"), TAKEN, before=before, environment=CHECKED)
-    raw(f"field-first-begins-with-tab-{name}", with_lines(b"\tX: y"), TAKEN, before=before, environment=CHECKED)
-    raw(f"field-first-is-space-{name}", with_lines(b" "), TAKEN, before=before, environment=CHECKED)
-    raw(f"field-first-fold-long-{name}", with_lines(b" " + b"x" * 4000), TAKEN, before=before, environment=CHECKED)
-    raw(f"field-first-fold-many-{name}", with_lines(*([b" x"] * 500)), TAKEN, before=before, environment=CHECKED)
+    raw(f"field-first-begins-with-space-{name}", with_lines(b" X: y"), "PROTOCOL", before=before, environment=CHECKED)
+    raw(f"field-first-begins-with-tab-{name}", with_lines(b"\tX: y"), "PROTOCOL", before=before, environment=CHECKED)
+    raw(f"field-first-is-space-{name}", with_lines(b" "), "PROTOCOL", before=before, environment=CHECKED)
+    raw(f"field-first-fold-long-{name}", with_lines(b" " + b"x" * 4000), "PROTOCOL", before=before, environment=CHECKED)
+    raw(f"field-first-fold-many-{name}", with_lines(*([b" x"] * 500)), "PROTOCOL", before=before, environment=CHECKED)
 raw("field-second-folded", with_lines(b"X: y", b" z"), "OK", width=3, environment=CHECKED)
 raw("field-fold-of-spaces", with_lines(b"X: y", b"   ", b"\t\t"), "OK", environment=CHECKED)
 raw("field-fold-many", with_lines(b"X: y", *([b" z" * 40] * 900)), ("OK", "HEADER_LIMIT"), environment=CHECKED)
 raw("field-fold-of-length", b"HTTP/1.1 200 OK\r\nContent-Length:\r\n %d\r\n\r\n" % len(PICTURE) + PICTURE,
     ("OK", "PROTOCOL"))
-raw("field-fold-then-space-after-interim", b"HTTP/1.1 103 X\r\nX: y\r\n\r\n" + with_lines(b" X: y"), TAKEN, before=True,
-    environment=CHECKED)
+raw("field-fold-then-space-after-interim", b"HTTP/1.1 103 X\r\nX: y\r\n\r\n" + with_lines(b" X: y"), "PROTOCOL",
+    before=True, environment=CHECKED)
 raw("field-without-colon", with_lines(b"nothing"), TAKEN)
 raw("field-colon-alone", with_lines(b":"), TAKEN)
 raw("field-name-empty", with_lines(b": value"), TAKEN)
@@ -73,6 +74,10 @@ reply("fields-header-3-mb", "HEADER_LIMIT", fields=[(f"X-{at}", "x" * 30000) for
       says="262144")
 reply("fields-900", "OK", fields=[(f"X-{at}", "y") for at in range(900)], body=PICTURE, width=3)
 reply("fields-1100", "HEADER_LIMIT", fields=[(f"X-{at}", "y") for at in range(1100)], body=PICTURE, says="1000")
+reply("fields-1000", "OK", fields=[("X", "y")] * 999 + [LENGTH], body=PICTURE, width=3)
+reply("fields-1001", "HEADER_LIMIT", fields=[("X", "y")] * 1000 + [LENGTH], body=PICTURE, says="more than 1000 fields")
+raw("field-line-longest", with_lines(b"X: " + b"y" * (102399 - 5)), "OK", width=3)
+raw("field-line-a-byte-more", with_lines(b"X: " + b"y" * (102400 - 5)), "HEADER_LIMIT", says="102399 bytes")
 reply("fields-25000", "HEADER_LIMIT", fields=[(f"X{at}", "") for at in range(25000)], body=PICTURE)
 reply("fields-same-name-900", "OK", fields=[("X", "y")] * 900, body=PICTURE, width=3)
 reply("fields-same-name-25000", "HEADER_LIMIT", fields=[("X", "")] * 25000, body=PICTURE)
