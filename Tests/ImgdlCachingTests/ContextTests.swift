@@ -10,18 +10,26 @@ final class ContextTests: ContextTestCase {
         network.answers { [bytes] _ in Reply(200, [("ETag", "\"1\"")] + fields, bytes) }
     }
 
-    private func checkPairs() throws {
+    /// `reopens`: everything is stored before the first is asked for, by a program that has been started anew.
+    private func checkPairs(_ origin: String, _ ways: [Way], reopens: Bool = false) throws {
         for (fields, isForAll) in [
             ("max-age=60", false), ("private, must-revalidate, max-age=60", false), ("public, max-age=60", true),
         ] {
-            for (index, first) in Way.all.enumerated() {
-                let path = "/\(index)-\(fields.count)"
+            let urls = ways.indices.map { "\(origin)/\($0)-\(fields.count)" }
+            func store(_ index: Int) throws -> [UInt8] {
                 serveEach([("Cache-Control", fields)])
-                let own = try XCTUnwrap(get(first, path).bytes)
-                XCTAssertEqual(try get(first, path).bytes, own, "\(first.name) shares with itself")
-                for second in Way.all where second.name != first.name {
+                return try XCTUnwrap(get(ways[index], urls[index]).bytes)
+            }
+            let stored = reopens ? try ways.indices.map(store) : []
+            if reopens { try reopen() }
+            for (index, first) in ways.enumerated() {
+                let url = urls[index]
+                let own = reopens ? stored[index] : try store(index)
+                XCTAssertEqual(try get(first, url).bytes, own, "\(first.name) shares with itself")
+                XCTAssertEqual(try get(first, url, mode: .only).bytes, own, "\(first.name) shares with itself")
+                for second in ways where second.name != first.name {
                     let isSameTrust = !first.isTrust && !second.isTrust
-                    let heard = try get(second, path, mode: .only)
+                    let heard = try get(second, url, mode: .only)
                     if isForAll, isSameTrust, first.asksAlike(second) {
                         XCTAssertEqual(heard.bytes, own, "\(first.name) for \(second.name): \(fields)")
                     } else {
@@ -32,11 +40,21 @@ final class ContextTests: ContextTestCase {
         }
     }
 
-    func testNoPairSharesWhatIsInMemory() throws { try checkPairs() }
+    func testNoPairSharesWhatIsInMemory() throws { try checkPairs("https://a.example", Way.all) }
 
     func testNoPairSharesWhatIsOnDisk() throws {
         try open(onDisk: true) { _ in }
-        try checkPairs()
+        try checkPairs("https://a.example", Way.all)
+    }
+
+    func testNoPairSharesWhatIsOnDiskAfterARestart() throws {
+        try open(onDisk: true) { _ in }
+        try checkPairs("https://a.example", Way.all, reopens: true)
+    }
+
+    /// Over http it changes nothing of the request, and is still another trust.
+    func testWhoTrustsAnybodySharesWithNobodyOverHTTP() throws {
+        try checkPairs("http://a.example", Way.all + [Way.unverified])
     }
 
     /// What a server chooses by is kept as far as it is no secret.
@@ -72,7 +90,7 @@ final class ContextTests: ContextTestCase {
                 let path = "/\(asked)"
                 network.answers { _ in nil }
                 let pair = try [first, second].map {
-                    try start(path, fields: $0.fields, hooks: $0.hooks, identity: $0.identity)
+                    try start(path, fields: $0.fields, body: $0.body, hooks: $0.hooks, identity: $0.identity)
                 }
                 let count = first.name == second.name ? 1 : 2
                 for number in 0..<count {

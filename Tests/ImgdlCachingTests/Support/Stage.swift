@@ -28,17 +28,29 @@ class CachingTestCase: XCTestCase {
     /// With another cache, or settings of its own.
     func open(onDisk: Bool = false, _ change: (inout DownloaderConfiguration) -> Void) throws {
         downloader?.destroy()
-        if store == nil || onDisk {
-            var cache = CacheConfiguration()
-            cache.maximumMemoryBytes = onDisk ? 0 : 32 << 20
-            cache.maximumImageBytes = 32 << 20
-            if onDisk {
-                directory = NSTemporaryDirectory() + "imgdl-caching-\(UUID().uuidString)"
-                cache.directory = directory
-            }
-            store?.cache.close()
-            store = HoldingStore(try Cache(cache, clock: clock) { _ in })
-        }
+        if onDisk { directory = NSTemporaryDirectory() + "imgdl-caching-\(UUID().uuidString)" }
+        if store == nil || onDisk { try openStore() }
+        try openDownloader(change)
+    }
+
+    /// As after a restart: what is on the disk is found there, and nothing else.
+    func reopen() throws {
+        try store.cache.flush()
+        downloader.destroy()
+        try openStore()
+        try openDownloader { _ in }
+    }
+
+    private func openStore() throws {
+        var cache = CacheConfiguration()
+        cache.maximumMemoryBytes = directory == nil ? 32 << 20 : 0
+        cache.maximumImageBytes = 32 << 20
+        cache.directory = directory
+        store?.cache.close()
+        store = HoldingStore(try Cache(cache, clock: clock) { _ in })
+    }
+
+    private func openDownloader(_ change: (inout DownloaderConfiguration) -> Void) throws {
         var configuration = DownloaderConfiguration(userAgent: "test")
         configuration.store = store
         configuration.defaults.cacheMode = .use
@@ -55,7 +67,7 @@ class CachingTestCase: XCTestCase {
     /// `path`: a path at one server, or a URL.
     func start(
         _ path: String, _ mode: CacheMode = .use, method: String = "GET", fields: [HeaderField] = [],
-        hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
+        body: [UInt8]? = nil, hooks: (any Hooks)? = nil, followsRedirects: Bool = true, usesCookies: Bool = false,
         staleLimit: StaleLimit = .none, credential: Credential? = nil, identity: RequestIdentity? = nil,
         profile: TransferRequest.Profile? = nil,
         _ change: (inout SubscriberOptions) -> Void = { _ in }
@@ -63,7 +75,7 @@ class CachingTestCase: XCTestCase {
         let profile =
             profile
             ?? TransferRequest.Profile(
-                method: method, fields: fields,
+                method: method, fields: fields, body: body,
                 identity: identity ?? RequestIdentity(credential: credential, usesCookies: usesCookies),
                 followsRedirects: followsRedirects, cacheMode: mode, staleLimit: staleLimit,
                 hooks: hooks)

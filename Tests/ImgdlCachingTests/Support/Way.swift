@@ -6,6 +6,7 @@ import XCTest
 struct Way {
     let name: String
     var fields: [HeaderField] = []
+    var body: [UInt8]?
     var identity = RequestIdentity()
     var cookies: String?
     var trust: [UInt8] = []
@@ -49,7 +50,9 @@ extension Way {
             field("Cookie", "a=1,2"), field("Cookie", "a=1, 2"),
             field("Host", "b.example"), field("Host", "b.example:443"), field("X-Api-Key", "1"),
             field("X-Api-Key", "2"), field("X-Api-Key", "1,2"), field("X-Api-Key", "1,,2"), field("X-Api-Key", "1, 2"),
-            field("X-Account", "1"),
+            field("X-Account", "1"), field("X-Forwarded-For", "192.0.2.1"), field("Forwarded", "for=192.0.2.1"),
+            Way(name: "a body", body: [1]), Way(name: "another body", body: [2]),
+            Way(name: "an empty body", body: []),
             field("Origin", "https://b.example"),
             Way(name: "jar 1", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=1"),
             Way(name: "jar 2", identity: identity { $0.usesCookies = true }, cookies: "Cookie: a=2"),
@@ -63,6 +66,11 @@ extension Way {
                 $0.tls.clientCertificate = "/c"
                 $0.tls.clientKey = "/k"
             },
+            trusting("client key's password") {
+                $0.tls.clientCertificate = "/c"
+                $0.tls.clientKey = "/k"
+                $0.tls.clientKeyPassword = "p"
+            },
             trusting("renewed client") {
                 $0.tls.clientCertificate = "/c"
                 $0.tls.clientDigest = [1]
@@ -74,12 +82,15 @@ extension Way {
         ]
     }
 
+    /// Over https nothing that it is answered with is stored.
+    static let unverified = trusting("anybody") { $0.tls.allowsInvalidCertificates = true }
+
     /// Whether they ask the same, but for credentials and cookies.
     func asksAlike(_ other: Way) -> Bool {
         func own(_ way: Way) -> [HeaderField] {
             way.fields.filter { !["Authorization", "Cookie"].contains($0.name) }
         }
-        return hooks == nil && other.hooks == nil && own(self) == own(other)
+        return hooks == nil && other.hooks == nil && own(self) == own(other) && body == other.body
     }
 }
 
@@ -96,7 +107,8 @@ class ContextTestCase: CachingTestCase {
         network.cookies = way.cookies.map { Array($0.utf8) }
         return try end(
             try start(
-                path, mode, method: method, fields: way.fields, hooks: way.hooks, identity: way.identity, change))
+                path, mode, method: method, fields: way.fields, body: way.body, hooks: way.hooks,
+                identity: way.identity, change))
     }
 
     /// Each way gets a body of its own.

@@ -77,19 +77,18 @@ extension StoredContext {
 /// a server makes of them.
 enum ContextFields {
     /// Vary and the rules of caching are for the first of them; the others say nothing of who asks. In lower case.
-    static func areForAll(_ name: String) -> Bool {
-        switch name {
-        case "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "pragma", "range",
-            "if-match",
-            "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "user-agent", "referer",
-            "priority",
-            "dnt", "upgrade-insecure-requests", "save-data", "sec-gpc", "traceparent", "tracestate", "baggage", "b3",
-            "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled", "x-b3-flags", "x-request-id",
-            "x-correlation-id", "x-cloud-trace-context", "x-amzn-trace-id", "sentry-trace", "uber-trace-id":
-            true
-        default: false
-        }
-    }
+    static func areForAll(_ name: String) -> Bool { forAll.contains(name) }
+
+    /// docs/caching.md has them, as a table.
+    static let forAll: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language",
+        "cache-control", "pragma", "range",
+        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+        "user-agent", "referer", "priority", "dnt", "save-data", "sec-gpc", "upgrade-insecure-requests",
+        "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled",
+        "x-b3-flags", "x-request-id", "x-correlation-id", "x-cloud-trace-context", "x-amzn-trace-id", "sentry-trace",
+        "uber-trace-id",
+    ]
 
     static func areCredentials(_ name: String) -> Bool {
         name == "authorization" || name == "cookie" || name == "proxy-authorization"
