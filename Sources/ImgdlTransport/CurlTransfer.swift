@@ -197,8 +197,11 @@ final class CurlTransfer: LingeringStream {
         }
         if code == CURLE_COULDNT_CONNECT, let refusedAddress { return refusedAddress }
         var failure = CurlErrors.failure(outcome(code))
-        if failure.code == .tlsFailed, !isConnected { nameFile(of: code, in: &failure) }
-        if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists,
+        if failure.code == .tlsFailed, !isConnected {
+            failure.message = options.namingFiles(in: failure.message)
+            nameFile(of: code, in: &failure)
+        }
+        if [.tlsFailed, .tlsCertificate].contains(failure.code), let file = options.revocationLists?.name,
             handle?.isRevoked == true, !request.tls.allowsInvalidCertificates
         {
             failure.message += " (crl_file “\(file)”)"

@@ -53,7 +53,7 @@ package final class CurlTransport: Transport {
     }
 
     /// The resolver is the transport's from now on: `close` closes it. Throws `invalidURL` for a proxy that is none, and
-    /// `invalidOperation` for a proxy, from the environment too, where private addresses are denied: only the proxy
+    /// `invalidOperation` for a file that cannot be read, or for a proxy, from the environment too, where private addresses are denied: only the proxy
     /// would know where its connections lead.
     package init(
         configuration: TransportConfiguration, loop: any TransportLoop, events: any TransportEvents,
@@ -72,7 +72,7 @@ package final class CurlTransport: Transport {
             throw Failure(.invalidOperation, "private addresses cannot be denied behind a proxy\(source)")
         }
         let handle = try EasyHandle()
-        options = RequestOptions(
+        options = try RequestOptions(
             trust: TrustAnchors(
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),

@@ -10,7 +10,10 @@ final class RequestOptions {
     let addressGuard: AddressGuard?
     /// Whom all requests trust, and on which way they go.
     let trustOfAll: [UInt8]
-    let revocationLists: String?
+    /// nil: revocation is not looked at.
+    let revocationLists: FileCopy?
+    /// nil: those of `trust`.
+    private let authorities: FileCopy?
     private let leastTLSVersion: Int
     /// What was found out about the request before holds for most of those that follow.
     private var checked: RequestManner?
@@ -20,28 +23,36 @@ final class RequestOptions {
     private var lastOrigin: ParsedURL.Origin?
     private var lastServer: NamedServer?
 
+    /// Throws `invalidOperation` for a file of the configuration's that cannot be read.
     init(
         trust: TrustAnchors, proxies: ProxyRules, cookies: CookieJar, addressGuard: AddressGuard?,
         _ configuration: TransportConfiguration
-    ) {
+    ) throws(Failure) {
         self.trust = trust
         self.proxies = proxies
         self.cookies = cookies
         self.addressGuard = addressGuard
-        revocationLists = configuration.revocationLists
-        trustOfAll = Self.trust(of: trust, proxies, configuration)
+        authorities = try Self.copy(configuration.certificateAuthorities, "ca_file")
+        revocationLists = try Self.copy(configuration.revocationLists, "crl_file")
+        trustOfAll = Self.trust(of: trust, authorities, revocationLists, proxies, configuration)
         leastTLSVersion = Int(configuration.requiresTLS13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2)
     }
 
+    private static func copy(_ file: String?, _ option: String) throws(Failure) -> FileCopy? {
+        guard let file else { return nil }
+        return try FileCopy(file, option: option)
+    }
+
     private static func trust(
-        of anchors: TrustAnchors, _ proxies: ProxyRules, _ configuration: TransportConfiguration
+        of anchors: TrustAnchors, _ authorities: FileCopy?, _ lists: FileCopy?, _ proxies: ProxyRules,
+        _ configuration: TransportConfiguration
     ) -> [UInt8] {
         var message = ContextMessage()
         message.add(anchors.file)
-        message.add(anchors.file.flatMap(FileDigest.of))
+        message.add(authorities?.digest ?? anchors.file.flatMap(FileDigest.of))
         message.add(anchors.directory)
-        message.add(configuration.revocationLists)
-        message.add(configuration.revocationLists.flatMap(FileDigest.of))
+        message.add(lists?.name)
+        message.add(lists?.digest)
         message.add(configuration.requiresTLS13)
         message.add(configuration.nameServers)
         message.add(configuration.deniesPrivateAddresses)
@@ -144,7 +155,7 @@ final class RequestOptions {
         // Said each time: the system's configuration of OpenSSL may allow less.
         handle.set(CURLOPT_SSLVERSION, leastTLSVersion)
         handle.set(CURLOPT_SSL_CIPHER_LIST, Self.ciphers)
-        if let revocationLists { handle.set(CURLOPT_CRLFILE, revocationLists) }
+        if let revocationLists { handle.set(CURLOPT_CRLFILE, revocationLists.path) }
         handle.set(CURLOPT_SSL_VERIFYPEER, tls.allowsInvalidCertificates ? 0 : 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, tls.allowsInvalidCertificates ? 0 : 2)
         if let key = tls.pinnedPublicKey { handle.set(CURLOPT_PINNEDPUBLICKEY, key) }
@@ -160,8 +171,15 @@ final class RequestOptions {
             return
         }
         guard !trust.usesBuiltIn else { return }
-        if let file = trust.file { handle.set(CURLOPT_CAINFO, file) }
+        if let file = authorities?.path ?? trust.file { handle.set(CURLOPT_CAINFO, file) }
         handle.set(CURLOPT_CAPATH, trust.directory)
+    }
+
+    /// A message of libcurl's, with the names of files as the configuration has them.
+    func namingFiles(in message: String) -> String {
+        let copies = [authorities, revocationLists].compactMap { $0 }
+        // One path may begin as another is.
+        return copies.sorted { $0.path.utf8.count > $1.path.utf8.count }.reduce(message) { $1.named(in: $0) }
     }
 
     private func setProxy(_ url: ParsedURL, on handle: EasyHandle) {

@@ -57,8 +57,9 @@ final class SecureTests: TransportTestCase {
             XCTAssertEqual(failure?.code, .tlsCertificate)
             XCTAssertTrue(failure?.message.contains(word) ?? false, failure?.message ?? "")
         }
-        try makeTransport(TransportConfiguration(certificateAuthorities: "/nonexistent/ca.pem", proxy: ""))
-        XCTAssertEqual(try failure(of: secure.url("/a"))?.code, .tlsFailed)
+        XCTAssertThrowsError(try FileCopy("/nonexistent/ca.pem", option: "ca_file")) { error in
+            XCTAssertEqual((error as? Failure)?.code, .invalidOperation, "\(error)")
+        }
     }
 
     func testNotTLSAtAll() throws {

@@ -71,6 +71,62 @@ final class TLSOptionsTests: TransportTestCase {
         }
     }
 
+    /// Connections go by what was in the files when the transport was made, and so does the context of what they bring.
+    func testFilesThatAreRewritten() throws {
+        try serve()
+        let authority = try XCTUnwrap(secure.authority)
+        let other = try Authority(.valid)
+        let file = NSTemporaryDirectory() + "imgdl-authorities-\(UUID().uuidString)"
+        defer {
+            other.removeFiles()
+            try? FileManager.default.removeItem(atPath: file)
+        }
+        func write(_ source: String) throws {
+            try Data(contentsOf: URL(fileURLWithPath: source)).write(to: URL(fileURLWithPath: file))
+        }
+        let table: [(first: String, later: String?, code: ErrorCode?)] = [
+            (authority.file, other.file, nil), (other.file, authority.file, .tlsCertificate),
+            (authority.file, nil, nil),
+        ]
+        for (first, later, code) in table {
+            try write(first)
+            try makeTransport(TransportConfiguration(certificateAuthorities: file, proxy: ""))
+            let trust = transport.trust
+            if let later { try write(later) } else { try FileManager.default.removeItem(atPath: file) }
+            let record = try fetch(TLSOptions())
+            XCTAssertEqual(record.failure?.code, code, record.failure?.message ?? "")
+            XCTAssertFalse(record.failure?.message.contains("/proc") ?? false, record.failure?.message ?? "")
+            guard later != nil else { continue }
+            try makeTransport(TransportConfiguration(certificateAuthorities: file, proxy: ""))
+            XCTAssertNotEqual(transport.trust, trust)
+            XCTAssertNotEqual(try fetch(TLSOptions()).failure?.code, code, "another transport reads it anew")
+        }
+        for revokes in [true, false] {
+            var configuration = TransportConfiguration(certificateAuthorities: authority.file, proxy: "")
+            configuration.revocationLists = try authority.revocationList(revokesServer: revokes)
+            try makeTransport(configuration)
+            _ = try authority.revocationList(revokesServer: !revokes)
+            XCTAssertEqual(try fetch(TLSOptions()).failure?.code, revokes ? .tlsCertificate : nil)
+            try makeTransport(configuration)
+            XCTAssertEqual(try fetch(TLSOptions()).failure?.code, revokes ? nil : .tlsCertificate)
+        }
+    }
+
+    func testFilesThatAreTooLong() throws {
+        let file = NSTemporaryDirectory() + "imgdl-long-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        XCTAssertTrue(FileManager.default.createFile(atPath: file, contents: Data(count: FileCopy.maximumBytes + 1)))
+        do throws(Failure) {
+            _ = try FileCopy(file, option: "crl_file")
+            XCTFail("it is copied")
+        } catch {
+            XCTAssertEqual(error.code, .invalidOperation)
+            XCTAssertTrue(error.message.contains("crl_file “\(file)”"), error.message)
+        }
+        XCTAssertEqual(truncate(file, off_t(FileCopy.maximumBytes)), 0)
+        XCTAssertEqual(try FileCopy(file, option: "crl_file").digest, FileDigest.of(file))
+    }
+
     /// Two requests with the options and two without, twice over: each kind has its own connection and keeps it.
     private func assertApart(
         _ tls: TLSOptions, plainFails: ErrorCode? = nil, file: StaticString = #filePath, line: UInt = #line

@@ -1,4 +1,5 @@
 /* Files of certificates and revocation lists, read as libcurl will have OpenSSL read them. */
+#define _GNU_SOURCE
 #include "ccurl.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,22 +54,41 @@ int ccurl_count_in_trust_file(const char *path, bool lists)
     return count;
 }
 
-static bool digest_descriptor(int descriptor, EVP_MD_CTX *digest)
+static bool write_all(int descriptor, const unsigned char *bytes, size_t count)
+{
+    while (count > 0) {
+        ssize_t written = write(descriptor, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+/* `copy`: where the bytes go as well; -1: nowhere. */
+static bool digest_descriptor(int descriptor, EVP_MD_CTX *digest, int copy, size_t left)
 {
     unsigned char bytes[16384];
-    for (size_t left = 64 << 20;;) {
+    for (;;) {
         ssize_t count = read(descriptor, bytes, sizeof bytes);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
             return count == 0;
-        if ((size_t)count > left || !EVP_DigestUpdate(digest, bytes, (size_t)count))
+        if ((size_t)count > left || !EVP_DigestUpdate(digest, bytes, (size_t)count)) {
+            errno = EFBIG;
+            return false;
+        }
+        if (copy >= 0 && !write_all(copy, bytes, (size_t)count))
             return false;
         left -= (size_t)count;
     }
 }
 
-bool ccurl_digest_file(const char *path, unsigned char *digest)
+static bool digest_file(const char *path, unsigned char *digest, int copy, size_t limit)
 {
     struct stat status;
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -75,11 +96,30 @@ bool ccurl_digest_file(const char *path, unsigned char *digest)
         return false;
     ERR_set_mark();
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool is_done = context && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)
-        && EVP_DigestInit_ex(context, EVP_sha256(), NULL) && digest_descriptor(descriptor, context)
-        && EVP_DigestFinal_ex(context, digest, NULL);
+    bool is_file = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    if (!is_file || !context)
+        errno = is_file ? ENOMEM : EINVAL;
+    bool is_done = is_file && context && EVP_DigestInit_ex(context, EVP_sha256(), NULL)
+        && digest_descriptor(descriptor, context, copy, limit) && EVP_DigestFinal_ex(context, digest, NULL);
+    int cause = errno;
     EVP_MD_CTX_free(context);
     ERR_pop_to_mark();
     close(descriptor);
+    errno = cause;
     return is_done;
+}
+
+bool ccurl_digest_file(const char *path, unsigned char *digest) { return digest_file(path, digest, -1, 64 << 20); }
+
+int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit)
+{
+    int copy = memfd_create("imgdl", MFD_CLOEXEC);
+    if (copy < 0)
+        return -1;
+    if (digest_file(path, digest, copy, limit))
+        return copy;
+    int cause = errno;
+    close(copy);
+    errno = cause;
+    return -1;
 }

@@ -60,6 +60,9 @@ int ccurl_count_in_trust_file(const char *path, bool lists);
 /* SHA-256 of what is in a regular file of 64 MiB at most; false where it cannot be read. */
 enum { CCURL_DIGEST_BYTES = 32 };
 bool ccurl_digest_file(const char *path, unsigned char *digest);
+/* A descriptor of a copy in memory, which is the caller's, and the digest of the same bytes; -1, with errno, where it cannot
+ * be read or has more than `limit` bytes (EFBIG). */
+int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit);
 
 /* A TLS handshake that a handle began, for as long as the handle or the connection has it. */
 struct ccurl_handshake;
