@@ -112,9 +112,9 @@ final class AttemptTests: CachingTestCase {
         let head = ResponseHead(status: 200, httpVersion: 11, fields: [], contentLength: nil, isEncoded: false)
         let response = Response(url: testURL("https://a.example/a"), head: head, hops: [])
         let header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: false, isProgressive: false)
-        pending.add(.response(response, ImgdlCore.Progress()))
-        pending.add(.header(header, ImgdlCore.Progress()))
-        pending.add(.response(response, ImgdlCore.Progress()))
+        _ = pending.add(.response(response, ImgdlCore.Progress()))
+        _ = pending.add(.header(header, ImgdlCore.Progress()))
+        _ = pending.add(.response(response, ImgdlCore.Progress()))
         guard case .response? = pending.takeFirst() else { return XCTFail("no response") }
         XCTAssertNil(pending.takeFirst())
     }

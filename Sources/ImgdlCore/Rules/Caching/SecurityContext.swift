@@ -85,9 +85,9 @@ enum ContextFields {
         "cache-control", "pragma", "range",
         "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
         "user-agent", "referer", "priority", "dnt", "save-data", "sec-gpc", "upgrade-insecure-requests",
-        "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled",
-        "x-b3-flags", "x-request-id", "x-correlation-id", "x-cloud-trace-context", "x-amzn-trace-id", "sentry-trace",
-        "uber-trace-id",
+        "traceparent", "tracestate", "baggage", "b3", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid",
+        "x-b3-sampled", "x-b3-flags", "x-request-id", "x-correlation-id", "x-cloud-trace-context", "x-amzn-trace-id",
+        "sentry-trace", "uber-trace-id",
     ]
 
     static func areCredentials(_ name: String) -> Bool {
