@@ -84,8 +84,8 @@ extern "C" {
  *            status is not looked at (-Wunused-result), but for functions that fail for a wrong handle alone, such as
  *            cancelling, and those that end or dispatch: what was refused has given nothing, and calls nobody back.
  *
- * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need.
- *            Zero means default in every field. Fields are only ever added at the end: a program compiled against an
+ * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need; a
+ *            table of functions has none: set struct_size to its sizeof. Zero means default in every field. Fields are only ever added at the end: a program compiled against an
  *            older header works with a newer library. A struct from a newer header whose unknown part is not zero is
  *            refused with IMGDL_ERROR_UNSUPPORTED_OPTION, and so is a struct_size below that of version 1.0, one that ends
  *            inside a field, and one above 4096. Padding that has a name (reserved) must be zero.
@@ -103,15 +103,18 @@ extern "C" {
  *
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first
- *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured. exit()
- *            is fine at any time: once it has come to the library (whose handler is registered with the first downloader
- *            or cache) none of your functions is begun any more, neither callback nor destructor nor deallocate; those
- *            that run are waited for and caches are written out, a second at most for all of it. From then on what would
- *            begin something (a download, a batch, a session, a downloader, a cache) or wait is IMGDL_ERROR_SHUT_DOWN, on
- *            every thread and in every callback; who waits is woken with it; imgdl_downloader_destroy does not wait. A
- *            child forked by the thread that is in exit() is in there, too; one forked by another thread is not. After
- *            fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in the
- *            child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
+ *            downloader or cache. Proxies and CA files follow curl's environment variables unless configured.
+ *
+ * Exit       exit() is fine at any time: once it has come to the library (whose handler is registered with the first
+ *            downloader or cache) none of your functions is begun any more, neither callback nor destructor nor
+ *            deallocate; those that run are waited for and caches are written out, a second at most for all of it. From
+ *            then on what would begin something (a download, a batch, a session, a downloader, a cache) or wait is
+ *            IMGDL_ERROR_SHUT_DOWN, on every thread and in every callback; who waits is woken with it;
+ *            imgdl_downloader_destroy does not wait. A child forked by the thread that is in exit() is in there, too; one
+ *            forked by another thread is not.
+ *
+ * Fork       After fork(), handles of downloaders, tokens, executors and caches made before answer IMGDL_ERROR_FORKED in
+ *            the child and can be released; images and bodies stay usable; new downloaders and caches work, but for the
  *            directory of a cache that was open then. fork() may be called at any time, in callbacks, hooks and
  *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
  *            microseconds mostly, 1 s at most, and while the process's first downloader or decoder is made. Where
@@ -181,7 +184,7 @@ enum {
     IMGDL_ERROR_FORKED = 2105,             /* the handle belongs to the parent process                              */
     IMGDL_ERROR_OUT_OF_MEMORY = 2106,
     IMGDL_ERROR_WAIT_TIMEOUT = 2107,       /* the time given to a wait is over; nothing else happened               */
-    IMGDL_ERROR_NOT_READY = 2108,          /* there is nothing to give yet                                          */
+    IMGDL_ERROR_NOT_READY = 2108,          /* not yet: there is nothing to give, or no room to take                */
     IMGDL_ERROR_INTERNAL = 2109,           /* a defect of the library: please report it                             */
     IMGDL_ERROR_INVALID_HEADER = 2110,     /* bytes that no header, method or credential has, or a field that is    */
                                            /* the library's own, such as Content-Length                             */
@@ -544,8 +547,8 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_create_pumped(imgdl_executor
 IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
 
 /** Runs the callbacks that wait, at most max_events of them (0: 1024), on this thread. When more
- *  are left the descriptor stays readable. One thread at a time; inside a callback of the same executor it is
- *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
+ *  are left the descriptor stays readable. One thread at a time: while another one dispatches it, and inside a callback of
+ *  the same executor, it is IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
  *  WOULD_DEADLOCK. Since 1.0. */
 IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events, uint32_t *dispatched);
 
@@ -555,14 +558,15 @@ IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 /** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
  *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
  *  library; that of a callback which runs at this moment runs when it has returned, on the thread that dispatches it.
- *  NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
+ *  Downloads whose callbacks were to run there go on for nobody: cancel them first. In the statistics an end that is not
+ *  told moves from succeeded or failed to cancelled. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
 IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
 
 /* ------------------------------------------------------------------------------------------------------------------
  * 7  Events
  *
  * For each accepted download: STARTED, RESPONSE, HEADER, then PROGRESS and PARTIAL, then TERMINAL, exactly once and
- * always last. Of the others a request gets those in its event_mask. (While a file keeps its size behind much else, such
+ * always last (but where its pumped executor is released before, or exit() has begun). Of the others a request gets those in its event_mask. (While a file keeps its size behind much else, such
  * as a profile of many kilobytes, PROGRESS comes before HEADER.) A download that joins a running transfer gets at once
  * what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an image, a
  * body or the token, retain it.
@@ -935,8 +939,8 @@ typedef struct imgdl_config {
                                   /* When it is reached nothing new starts and HTTP/1.1 transfers pause. What waits  */
                                   /* for an executor counts, too, up to a quarter of it, or as long as something     */
                                   /* else makes room: from then on it counts for that executor alone, whose requests */
-                                  /* wait until half is taken; each executor that takes nothing may so hold as much  */
-                                  /* again, and the pictures that others share with it                               */
+                                  /* wait until half is taken. So n executors that take nothing may hold n times as  */
+                                  /* much besides, and the pictures that others share with them                      */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;
@@ -1066,8 +1070,9 @@ IMGDL_API uint64_t imgdl_downloader_current_count(imgdl_downloader *downloader);
 
 /** Waits until every accepted download has had its terminal callback and its destructor has returned, timeout_ms at
  *  most (negative: without limit). Returns: IMGDL_OK, WAIT_TIMEOUT, WOULD_DEADLOCK (on a thread of the library, inside a
- *  callback or destructor of this downloader, or on the thread of a pumped executor that downloads are outstanding on: where
- *  it is dispatched or released, or, until your last release, was dispatched last), SHUT_DOWN (the process exits),
+ *  callback or destructor of this downloader, or on the thread of a pumped executor that downloads are outstanding on: the one
+ *  that dispatched it last or, before that, made it, until your last release, and one that is inside that release; never
+ *  where nothing is left to wait for), SHUT_DOWN (the process exits),
  *  INVALID_HANDLE, FORKED. Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_wait_idle(imgdl_downloader *downloader, int64_t timeout_ms);
 
@@ -1081,7 +1086,7 @@ enum {
  *  downloader's last thread, which ends with it, when no other thread, descriptor or connection of the downloader is left.
  *  Called again with CANCEL it hurries a FINISH up; each done is called, also after the end: then on a thread of its own, or,
  *  where the system gives none, before the return. Ending needs no thread that is not there. Does not release the handle.
- *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then.
+ *  Takes:   done, may be NULL; it is called when IMGDL_OK is returned, and only then, but not once exit() has begun.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (mode), INVALID_OPERATION (the shared downloader), INVALID_HANDLE, FORKED.
  *  Since:   1.0 */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_shutdown(imgdl_downloader *downloader, imgdl_shutdown_mode mode,
@@ -1305,7 +1310,8 @@ typedef struct imgdl_stats {
     uint64_t transfers, retries, redirects, connections; /* connections: made, not used again                        */
     uint64_t bytes_received, bytes_sent, pixels;
     uint64_t waiting, running, paused, decoding;      /* transfers, now                                              */
-    uint64_t memory;                                  /* bytes that count towards memory_budget, now                 */
+    uint64_t memory;                                  /* bytes of bodies and pixels in work or not yet taken, now:   */
+                                                      /* above memory_budget where executors take nothing            */
     uint64_t memory_peak;
     imgdl_histogram queue, resolve, connect, tls, first_byte, transfer, decode, total;
 } imgdl_stats;                                        /* end of 1.1 */

@@ -110,7 +110,7 @@ extension ErrorCode {
         case .forked: "the handle belongs to the parent process"
         case .outOfMemory: "out of memory, threads or descriptors"
         case .waitTimeout: "the time given to wait is over"
-        case .notReady: "there is nothing to give yet"
+        case .notReady: "not yet: there is nothing to give, or no room to take"
         case .internal: "a defect of the library"
         case .invalidHeader: "a header, method or credential has bytes that may not be sent"
         case .unsupportedScheme: "the URL's scheme is neither http nor https, nor one that was allowed or registered"

@@ -10,9 +10,13 @@ protocol SizedStruct {
     /// Where each field since then ends: a program may have declared a part of them. A struct_size between two of these would
     /// cut a field in two. Tests compare them with the header.
     static var laterEnds: [UInt16] { get }
+    /// Whether the header has a function that fills it, which is named as it is.
+    static var hasInitializer: Bool { get }
 }
 
 extension SizedStruct {
+    static var hasInitializer: Bool { true }
+
     /// No struct of any version is larger.
     private static var largest: Int { 4096 }
 
@@ -36,7 +40,8 @@ extension SizedStruct {
     }
 
     private static func wrongSize(_ size: Int) -> Failure {
-        Failure(.unsupportedOption, "\(Self.self).struct_size is \(size): call \(Self.self)_init first")
+        let remedy = hasInitializer ? "call \(Self.self)_init first" : "set it to sizeof(\(Self.self))"
+        return Failure(.unsupportedOption, "\(Self.self).struct_size is \(size): \(remedy)")
     }
 
     /// Throws `invalidArgument` for NULL, `unsupportedOption` for sizes and options that we do not know.

@@ -40,6 +40,7 @@ extension imgdl_outgoing: SizedStruct {
 }
 
 extension imgdl_hooks_table: SizedStruct {
+    static var hasInitializer: Bool { false }
     static var firstSize: Int { size(through: \.destructor) }
     static var laterEnds: [UInt16] { [] }
 }
@@ -64,6 +65,7 @@ extension imgdl_result: SizedStruct {
 }
 
 extension imgdl_batch_progress: SizedStruct {
+    static var hasInitializer: Bool { false }
     static var firstSize: Int { size(through: \.total) }
     static var laterEnds: [UInt16] { [] }
 }
@@ -84,11 +86,13 @@ extension imgdl_stats: SizedStruct {
 }
 
 extension imgdl_coder_table: SizedStruct {
+    static var hasInitializer: Bool { false }
     static var firstSize: Int { size(through: \.destructor) }
     static var laterEnds: [UInt16] { [] }
 }
 
 extension imgdl_transport_table: SizedStruct {
+    static var hasInitializer: Bool { false }
     /// Without `resume`, which the tables of the first programs do not have.
     static var firstSize: Int { size(through: \.destructor) }
     static var laterEnds: [UInt16] { [end(\.resume)] }

@@ -57,7 +57,7 @@ codes! {
     OUT_OF_MEMORY = IMGDL_ERROR_OUT_OF_MEMORY;
     /// The time given to a wait is over; nothing else happened.
     WAIT_TIMEOUT = IMGDL_ERROR_WAIT_TIMEOUT;
-    /// There is nothing to give yet.
+    /// Not yet: there is nothing to give, or no room to take.
     NOT_READY = IMGDL_ERROR_NOT_READY;
     /// A defect of the library: please report it.
     INTERNAL = IMGDL_ERROR_INTERNAL;
