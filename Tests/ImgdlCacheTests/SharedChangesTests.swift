@@ -87,6 +87,26 @@ final class SharedChangesTests: StoreTestCase {
         other.close()
     }
 
+    /// In which no decoder found a picture: the other has it in memory, as good as any.
+    func testWhatIsNoPictureIsSeenBeforeItIsWritten() throws {
+        let (one, other) = try openBoth()
+        let entry = try XCTUnwrap(find(other, "k")).entry
+        var doubted = entry.response
+        doubted.isUndecodable = true
+        other.update(entry.id, doubted)
+        XCTAssertNil(find(one, "k"))
+        XCTAssertNil(one.wait("k"))
+        XCTAssertEqual(find(other, "k")?.entry.response.isUndecodable, true)
+        let beside = try XCTUnwrap(find(other, "other")).entry
+        other.update(beside.id, response(at: 300))
+        XCTAssertNotNil(find(one, "other"), "what is newer, and as good, hides nothing")
+        try other.flush()
+        XCTAssertEqual(find(one, "k")?.entry.response.isUndecodable, true)
+        XCTAssertEqual(inMemory(one, "k")?.entry.response.isUndecodable, true)
+        one.close()
+        other.close()
+    }
+
     func testANewerVersionIsSeenWhenItIsWritten() throws {
         let (one, other) = try openBoth()
         other.put("k", bytes(100, seed: 2), response(at: 2))

@@ -218,6 +218,8 @@ final class DiskStore: @unchecked Sendable {
     func update(_ id: EntryID, _ response: StoredResponse) {
         let memory = DiskCommand.memory(of: response, "")
         let time = clock.wallTime()
+        // Others have it in memory, and as good.
+        if response.isUndecodable { changes.announce(id) }
         let isTaken = lock.withLock { () -> Bool in
             guard hasRoom(for: memory) else { return false }
             // It is not to go for the room that its update needs.
