@@ -31,6 +31,8 @@ final class CorruptionTests: StoreTestCase {
         let seed = environment("IMGDL_SEED").flatMap { UInt64($0) } ?? .random(in: 1..<1_000_000)
         let rounds = environment("IMGDL_LONG") == nil ? 12 : 100
         print("corruptions: \(rounds) rounds, seed \(seed): IMGDL_SEED=\(seed) plays them again")
+        // It is wanted most where the run is killed.
+        fflush(nil)
         var applied = 0
         for round in 0..<rounds {
             random = Random(state: seed &* 1_000 &+ UInt64(round))
