@@ -245,12 +245,21 @@ final class DamageTests: StoreTestCase {
             let database = try Database(path + "/index-1.sqlite", busyMilliseconds: 100)
             try database.execute("CREATE TABLE entries (id INTEGER PRIMARY KEY); PRAGMA user_version = 1")
         }
+        // Whoever made it let others read it: what lies there aside is this user's alone.
+        chmod(path + "/index-1.sqlite", 0o644)
         let cache = try open()
         cache.put("k", bytes(10))
         try cache.flush()
         XCTAssertEqual(cache.wait("k")?.bytes, bytes(10))
         XCTAssertEqual(log.kinds, [.movedAside])
         XCTAssertTrue(log.all[0].message.contains("another program"))
+        let asides = Folder.names(in: path).filter { $0.contains(".aside-") }
+        XCTAssertFalse(asides.isEmpty)
+        for name in asides {
+            var status = stat()
+            XCTAssertEqual(lstat("\(path)/\(name)", &status), 0)
+            XCTAssertEqual(status.st_mode & 0o777, 0o600, name)
+        }
         cache.close()
     }
 

@@ -166,6 +166,7 @@ extension DiskWriter {
             guard rename(folder.index + end, name + end) == 0 || errno == ENOENT else {
                 throw DiskError("rename \(folder.index + end)")
             }
+            PlainFile.hide(name + end)
         }
         // It may be looked at, but not at the cost of what is stored.
         if folder.bytesAside() > store.configuration.maximumBytes / 8 { for file in folder.asides { unlink(file) } }

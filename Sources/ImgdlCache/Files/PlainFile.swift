@@ -53,6 +53,13 @@ enum PlainFile {
         throw last
     }
 
+    /// From all other users, as far as it is a file and this user's.
+    static func hide(_ path: String) {
+        guard let descriptor = try? open(path, O_RDONLY) else { return }
+        _ = fchmod(descriptor, 0o600)
+        close(descriptor)
+    }
+
     /// Whether nothing is there, or a file that no other user may write to.
     static func isSound(_ path: String) -> Bool {
         var status = stat()
