@@ -31,6 +31,16 @@ final class TrustTests: TransportTestCase {
             ("denied addresses", { $0.deniesPrivateAddresses = true }),
             ("prefixes", { $0.translators = [prefix] }),
         ]
+        // A new one must say whether it belongs to the context: here.
+        let named: Set = [
+            "certificateAuthorities", "revocationLists", "requiresTLS13", "proxy", "nameServers",
+            "deniesPrivateAddresses", "translators",
+        ]
+        let others: Set = [
+            "cookieFile", "cookiePartition", "allowsFileURLs", "allowsDataURLs", "maximumIdleConnections",
+        ]
+        let properties = Mirror(reflecting: TransportConfiguration()).children.compactMap(\.label)
+        XCTAssertEqual(Set(properties), named.union(others))
         var seen: [[UInt8]: String] = [:]
         // Another file under the same name is another one.
         for content in ["1", "2"] {

@@ -21,4 +21,51 @@ final class ContextFieldsTests: XCTestCase {
         XCTAssertEqual(names.sorted(), ContextFields.forAll.sorted())
         XCTAssertFalse(ContextFields.forAll.contains { ContextFields.areCredentials($0) })
     }
+
+    private func properties(of value: Any) -> Set<String> {
+        // Those with a wrapper have its mark.
+        Set(Mirror(reflecting: value).children.compactMap { $0.label.map { String($0.drop { $0 == "_" }) } })
+    }
+
+    private func context(_ identity: RequestIdentity, cookies: [UInt8]? = nil) -> SecurityContext {
+        let sent = TransportRequest(
+            url: testURL("https://a.example/"), method: "GET", fields: [], body: nil, maximumHeaderBytes: 1,
+            identity: identity)
+        return SecurityContext(sent, cookies: cookies, downloader: [])
+    }
+
+    /// A new option of a request's must say whether it belongs to the context: here.
+    func testEachPropertyOfWhoAsksAndWhomItTrustsMakesAnotherContext() {
+        let tls: [String: (inout TLSOptions) -> Void] = [
+            "certificateAuthorities": { $0.certificateAuthorities = "a" },
+            "clientCertificate": { $0.clientCertificate = "a" }, "clientKey": { $0.clientKey = "a" },
+            "clientKeyPassword": { $0.clientKeyPassword = "a" }, "pinnedPublicKey": { $0.pinnedPublicKey = "a" },
+            "authoritiesDigest": { $0.authoritiesDigest = [1] }, "clientDigest": { $0.clientDigest = [1] },
+            "allowsInvalidCertificates": { $0.allowsInvalidCertificates = true },
+        ]
+        XCTAssertEqual(properties(of: TLSOptions()), Set(tls.keys))
+        let trust: [String: (inout RequestTrust) -> Void] = [
+            "tls": { $0.tls.clientKey = "b" }, "partition": { $0.partition = "a" },
+        ]
+        XCTAssertEqual(properties(of: RequestTrust()), Set(trust.keys))
+        let identity: [String: (inout RequestIdentity) -> Void] = [
+            "trust": { $0.trust.partition = "b" }, "credential": { $0.credential = Credential(user: "", password: "") },
+            "allowsBasicOverHTTP": { $0.allowsBasicOverHTTP = true },
+        ]
+        // The cookies that are sent come from the transport.
+        XCTAssertEqual(
+            properties(of: RequestIdentity()), Set(identity.keys).union(["usesCookies", "cookies"]))
+        let changes =
+            tls.values.map { change in { (all: inout RequestIdentity) in change(&all.trust.tls) } }
+            + trust.values.map { change in { (all: inout RequestIdentity) in change(&all.trust) } }
+            + identity.values.map { change in { (all: inout RequestIdentity) in change(&all) } }
+        var seen = [context(RequestIdentity()), context(RequestIdentity(), cookies: [1])]
+        for change in changes {
+            var identity = RequestIdentity()
+            change(&identity)
+            let context = context(identity)
+            XCTAssertFalse(seen.contains(context), "\(identity)")
+            seen.append(context)
+        }
+    }
 }
