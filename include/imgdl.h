@@ -1477,7 +1477,8 @@ IMGDL_API void imgdl_transfer_release(imgdl_transfer *transfer);
  * Processes  Any number of processes, caches and downloaders may use one directory at the same time; only the child of a
  *            fork() does not get at one that was open then (UNWRITABLE). What is served was wholly written and has the
  *            checksum that it was stored with, also after kill -9 or a full disk. A crash loses at most what was stored in
- *            the last second (where the disk stands still, the last 256 answers), a power cut what was not flushed.
+ *            the last second (where the disk stands still, the last 256 answers; while another program writes to the index,
+ *            what has come since it began, for the five seconds that it is waited for), a power cut what was not flushed.
  * Memory     Two tiers, each with a size of its own: bodies as received, and decoded images. An image comes from there for
  *            requests with the same decode options, the same one for everybody.
  * Limits     What is stored counts with all that it takes: bodies in blocks of 4 KiB, headers, URLs, and some hundred bytes
