@@ -285,6 +285,33 @@ final class DamageTests: StoreTestCase {
         cache.close()
     }
 
+    /// Libraries of one version have one folder's index in common. One step more, and the older ones move it aside: what adds
+    /// a step to a version that was released takes another version, and its names.
+    func testTheStepsOfAVersionDoNotGrow() {
+        XCTAssertEqual(Folder.version, 1)
+        XCTAssertEqual(IndexSchema.steps.count, 1)
+    }
+
+    func testWhatALibraryOfAnotherVersionKeepsBesideItStays() throws {
+        try makeStored(["k"])
+        for name in ["bodies-2", "bodies-2/00", "writers-2", "writers-2/1"] { mkdir("\(path)/\(name)", 0o700) }
+        let names = [
+            "index-2.sqlite", "index-2.sqlite-wal", "lock-2", "changes-2", "opening-2", "bodies-2/00/0000000000000001",
+            "writers-2/1/0000000000000002",
+        ]
+        for name in names { write([1, 2], to: "\(path)/\(name)") }
+        let cache = try open()
+        XCTAssertEqual(cache.wait("k")?.bytes, bytes(10_000))
+        try cache.finishBackgroundWork()
+        try cache.clear()
+        cache.put("new", bytes(10))
+        try cache.flush()
+        XCTAssertEqual(cache.wait("new")?.bytes, bytes(10))
+        cache.close()
+        XCTAssertEqual(log.all, [])
+        for name in names { XCTAssertEqual(read("\(path)/\(name)"), [1, 2], name) }
+    }
+
     func testAMigrationThatFailsIsUndone() throws {
         try makeStored(["k"])
         tuning.steps = IndexSchema.steps + ["ALTER TABLE totals ADD COLUMN remark TEXT; CREATE TABLE totals (id)"]
