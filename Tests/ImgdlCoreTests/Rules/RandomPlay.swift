@@ -12,6 +12,8 @@ struct RandomPlay: ~Copyable {
     private var latest: [TransferRequest: TransferID] = [:]
     private let hooks: [SilentHooks]
     private var heldFailures: [TransferID: Bool] = [:]
+    /// Of the rules, after the last event.
+    private var startNumbers: [TransferID: UInt64] = [:]
     /// They take nothing before the end.
     private let stalled: Set<Backlogs.Executor>
     private let executors: Backlogs.Executor
@@ -812,17 +814,43 @@ struct RandomPlay: ~Copyable {
             )
             try witness.seePassedTurns(downloads)
             noteHeldRequests { ![.connecting, .receiving].contains($0.transport) }
+            for case .start(let id) in actions { noteShortWait(id, .first) { $0 == .asking } }
             for action in actions {
                 transcript.append("    \(describe(action))")
                 handOver(action)
+                noteShortWait(action)
                 try witness.see(action)
             }
             // Those that were stopped first.
             noteHeldRequests { _ in true }
             try witness.seePassedTurns(downloads)
         } while downloads.reviewBacklogs(witness.now)
-        for id in witness.liveTransfers { witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted }
+        startNumbers = [:]
+        for id in witness.liveTransfers {
+            witness.transfers[id]!.isLined = downloads.transfers[id].cache.isCounted
+            startNumbers[id] = downloads.transfers[id].startNumber
+        }
         try witness.check(downloads, afterDeadlines: afterDeadlines)
+    }
+
+    /// Of a hop that has come to wait for a place and has got one within the event, such as by another's end at the same moment:
+    /// its start is one from the queue.
+    private mutating func noteShortWait(_ action: Action) {
+        switch action {
+        case .follow(let id, let redirect): noteShortWait(id, .redirect(redirect)) { $0 == .ended }
+        case .authenticate(let id, let credential): noteShortWait(id, .credential(credential)) { $0 == .ended }
+        default: break
+        }
+    }
+
+    private mutating func noteShortWait(
+        _ id: TransferID, _ request: HopRequest, where hadItsPlace: (Witness.Transport) -> Bool
+    ) {
+        guard downloads.request(id) != nil, let number = startNumbers[id],
+            downloads.transfers[id].startNumber != number, let transport = witness.transfers[id]?.transport,
+            hadItsPlace(transport)
+        else { return }
+        witness.hold(id, request, downloads.priority(id))
     }
 
     /// Of hops that have come to wait for a place.

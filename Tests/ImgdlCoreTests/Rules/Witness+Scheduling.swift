@@ -147,7 +147,10 @@ extension Witness {
         for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 && isJudged
         {
             guard canvases > limits.memoryBudget else { continue }
-            let others = charges.filter { $0.transfer != reserved.transfer || $0.variant != reserved.variant }
+            // What a transfer holds besides may have been its own until a moment ago, within the same event.
+            let others = charges.filter {
+                $0.variant != Charge.kept && ($0.transfer != reserved.transfer || $0.variant != reserved.variant)
+            }
             let isAlone = others.allSatisfy {
                 let transfer = transfers[$0.transfer]!
                 let isWanted = downloads.subscribers.keys.contains { [charge = $0] in
@@ -175,7 +178,8 @@ extension Witness {
     /// Whoever waits for memory waits for something that will give some back. What waits for executors does not: perhaps their
     /// hosts never take it.
     func seeRoomToCome(_ downloads: borrowing Downloads) throws {
-        let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
+        // What is in the background, too, waits for the foreground.
+        let isPressed = running.contains { downloads.transfers[$0].pauses == .memory }
         guard isPressed && downloads.leader == nil || !downloads.heldDecodes.isEmpty else { return }
         let comes = charges.contains { charge in
             guard charge.waitsFor.isEmpty else { return false }
