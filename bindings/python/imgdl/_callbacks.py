@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Callable, Generic, Optional, TypeVar
 
+from . import _process
 from .errors import Code, Error, report
 
 Kept = TypeVar("Kept")
 
 _keys = itertools.count(1)
 _here = threading.local()
+# A child that was forked in such a function has the thread for its own.
+_process.forget_in_child(lambda: _here.__dict__.clear())
 
 
 class Registry(Generic[Kept]):

@@ -60,7 +60,7 @@ class Pending:
         """It has ended: no lock is held."""
         for hook in hooks:
             try:
-                hook(self)
+                self._pump.call(hook, self)
             except BaseException as exception:
                 self._report(exception)
 

@@ -12,10 +12,10 @@ import ctypes
 import os
 import select
 import threading
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import _native, _process
-from .errors import check
+from .errors import check, report
 
 if TYPE_CHECKING:
     from ._state import State
@@ -56,6 +56,10 @@ class Pump:
             check(_native.imgdl_executor_dispatch(self.executor, maximum, None))
         finally:
             self.is_dispatching = False
+
+    def call(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Calls a function of the user's, here."""
+        function(*arguments)
 
     def accept(self, count: int) -> None:
         """So many more are about to be outstanding. The lock is held."""
@@ -110,6 +114,7 @@ class ThreadPump(Pump):
             for descriptor, _ in poll.poll():
                 if descriptor == self.descriptor:
                     self.dispatch()
+                    self._end_if_forked()
                 else:
                     os.read(self._wake_reader, 1)
                     poll.unregister(self._wake_reader)
@@ -118,6 +123,25 @@ class ThreadPump(Pump):
         os.close(self._wake_reader)
         os.close(self._wake_writer)
         self.state.pump_ended(self)
+
+    def call(self, function: Callable[..., object], *arguments: Any) -> None:
+        # At once after it, because what follows takes locks, which a child may find taken for ever.
+        try:
+            function(*arguments)
+        except BaseException as exception:
+            if not self._is_forked:
+                raise
+            report(exception)
+        self._end_if_forked()
+
+    @property
+    def _is_forked(self) -> bool:
+        return self.state.generation != _process.generation
+
+    def _end_if_forked(self) -> None:
+        """A child that was forked in a callback has this thread for its own, which has nothing to go back to."""
+        if self._is_forked:
+            os._exit(0)
 
     def stop(self) -> None:
         with self.state.lock:

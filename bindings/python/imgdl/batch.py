@@ -145,7 +145,7 @@ class Batch(Pending):
         self._progress = progress = _progress_from(native)
         try:
             if self._callback is not None:
-                self._callback(self, progress)
+                self._pump.call(self._callback, self, progress)
         finally:
             if progress.is_finished:
                 self._finish()

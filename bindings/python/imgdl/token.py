@@ -264,15 +264,15 @@ class Token(Pending, Generic[Result]):
         if callback is None:
             return
         if kind == _native.IMGDL_EVENT_PROGRESS:
-            callback(self, event.received, event.expected if event.expected >= 0 else None)
+            self._pump.call(callback, self, event.received, event.expected if event.expected >= 0 else None)
         elif kind == _native.IMGDL_EVENT_PARTIAL:
-            callback(self, Image._adopt(_native.imgdl_image_retain(event.image)))
+            self._pump.call(callback, self, Image._adopt(_native.imgdl_image_retain(event.image)))
         elif kind == _native.IMGDL_EVENT_HEADER:
-            callback(self, info_from(event.info.contents))
+            self._pump.call(callback, self, info_from(event.info.contents))
         elif kind == _native.IMGDL_EVENT_RESPONSE:
-            callback(self, self._response)
+            self._pump.call(callback, self, self._response)
         elif kind == _native.IMGDL_EVENT_STARTED:
-            callback(self)
+            self._pump.call(callback, self)
 
     def _outcome_of(self, event: Any) -> _Outcome:
         code, status, picture, measured = event.code, event.http_status, event.image, event.metrics

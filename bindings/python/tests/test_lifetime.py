@@ -494,6 +494,78 @@ print("done")
         url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never")
         self.assertEnds(self.python(program, url, stalled), 0, "parent\ndone\n")
 
+    def test_a_fork_in_what_the_library_calls(self):
+        """The child has that thread for its own, and is over when the call returns, whatever it raises."""
+        program = """
+import imgdl, os, sys, threading
+url, place = sys.argv[1:]
+forked, status, begun = [], [], threading.Event()
+buffered = os.fdopen(os.dup(1), "w")  # also where PYTHONUNBUFFERED is set
+def fork(*arguments):
+    if forked:
+        return
+    forked.append(os.fork())
+    if forked[0] == 0:
+        assert imgdl.get(url).width == 1200
+        print("this stays in a buffer", end="", file=buffered)
+        if place == "raises":
+            raise ValueError("on purpose")
+        if place == "exits":
+            os._exit(7)
+        return
+    status.append(os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1]))
+class Loader:
+    def start(self, request, transfer):
+        if place == "start":
+            fork()
+        self.transfer = transfer
+        transfer.response(200)
+        if place == "cancel":
+            begun.set()
+        else:
+            transfer.body(b"MINE")
+            transfer.end()
+    def cancel(self, transfer):
+        fork()
+class Coder:
+    def __init__(self, options): fork()
+    @staticmethod
+    def can_decode(prefix): return prefix[:4] == b"MINE"
+    def feed(self, data): pass
+    def finish(self): return imgdl.Image.create(1, 1, bytes(4))
+with imgdl.Downloader() as downloader:
+    if place in ("start", "cancel"):
+        downloader.register_transport("app", Loader())
+        token = downloader.download("app:x", body=True)
+        if place == "cancel":
+            begun.wait(20)
+            token.cancel()
+    elif place == "hook":
+        token = downloader.download(url, hooks=imgdl.Hooks(modify_request=lambda request, next: fork()))
+    elif place == "observer":
+        downloader.set_observer(fork)
+        token = downloader.download(url)
+    elif place == "coder":
+        coder = imgdl.register_coder(Coder)
+        downloader.register_transport("app", Loader())
+        token = downloader.download("app:x")
+    elif place == "batch":
+        token = downloader.prefetch([url], on_progress=fork)
+    elif place == "done":
+        token = downloader.download(url, on_started=lambda token: token.add_done_callback(fork))
+    else:
+        token = downloader.download(url, on_started=fork)
+    token.exception(20) if place != "batch" else token.wait(20)
+print(status)
+buffered.close()
+"""
+        url = self.origin.picture("palette.png")
+        for place in ("started", "raises", "exits", "done", "batch", "hook", "observer", "start", "cancel", "coder"):
+            with self.subTest(place):
+                process = self.python(program, url, place)
+                shown = "ValueError: on purpose" if place == "raises" else ""
+                self.assertEnds(process, 0, f"[{7 if place == 'exits' else 0}]\n", shown)
+
     def test_no_library(self):
         environment = dict(os.environ, IMGDL_LIBRARY="/nothing/libimgdl.so")
         process = self.python("import imgdl", env=environment)
