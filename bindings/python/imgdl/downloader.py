@@ -519,8 +519,8 @@ class Downloader:
                     start(request, transfer)  begins; request is an `Outgoing`, transfer a `Transfer` to report to, from
                                               any thread, and to keep until its end
                     cancel(transfer)          may be missing: nobody wants it any more
-                    resume(transfer)          may be missing: bytes that `Transfer.body` has refused with NOT_READY inside
-                                              one of these functions may be given again
+                    resume(transfer)          may be missing: bytes that `Transfer.try_body`, or `Transfer.body` with
+                                              NOT_READY, has refused may be given again
                 All are called on the library's thread, which other downloads wait for. One that raises fails the
                 transfer: an `Error` with its code, anything else with INVALID_OPERATION, and it is shown.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 from . import _native, _options, _process
 from ._callbacks import Registry, called_by_the_library, failure, is_on_its_thread, sentence
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
             """Begins. Called on the library's thread: must not wait. What it returns is not looked at."""
 
 
+# How long a body may stand still once the main thread has ended.
+_SECONDS_AT_EXIT = 1.0
+
+
 class Transfer:
     """One transfer of a loader's: what it reports to, from any thread, one at a time.
 
@@ -29,12 +34,14 @@ class Transfer:
     cancelled it, reports do nothing.
     """
 
-    __slots__ = ("_handle", "_is_cancelled", "_may_go_on", "__weakref__")
+    __slots__ = ("_handle", "_is_cancelled", "_may_go_on", "_on_going_on", "__weakref__")
 
     def __init__(self, handle: int) -> None:
         self._handle: Optional[int] = handle
         self._is_cancelled = False
         self._may_go_on = threading.Event()
+        # What `abody` waits with.
+        self._on_going_on: Optional[Callable[[], None]] = None
 
     @property
     def is_cancelled(self) -> bool:
@@ -50,16 +57,72 @@ class Transfer:
         """Bytes of the body, a Content-Encoding undone.
 
         Waits while the library holds 1 MiB that it cannot pass on, as while the download is paused. Inside a function
-        that the library has called, such as `start`, it raises NOT_READY instead: nothing of these bytes was taken, and
-        `resume(transfer)` of the loader is called when they may be given again.
+        that the library has called, such as `start`, and in a coroutine, it raises NOT_READY instead: nothing of these
+        bytes was taken, and `resume(transfer)` of the loader is called when they may be given again. When the main
+        thread has ended, and the wait goes on for a second, it raises SHUT_DOWN: the process can end.
         """
         sent = bytes(memoryview(data))
         while True:
             # Before the call: what may go on after it sets the flag, also before anybody waits.
             self._may_go_on.clear()
-            if self._report(_native.imgdl_transfer_body, sent, len(sent), may_wait=not is_on_its_thread()):
+            if self._send(sent, may_be_refused=not is_on_its_thread()):
                 return
-            self._may_go_on.wait()
+            if _is_in_a_coroutine():
+                raise error(Code.NOT_READY, "body would block the event loop: await abody")
+            if not self._may_go_on.wait(_patience()) and _is_ending():
+                raise _ended()
+
+    def try_body(self, data: Union[bytes, bytearray, memoryview]) -> bool:
+        """As `body`, and never waits, on any thread. False: nothing of these bytes was taken, and `resume(transfer)` of
+        the loader is called when they may be given again."""
+        sent = bytes(memoryview(data))
+        return self._send(sent, may_be_refused=True)
+
+    async def abody(self, data: Union[bytes, bytearray, memoryview]) -> None:
+        """`body` for coroutines: the loop goes on while it waits. Cancelling the task takes the bytes back if the library
+        has not taken them.
+
+            >>> class Slow:
+            ...     def __init__(self, loop): self.loop = loop
+            ...     def start(self, request, transfer):
+            ...         asyncio.run_coroutine_threadsafe(self.send(transfer), self.loop)
+            ...     async def send(self, transfer):
+            ...         transfer.response(200)
+            ...         await transfer.abody(data)
+            ...         transfer.end()
+            >>> async def main():
+            ...     async with imgdl.Downloader() as downloader:
+            ...         downloader.register_transport("app", Slow(asyncio.get_running_loop()))
+            ...         return await downloader.get("app://pictures/1")
+            >>> asyncio.run(main()).width
+            900
+        """
+        import asyncio
+
+        sent = bytes(memoryview(data))
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                future = loop.create_future()
+                # Before the call, as above.
+                self._on_going_on = _settling(loop, future)
+                if self._send(sent, may_be_refused=not is_on_its_thread()):
+                    return
+                await asyncio.wait([future], timeout=_patience())
+                if not future.done() and _is_ending():
+                    raise _ended()
+        finally:
+            self._on_going_on = None
+
+    def _send(self, sent: bytes, may_be_refused: bool) -> bool:
+        return self._report(_native.imgdl_transfer_body, sent, len(sent), may_be_refused=may_be_refused)
+
+    def _go_on(self) -> None:
+        """Those who wait look again."""
+        self._may_go_on.set()
+        function = self._on_going_on
+        if function is not None:
+            function()
 
     def end(self, code: int = 0, message: Optional[str] = None) -> None:
         """The end, or why it failed, with a sentence. Nothing follows it."""
@@ -67,7 +130,7 @@ class Transfer:
         self._report(_native.imgdl_transfer_end, number, None if message is None else sentence(message))
         self._release()
 
-    def _report(self, function: Any, *arguments: Any, may_wait: bool = False) -> bool:
+    def _report(self, function: Any, *arguments: Any, may_be_refused: bool = False) -> bool:
         """False: not yet."""
         # In this order: it may be cancelled on another thread between any two of these lines.
         handle = self._handle
@@ -78,7 +141,7 @@ class Transfer:
         code = function(handle, *arguments)
         if code in (Code.INVALID_HANDLE, Code.INVALID_OPERATION) and self._is_cancelled:
             return True
-        if code == Code.NOT_READY and may_wait:
+        if code == Code.NOT_READY and may_be_refused:
             return False
         check(code)
         return True
@@ -91,7 +154,7 @@ class Transfer:
     def _cancel(self) -> None:
         self._is_cancelled = True
         self._release()
-        self._may_go_on.set()
+        self._go_on()
 
     def __del__(self) -> None:
         self._release()
@@ -107,10 +170,88 @@ _transfers: weakref.WeakValueDictionary[int, Transfer] = weakref.WeakValueDictio
 
 
 def _forget() -> None:
+    global _has_main_thread_ended
+    _has_main_thread_ended = False
     _loaders.clear()
 
 
 _process.forget_in_child(_forget)
+
+
+# Waiting
+
+
+def _settling(loop: Any, future: Any) -> Callable[[], None]:
+    """From any thread: what waits for the future looks again."""
+
+    def settle() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    def call() -> None:
+        try:
+            loop.call_soon_threadsafe(settle)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits
+
+    return call
+
+
+def _is_in_a_coroutine() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+# The interpreter joins threads before it calls what `atexit` knows, and so does a pool of threads even earlier: one that
+# waits for a downloader in the background would keep it from ever calling that.
+_has_main_thread_ended = False
+
+
+def _on_end_of_main_thread() -> None:
+    global _has_main_thread_ended
+    _has_main_thread_ended = True
+    for reference in _transfers.valuerefs():
+        transfer = reference()
+        if transfer is not None:
+            transfer._go_on()
+
+
+# Whether that is called.
+_is_told_of_its_end = False
+
+
+def _have_its_end_told() -> None:
+    global _has_main_thread_ended, _is_told_of_its_end
+    # What Python's own pools use, and no other has. It calls the last first: before the pools', which join their threads.
+    have_called = getattr(threading, "_register_atexit", None)
+    if _is_told_of_its_end or have_called is None:
+        return
+    import concurrent.futures.thread  # noqa: F401
+
+    try:
+        have_called(_on_end_of_main_thread)
+        _is_told_of_its_end = True
+    except RuntimeError:
+        _has_main_thread_ended = True
+
+
+def _patience() -> Optional[float]:
+    """How long to wait before one asks `_is_ending`."""
+    return None if _is_told_of_its_end and not _has_main_thread_ended else _SECONDS_AT_EXIT
+
+
+def _is_ending() -> bool:
+    return _has_main_thread_ended or not threading.main_thread().is_alive()
+
+
+def _ended() -> Exception:
+    return error(Code.SHUT_DOWN, "the library could not take the bytes before the process ended")
 
 
 @_native.callback_type(_native.imgdl_transport_table, "start")  # type: ignore[untyped-decorator, unused-ignore]
@@ -153,7 +294,7 @@ def _resume(handle: int, key: int) -> None:
     if transfer is None:
         return
     with called_by_the_library():
-        transfer._may_go_on.set()
+        transfer._go_on()
         try:
             function = getattr(_loaders.get(key), "resume", None)
             if function is not None:
@@ -180,6 +321,7 @@ def register(downloader: int, scheme: str, loader: Any) -> None:
         return
     if not callable(getattr(loader, "start", None)):
         raise TypeError(f"a loader must have a function start, which {type(loader).__name__} has not")
+    _have_its_end_told()
     table = _native.imgdl_transport_table()
     table.struct_size = ctypes.sizeof(table)
     table.start = _start

@@ -22,6 +22,50 @@ class AsyncioTests(OriginTests):
         loop = asyncio.get_running_loop()
         self.assertTrue(await loop.run_in_executor(None, gate.is_reached, count))
 
+    def test_a_loader_on_the_loop(self):
+        """The loop goes on while its download is paused: it is what brings the downloader back."""
+        piece = bytes(256 << 10)
+        sent, refusals, transfers = [], [], []
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            begun, is_paused = asyncio.Event(), asyncio.Event()
+
+            class Pushing:
+                def start(self, request, transfer):
+                    asyncio.run_coroutine_threadsafe(self.run(transfer), loop)
+
+                async def run(self, transfer):
+                    transfers.append(transfer)
+                    transfer.response(200)
+                    begun.set()
+                    await is_paused.wait()
+                    for _ in range(12):
+                        await transfer.abody(piece)
+                        sent.append(len(piece))
+                    transfer.end()
+
+            async with imgdl.Downloader() as downloader:
+                downloader.register_transport("app", Pushing())
+                token = downloader.download("app:x", body=True, loop=loop)
+                await begun.wait()
+                downloader.enter_background()
+                while downloader.stats().paused == 0:
+                    await asyncio.sleep(0.001)
+                is_paused.set()
+                while downloader.stats().memory < 1 << 20:
+                    await asyncio.sleep(0.001)
+                self.assertLess(len(sent), 12)
+                try:
+                    transfers[-1].body(bytes(1 << 20))
+                except imgdl.Error as error:
+                    refusals.append(error.code)
+                downloader.enter_foreground()
+                self.assertEqual(len((await token).data), 12 * len(piece))
+
+        self.run_loop(main())
+        self.assertEqual(refusals, [Code.NOT_READY])
+
     def test_get(self):
         async def main():
             async with imgdl.Downloader() as downloader:

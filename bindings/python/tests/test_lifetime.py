@@ -494,6 +494,50 @@ print("done")
         url, stalled = self.origin.picture("palette.png"), self.origin.picture("opaque.png", first_byte="never")
         self.assertEnds(self.python(program, url, stalled), 0, "parent\ndone\n")
 
+    def test_exit_while_a_body_waits(self):
+        """The main thread has ended, and nobody is left to bring the downloader to the foreground."""
+        program = """
+import asyncio, concurrent.futures, imgdl, sys, threading, time
+pools, begun = [], threading.Event()
+class Loader:
+    def start(self, request, transfer):
+        if sys.argv[1] == "thread":
+            threading.Thread(target=self.run, args=[transfer], daemon=False).start()
+        elif sys.argv[1] == "pool":
+            pools.append(concurrent.futures.ThreadPoolExecutor())
+            pools[0].submit(self.run, transfer)
+        else:
+            threading.Thread(target=asyncio.run, args=[self.arun(transfer)], daemon=False).start()
+    def run(self, transfer):
+        transfer.response(200)
+        begun.set()
+        try:
+            while True:
+                transfer.body(bytes(1 << 20))
+        except imgdl.Error as error:
+            print(error.name)
+    async def arun(self, transfer):
+        transfer.response(200)
+        begun.set()
+        try:
+            while True:
+                await transfer.abody(bytes(1 << 20))
+        except imgdl.Error as error:
+            print(error.name)
+if sys.argv[2] == "old":
+    threading._register_atexit = None
+downloader = imgdl.Downloader()
+downloader.register_transport("app", Loader())
+token = downloader.download("app:x", body=True, max_body_bytes=1 << 40)
+begun.wait()
+downloader.enter_background()
+while downloader.stats().memory < 1 << 20:
+    time.sleep(0.001)
+"""
+        for kind, python in (("thread", ""), ("pool", ""), ("loop", ""), ("thread", "old"), ("loop", "old")):
+            with self.subTest(kind, python=python):
+                self.assertEnds(self.python(program, kind, python), 0, "IMGDL_ERROR_SHUT_DOWN\n")
+
     def test_a_fork_in_what_the_library_calls(self):
         """The child has that thread for its own, and is over when the call returns, whatever it raises."""
         program = """

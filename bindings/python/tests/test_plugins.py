@@ -356,6 +356,42 @@ class TransportTests(OriginTests):
             self.assertFalse(thread.is_alive())
             self.assertTrue(transfers[0].is_cancelled)
 
+    def test_a_try_answers_at_once(self):
+        """True: taken. False: not yet, on any thread, and `resume` says when."""
+        begun, resumed = Signal(), Signal()
+        answers = []
+
+        class Begun:
+            def start(self, request, transfer):
+                transfer.response(200)
+                answers.append(transfer.try_body(bytes(1 << 20)))
+                answers.append(transfer.try_body(b"x"))
+                begun(transfer)
+
+            def resume(self, transfer):
+                resumed()
+
+        with imgdl.Downloader() as downloader:
+            downloader.register_transport("app", Begun())
+            token = downloader.download("app:x", body=True)
+            (transfer,) = begun.wait()
+            resumed.wait()
+            self.assertEqual(answers, [True, False])
+            downloader.enter_background()
+            end = time.monotonic() + PATIENCE
+            while downloader.stats().paused == 0 and time.monotonic() < end:
+                time.sleep(0.001)
+            sent = 0
+            while transfer.try_body(b"y" * (256 << 10)):
+                sent += 256 << 10
+            self.assertLessEqual(sent, 1 << 20)
+            downloader.enter_foreground()
+            while not transfer.try_body(b"z") and time.monotonic() < end:
+                time.sleep(0.001)
+            transfer.end()
+            self.assertEqual(token.result(PATIENCE).data, bytes(1 << 20) + b"y" * sent + b"z")
+            self.assertCode(Code.INVALID_OPERATION, transfer.try_body, b"x")
+
     def pause_and_send(self, downloader, send):
         """The thread that sends, which waits then."""
         downloader.enter_background()

@@ -44,6 +44,11 @@ def synchronous(url: str, urls: list[str]) -> None:
     assert_type(image.frames[0].duration_ms, int)
 
 
+async def load(transfer: imgdl.Transfer) -> None:
+    assert_type(transfer.try_body(b""), bool)
+    await transfer.abody(bytearray())
+
+
 async def asynchronous(url: str) -> None:
     async with imgdl.Downloader(cache=imgdl.Cache("folder")) as downloader:
         assert_type(await downloader.get(url), imgdl.Image)
