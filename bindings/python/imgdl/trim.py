@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from . import _native
 
 _LEVELS = {
@@ -11,7 +13,7 @@ _LEVELS = {
 }
 
 
-def trim(level: str = "unused") -> int:
+def trim(level: Literal["unused", "connections", "caches"] = "unused") -> int:
     """Gives memory back, for all downloaders and caches of the process: how many bytes. No download is disturbed.
 
     level  what the library is to do without, each with what stands above it:

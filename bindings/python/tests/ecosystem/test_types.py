@@ -42,6 +42,7 @@ def synchronous(url: str, urls: list[str]) -> None:
     image.save("picture.png")
     assert_type(image.view, memoryview)
     assert_type(image.frames[0].duration_ms, int)
+    assert_type(imgdl.trim("caches"), int)
 
 
 async def load(transfer: imgdl.Transfer) -> None:
@@ -70,6 +71,7 @@ imgdl.Downloader(max_concurent=3)
 imgdl.Downloader().download("url", retries="three")
 imgdl.get("url", body=True).width
 imgdl.decode("text")
+imgdl.trim("chaches")
 """
 
 
@@ -115,7 +117,7 @@ class TypeTests(unittest.TestCase):
     def test_mistakes_are_found(self):
         done = self.check_program(MISTAKES)
         lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if "error:" in line}
-        self.assertEqual(lines, {4, 5, 6, 7, 8}, done.stdout)
+        self.assertEqual(lines, {4, 5, 6, 7, 8, 9}, done.stdout)
 
 
 if __name__ == "__main__":
