@@ -212,7 +212,7 @@ final class AresResolverTests: TransportTestCase {
 
     func testAServerOfTheOtherFamily() throws {
         guard let server = try? NameServer(isIPv6: true, answer: { Self.answer($0) }) else {
-            throw XCTSkip("this machine has no ::1")
+            throw XCTSkip("this machine cannot reach ::1")
         }
         try use(server)
         XCTAssertEqual(try fetchSucceeding(named("live.test")).text, "a")
