@@ -38,7 +38,8 @@ static imgdl_status give_config(void)
 {
     imgdl_downloader *made = NULL;
     imgdl_status status = imgdl_downloader_create((imgdl_config *)&memory, &made);
-    ignore_status(imgdl_downloader_destroy(made));
+    if (made)
+        ignore_status(imgdl_downloader_destroy(made));
     return status;
 }
 static imgdl_status give_config_again(void) { return imgdl_downloader_reconfigure(downloader, (imgdl_config *)&memory); }
