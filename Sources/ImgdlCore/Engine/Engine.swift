@@ -32,7 +32,7 @@ final class Engine {
     /// Empty, for the memory that it has.
     private var spareActions = Queue<Action>()
     private var spareCommands = Queue<Command>()
-    /// Those that the transport has left its connections for.
+    /// The number of network changes that the transport has left its connections for.
     private var networkChanges: UInt64 = 0
     var measurements = ObjectTable<TransferMeasurement>()
     let statistics = DownloaderStatistics()
@@ -241,7 +241,7 @@ final class Engine {
         performActions()
     }
 
-    /// What was sent since may have had the transport leave its connections already.
+    /// Leaves the connections, unless something that was sent since has had the transport do so already.
     private func networkChanged() {
         guard networkChanges != mailbox.networkChanges else { return downloads.forgetFailures() }
         networkChanges = mailbox.networkChanges

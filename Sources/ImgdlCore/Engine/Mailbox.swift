@@ -112,7 +112,7 @@ final class Mailbox: @unchecked Sendable {
         if mustWake { wakeEngine() }
     }
 
-    /// Of whoever asks for more. Inside the lock.
+    /// The error of whoever asks for more. Inside the lock.
     private var refusal: Failure {
         switch intake {
         case .open, .invalidated: Failure(.invalidOperation, "the downloader's session is invalidated")

@@ -108,7 +108,7 @@ struct TransferDetours {
     var latestCookie: Int?
     /// Of the body, that the transport holds while it is paused: among what is counted, not received.
     var heldBytes: Int64 = 0
-    /// What it holds besides its body.
+    /// The bytes that it holds besides its body.
     var keptBytes: Int64 = 0
     /// Followed once what is left of the body has been read.
     var redirect: Redirect?
@@ -123,7 +123,7 @@ struct TransferDetours {
     var restsUntil: Instant?
     /// Not before that, as its server has asked.
     var mayTryAgain = Instant(nanoseconds: 0)
-    /// Of each longest wait so much is waited, of all numbers there are.
+    /// The part of each longest wait that is waited, as a part of all numbers.
     var jitter: UInt64 = 0
     /// It does nothing but wait for executors that are behind.
     var isHeldForExecutors = false

@@ -168,7 +168,7 @@ extension Downloads {
         return Failure(.connectTimeout, "no connection within \(timeout) ms\(cause)")
     }
 
-    /// Before anything is given out that has come, however late it is looked at: a total timeout waits for nobody.
+    /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody.
     mutating func endOverdue(_ now: Instant) {
         guard let earliest = totalTimeouts.earliest, earliest <= now else { return }
         while let subscriber = totalTimeouts.popDue(now) { expireSubscriber(subscriber, now) }
@@ -176,7 +176,7 @@ extension Downloads {
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {
-        // Of a clock that has stood still since there is a later entry.
+        // A clock that has stood still since has a later entry.
         guard subscribers.contains(subscriber), case .runs(let until) = subscribers[subscriber].clock, until <= now
         else {
             return

@@ -6,7 +6,7 @@ extension Downloads {
     package mutating func waits(_ bytes: Int64, for executor: Backlogs.Executor) {
         let before = backlogs.excused
         backlogs.add(bytes, to: executor, budget: memory.budget)
-        // What was on its way to somebody was to make room: where it waits it makes none.
+        // Room was to come of what was on its way to somebody: where it waits, none does.
         if backlogs.excused != before || isShortOfMemory { needsReview = true }
         excuseBacklogs()
     }

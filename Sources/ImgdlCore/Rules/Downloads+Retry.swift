@@ -87,7 +87,8 @@ extension Downloads {
         return max(transfers[id].mayTryAgain, now.advanced(byMilliseconds: wait))
     }
 
-    /// It has joined one that rests: nobody waits for another's retry. False where that does not rest before an attempt.
+    /// Has a transfer that it joined rest no longer than it would itself: nobody waits for another's retry. False where that does
+    /// not rest before an attempt.
     mutating func shortenRest(of subscriber: SubscriberID, _ now: Instant) -> Bool {
         let id = transfer(of: subscriber)
         guard transfers[id].phase == .resting, let until = transfers[id].restsUntil else { return false }

@@ -57,10 +57,10 @@ package struct Downloads: ~Copyable {
     /// … and not counted.
     var parkedCount = 0
     var memory: MemoryRules
-    /// What transfers hold besides bodies and canvases.
+    /// The bytes that transfers hold besides bodies and canvases.
     var keptBytes: Int64 = 0
     var backlogs = Backlogs()
-    /// What waits for executors, or what was handed over, has changed since it was looked at what may go on.
+    /// A look at what may go on is due: what waits for executors, or what was handed over, has changed since the last one.
     var needsReview = false
     /// Transfers that wait for their turn until an executor has caught up.
     var passedTurns = PassedTurns()

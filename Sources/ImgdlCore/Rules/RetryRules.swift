@@ -29,7 +29,7 @@ package enum RetryRules {
         return min(max(0, policy.maximum), span?.length ?? .max)
     }
 
-    /// Of that wait so much as of all numbers.
+    /// The part of that wait that jitter is of all numbers.
     static func wait(_ longest: Int64, _ jitter: UInt64) -> Int64 {
         Int64((UInt64(max(0, min(longest, .max - 1))) + 1).multipliedFullWidth(by: jitter).high)
     }
