@@ -22,25 +22,31 @@ extension Witness {
     /// a priority first those that come back for another attempt.
     mutating func seeStarts(_ priorities: [TransferID: Priority]) throws {
         try require(starts.isEmpty || !holdsStarts, "started though starts are held")
-        for start in starts {
+        for (index, start) in starts.enumerated() {
             let placed = start.running.filter { transfers[$0]!.heldSince == nil }
             try require(placed.count < limits.maximumConcurrent, "started without a place")
             let eligible = eligible(start.waiting, placed)
             try require(eligible.contains(start.id), "started without a place at its host, or in the background")
-            if startsSinceAged >= 3, let oldest = eligible.map({ transfers[$0]!.waitsSince }).min(),
+            // What has come to its end at the transport within the event may have had its place until after this start:
+            // those that waited for that place alone start within the event, too.
+            let open = self.eligible(start.waiting, placed + start.ending)
+            let later = starts.dropFirst(index + 1).map(\.id)
+            let ranked = eligible.filter { open.contains($0) || !later.contains($0) }
+            if startsSinceAged >= 3, let oldest = ranked.map({ transfers[$0]!.waitsSince }).min(),
                 oldest.advanced(byMilliseconds: limits.agingInterval) <= now
             {
                 try require(transfers[start.id]!.waitsSince == oldest, "the oldest has waited too long")
                 startsSinceAged = 0
             } else {
                 let own = priorities[start.id] ?? .low
-                try require(eligible.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
-                let isPassed = eligible.contains { transfers[$0]!.front == own }
+                try require(ranked.allSatisfy { priorities[$0] ?? .low <= own }, "a higher priority still waits")
+                let isPassed = ranked.contains { transfers[$0]!.front == own }
                 try require(start.isBack || !isPassed, "one that came back was to go first")
                 startsSinceAged += 1
             }
         }
         starts = []
+        ending = []
     }
 
     /// Hooks and redirects lead to no host that has no place.
@@ -126,6 +132,8 @@ extension Witness {
             transfers[id]!.host = HostAndPort(transfers[id]!.hop)
         }
         guard !isHeld, let held = transfers[id]!.heldSince.take() else { return }
+        // Its place is a new one: a hook's answer may have led to another host meanwhile.
+        transfers[id]!.host = HostAndPort(transfers[id]!.hop)
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             guard let start = subscribers[subscriber]!.clockStart else { continue }
             subscribers[subscriber]!.clockStart!.nanoseconds += now.nanoseconds - max(held, start).nanoseconds

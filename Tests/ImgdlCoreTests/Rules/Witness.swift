@@ -130,6 +130,8 @@ struct Witness {
         let running: [TransferID]
         let waiting: [TransferID]
         let isBack: Bool
+        /// What has come to its end at the transport within the event.
+        let ending: [TransferID]
     }
 
     /// Reserved and not given back.
@@ -156,6 +158,8 @@ struct Witness {
     /// Nothing that waits, is paused or is held back goes on before they are released.
     var holdsStarts = false
     var starts: [Start] = []
+    /// As of `Start`.
+    var ending: [TransferID] = []
     var moves: [Move] = []
     /// How often the transport was told to leave its connections.
     var leavings = 0
@@ -364,7 +368,7 @@ struct Witness {
         if isWoken { transfers[id]!.waitsSince = now }
         let waiting = liveTransfers.filter { transfers[$0]!.transport == .waiting && !lined.contains($0) || $0 == id }
         let isBack = isWoken || transfers[id]!.front != nil
-        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack))
+        starts.append(Start(id: id, running: running, waiting: waiting, isBack: isBack, ending: ending))
         transfers[id]!.front = nil
         for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
             if subscribers[subscriber]!.clockStart == nil { subscribers[subscriber]!.clockStart = now }
