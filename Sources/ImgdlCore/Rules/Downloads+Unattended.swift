@@ -87,5 +87,7 @@ extension Downloads {
     mutating func giveUp(_ id: TransferID, _ now: Instant) {
         let failure = Failure(.cancelled, "given up: nobody waits for it, and its place was asked for")
         forEachSubscriber(id) { $0.end($1, .failure(failure), now) }
+        // Its memory is for what runs before it is for what waits.
+        if hasRoom { relieve(now) }
     }
 }

@@ -104,6 +104,35 @@ final class UnattendedTests: XCTestCase {
         XCTAssertEqual(play.takeStarts(), [second])
     }
 
+    /// Whoever joins one that waits needs its place as whoever comes with a request of his own.
+    func testOneThatIsJoinedInTheQueueTakesThePlaceOfAnother() throws {
+        var play = Play(width: 1)
+        let first = try revalidate(&play, "1")
+        let second = try XCTUnwrap(play.downloads.revalidate(request("2"), play.now))
+        play.skip()
+        XCTAssertEqual(play.submit("2").transfer, second)
+        XCTAssertEqual(play.take().suffix(3), [.stop(first), .forget(first), .start(second)])
+    }
+
+    /// Where memory was full, what was paused for it goes on with what one that gives way gives back.
+    func testWhatWasPausedForMemoryGoesOnWhenOneGivesWay() throws {
+        var play = Play { $0.memoryBudget = 300 }
+        let a = play.submit("1")
+        play.receive(a.transfer, 50)
+        let b = play.submit("2")
+        play.receive(b.transfer, 50)
+        let id = try revalidate(&play, "3")
+        play.skip()
+        play.body(id, 250)
+        XCTAssertEqual(Set(play.take().map { "\($0)" }), Set([b.transfer, id].map { "\(Action.setPaused($0, true))" }))
+        let c = play.submit("4")
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.forget(id)))
+        XCTAssertTrue(actions.contains(.setPaused(b.transfer, false)), "\(actions)")
+        XCTAssertEqual(actions.last, .start(c.transfer))
+        XCTAssertFalse(play.downloads.isHeldBack)
+    }
+
     func testOneThatIsPausedGoesOnInItsPlace() throws {
         var play = Play(width: 1)
         let a = play.submit("1")
