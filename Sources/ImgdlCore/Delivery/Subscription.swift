@@ -57,6 +57,11 @@ package final class Subscription: @unchecked Sendable {
         self.submitted = submitted
     }
 
+    #if DEBUG
+    /// Whoever has it last owes its end: the mailbox, the engine, its executor or its batch.
+    deinit { precondition(isComplete || !isAccepted && !isHeld, "a request was let go of without its end") }
+    #endif
+
     /// For events that are about no request: it only brings them to an executor.
     convenience init(announcingTo recipient: Recipient) {
         let nowhere = ParsedURL(canonical: "", scheme: "", host: "", port: 0, user: nil, password: nil, redacted: "")
@@ -108,7 +113,11 @@ package final class Subscription: @unchecked Sendable {
     func markAwaited() { mark(Mark.awaited) }
 
     /// Whether somebody may wait for that.
-    func markComplete() -> Bool { mark(Mark.complete) & Mark.awaited != 0 }
+    func markComplete() -> Bool {
+        let before = mark(Mark.complete)
+        assert(before & Mark.complete == 0, "a request has ended twice")
+        return before & Mark.awaited != 0
+    }
 
     private func has(_ mark: UInt8) -> Bool { state.load(ordering: .sequentiallyConsistent) & mark != 0 }
 
