@@ -13,6 +13,14 @@ package protocol EventSink: AnyObject, Sendable {
 /// Cancelling is a flag besides a command to the engine: an event that has not been taken for delivery when the flag is
 /// set is never delivered, and the terminal turns into `cancelled` (features D14, I4).
 ///
+/// One at a time owes its end:
+/// - its batch, while it is held back: the batch submits it, or has the engine end it;
+/// - the mailbox, until the engine has taken its command: it refuses what comes once it is shut down, and what it
+///   has left when it closes the engine ends in its last turn;
+/// - the engine, while it has a slot in the rules, which end whatever they have: the queue at `cancelAll` and shutdown, what
+///   a hook, the cache, the transport or a decoder answers for when that answers, is cancelled, or is past its time;
+/// - its executor, from the `post` of the terminal until that has been told; one that is released discards it.
+///
 /// One block of 128 bytes: a million of them may wait.
 package final class Subscription: @unchecked Sendable {
     package let id: UInt64

@@ -348,6 +348,7 @@ struct RandomPlay: ~Copyable {
 
     private mutating func wait(_ index: Int, for executor: Backlogs.Executor) {
         guard witness.charges[index].waitsFor.insert(executor).inserted else { return }
+        witness.charges[index].isFresh = true
         downloads.waits(witness.charges[index].bytes, for: executor)
     }
 

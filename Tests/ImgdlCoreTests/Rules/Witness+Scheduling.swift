@@ -150,14 +150,16 @@ extension Witness {
             let isRight = downloads.transfers[id].countedBytes == transfers[id]!.received + transfers[id]!.held
             try require(isRight, "its body is not counted right")
         }
-        // What waits for executors does not count where those are behind, and they are when little else makes room.
-        let isJudged = !charges.contains { !$0.waitsFor.isEmpty }
+        // A picture that waits for several executors is excused once for each, and one whose transfer lives on with another
+        // variant is stuck and excused: the rules give one more its room then, so that nothing ever waits for nothing.
+        let isJudged = !charges.contains { $0.waitsFor.count > ($0.isAbandoned ? 1 : 0) }
         for reserved in reservedNow where downloads.memory.inUse > limits.memoryBudget && charges.count > 1 && isJudged
         {
-            guard canvases > limits.memoryBudget else { continue }
+            guard canvases - downloads.backlogs.excused > limits.memoryBudget else { continue }
             // What a transfer holds besides may have been its own until a moment ago, within the same event.
             let others = charges.filter {
                 $0.variant != Charge.kept && ($0.transfer != reserved.transfer || $0.variant != reserved.variant)
+                    && !$0.isFresh && !isExcused($0, downloads)
             }
             let isAlone = others.allSatisfy {
                 let transfer = transfers[$0.transfer]!
@@ -171,6 +173,7 @@ extension Witness {
             try require(isAlone, "over the budget, though others will make room")
         }
         reservedNow = []
+        for index in charges.indices { charges[index].isFresh = false }
         try require(downloads.isPressing || !downloads.memory.isFull, "no back-pressure")
         try require(!downloads.isPressing || downloads.memory.isFull || holdsStarts, "back-pressure for no reason")
         let unpaused = running.filter {
@@ -181,6 +184,11 @@ extension Witness {
         try require(!downloads.memory.isFull || unpaused.count <= 1, "more than one runs on though memory is full")
         let isPressed = running.contains { downloads.transfers[$0].pauses.contains(.memory) }
         try require(!isPressed || downloads.memory.isFull || holdsStarts, "paused for memory that is there")
+    }
+
+    /// What waits for executors that are behind.
+    private func isExcused(_ charge: Charge, _ downloads: borrowing Downloads) -> Bool {
+        charge.waitsFor.contains { downloads.backlogs.isBehind($0) }
     }
 
     /// Whoever waits for memory waits for something that will give some back. What waits for executors does not: perhaps their

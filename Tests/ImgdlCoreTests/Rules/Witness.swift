@@ -148,6 +148,8 @@ struct Witness {
         var isAbandoned = false
         /// Executors that have it and have not taken it.
         var waitsFor: Set<Backlogs.Executor> = []
+        /// It has come to wait for one within the event.
+        var isFresh = false
     }
 
     var limits: Limits
