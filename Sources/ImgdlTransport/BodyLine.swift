@@ -1,6 +1,6 @@
 /// Transfers whose bodies take more work than one turn allows: to decode, or because they come in small pieces. All of them
-/// together have a turn of the engine's thread for `transfersInTurn`, so that however many there are others are served in
-/// between.
+/// together have a turn of the engine's thread for `transfersInTurn`, of which none begins once the time of one is over, so
+/// that however many there are others are served in between.
 ///
 /// In a turn of curl, which may give a body out in any number of pieces, no more is decoded at once than one transfer may in
 /// a turn: what comes after it is decoded in line. Nor does it give out more than so many pieces, such as chunks of a byte:
@@ -9,10 +9,12 @@ struct BodyLine {
     private static let transfersInTurn = 4
     /// Where pieces are as large as usual, 8 MiB.
     static let piecesInTurnOfCurl = 512
-    static let bytesInTurnOfCurl = ContentDecoder.stepsInTurn * CodingLayer.outputBytes
+    static let bytesInTurnOfCurl = ContentDecoder.bytesInTurn
 
     private var turnOfCurl: UInt64 = 0
     private var bytesInTurn = 0
+    /// Nanoseconds of CPU time.
+    private var timeInTurn: Int64 = 0
     private var piecesInTurn = 0
     private var line: [CurlTransfer] = []
     private var isAsked = false
@@ -20,11 +22,14 @@ struct BodyLine {
     /// Whether what comes in this turn of curl has to wait for its turn in line.
     mutating func isFull(inTurnOfCurl turn: UInt64) -> Bool {
         begin(turn)
-        return !line.isEmpty || bytesInTurn >= Self.bytesInTurnOfCurl
+        return !line.isEmpty || bytesInTurn >= Self.bytesInTurnOfCurl || timeInTurn >= DecodingTurn.limit
     }
 
-    /// So many bytes were decoded without a turn in line, since `isFull` was asked last.
-    mutating func decoded(_ count: Int) { bytesInTurn = min(bytesInTurn, Self.bytesInTurnOfCurl) + count }
+    /// So many bytes were decoded in so many nanoseconds without a turn in line, since `isFull` was asked last.
+    mutating func decoded(_ count: Int, in time: Int64 = 0) {
+        bytesInTurn = min(bytesInTurn, Self.bytesInTurnOfCurl) + count
+        timeInTurn = min(timeInTurn, DecodingTurn.limit) + time
+    }
 
     /// A piece of a body has come. False: it and all that follow wait for their turn in line.
     mutating func takesPiece(inTurnOfCurl turn: UInt64) -> Bool {
@@ -35,7 +40,7 @@ struct BodyLine {
     }
 
     private mutating func begin(_ turn: UInt64) {
-        if turn != turnOfCurl { (turnOfCurl, bytesInTurn, piecesInTurn) = (turn, 0, 0) }
+        if turn != turnOfCurl { (turnOfCurl, bytesInTurn, timeInTurn, piecesInTurn) = (turn, 0, 0, 0) }
     }
 
     /// Whether a turn is to be asked for.
@@ -46,12 +51,17 @@ struct BodyLine {
         return needsTurn()
     }
 
-    mutating func takeTurn() -> [CurlTransfer] {
+    /// How many may be taken in it.
+    mutating func beginTurn() -> Int {
         isAsked = false
         piecesInTurn = 0
-        let first = Array(line.prefix(Self.transfersInTurn))
-        line.removeFirst(first.count)
-        for transfer in first { transfer.isInLine = false }
+        return min(line.count, Self.transfersInTurn)
+    }
+
+    mutating func takeFirst() -> CurlTransfer? {
+        guard !line.isEmpty else { return nil }
+        let first = line.removeFirst()
+        first.isInLine = false
         return first
     }
 

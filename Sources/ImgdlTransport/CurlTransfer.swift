@@ -523,7 +523,7 @@ final class CurlTransfer: LingeringStream {
             transport._withUnsafeGuaranteedRef { $0.goOnInLine(self) }
         } else {
             let goesOn = decode { body throws(Failure) in try decoder.decode(bytes, body) }
-            transport._withUnsafeGuaranteedRef { $0.decoded(decoder.producedBytes) }
+            transport._withUnsafeGuaranteedRef { $0.decoded(decoder.producedBytes, in: decoder.usedTime) }
             guard goesOn else { return false }
         }
         // A server that sends is not idle; one that sends what means nothing is.

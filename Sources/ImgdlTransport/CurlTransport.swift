@@ -402,7 +402,7 @@ package final class CurlTransport: Transport {
     var decodesInLine: Bool { line.isFull(inTurnOfCurl: watch.turnNumber) }
 
     /// By a callback of curl's.
-    func decoded(_ count: Int) { line.decoded(count) }
+    func decoded(_ count: Int, in time: Int64) { line.decoded(count, in: time) }
 
     /// By a callback of curl's, for each piece of a body. False: it goes on when the transfer has its turn in line.
     func takesPiece(of transfer: CurlTransfer) -> Bool {
@@ -425,7 +425,11 @@ package final class CurlTransport: Transport {
             deferred.append(.serveLine)
             return
         }
-        for transfer in line.takeTurn() { nudge(transfer) }
+        let turn = DecodingTurn()
+        for _ in 0..<line.beginTurn() {
+            guard !turn.isOver, let transfer = line.takeFirst() else { break }
+            nudge(transfer)
+        }
         if line.needsTurn() { serveLineLater() }
     }
 

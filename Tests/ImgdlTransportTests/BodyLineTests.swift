@@ -18,6 +18,19 @@ final class BodyLineTests: XCTestCase {
         XCTAssertFalse(line.isFull(inTurnOfCurl: 3))
     }
 
+    /// Also in time: bytes that take long may mean nothing.
+    func testATurnOfCurlIsBoundedInTime() {
+        var line = BodyLine()
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 1))
+        line.decoded(0, in: DecodingTurn.limit - 1)
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 1))
+        line.decoded(0, in: 1)
+        XCTAssertTrue(line.isFull(inTurnOfCurl: 1))
+        XCTAssertFalse(line.isFull(inTurnOfCurl: 2), "another turn has a bound of its own")
+        line.decoded(0, in: .max - DecodingTurn.limit)
+        XCTAssertTrue(line.isFull(inTurnOfCurl: 2))
+    }
+
     /// Chunks of a byte: so many of a turn of curl are taken, and again as many in each turn that the line has.
     func testPiecesOfATurnAreCounted() {
         var line = BodyLine()
@@ -27,7 +40,7 @@ final class BodyLineTests: XCTestCase {
         XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2), "another turn")
         for _ in 1..<BodyLine.piecesInTurnOfCurl { XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2)) }
         XCTAssertFalse(line.takesPiece(inTurnOfCurl: 2))
-        _ = line.takeTurn()
+        _ = line.beginTurn()
         XCTAssertTrue(line.takesPiece(inTurnOfCurl: 2), "the line's turn")
     }
 }

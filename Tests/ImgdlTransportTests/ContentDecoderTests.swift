@@ -190,13 +190,95 @@ final class ContentDecoderTests: XCTestCase {
         while decoder.isBusy {
             let before = count
             _ = try decoder.resume(take)
-            XCTAssertLessThanOrEqual(count - before, ContentDecoder.stepsInTurn * CodingLayer.outputBytes)
+            XCTAssertLessThanOrEqual(count - before, ContentDecoder.bytesInTurn)
             turns += 1
         }
         try decoder.finish()
         XCTAssertEqual(count, 200_000_000)
         XCTAssertEqual(largest, CodingLayer.outputBytes)
-        XCTAssertGreaterThanOrEqual(turns, 200_000_000 / (ContentDecoder.stepsInTurn * CodingLayer.outputBytes))
+        XCTAssertGreaterThanOrEqual(turns, 200_000_000 / (ContentDecoder.bytesInTurn))
+    }
+
+    /// Bytes that mean nothing end a turn by the time that they take: no output does.
+    func testATurnIsBoundedInTime() throws {
+        // Empty stored blocks, empty metadata blocks, empty raw blocks.
+        let stored = Self.repeated([0, 0, 0, 0xFF, 0xFF], 40_000)
+        for (coding, bytes, inputBytes) in [
+            (ContentCoding.gzip, Self.hex("1f8b08000000000002ff") + stored, InflateStream.inputBytes),
+            (.brotli, [UInt8](repeating: 0x0C, count: 200_000), BrotliStream.inputBytes),
+            (.zstd, [0x28, 0xB5, 0x2F, 0xFD, 0, 0x58] + Self.repeated([0, 0, 0], 60_000), ZstdStream.inputBytes),
+        ] {
+            var time: Int64 = 0
+            let decoder = try ContentDecoder([coding], usesBrotli: true) {
+                time += 1_000_000
+                return time
+            }
+            var turns = 1
+            try bytes.withUnsafeBytes { _ = try decoder.decode($0) { _ in true } }
+            while decoder.isBusy {
+                _ = try decoder.resume { _ in true }
+                turns += 1
+            }
+            // Each piece is a millisecond, and a look before it may be one, too.
+            let pieces = Int(DecodingTurn.limit / 1_000_000) + 1
+            XCTAssertGreaterThanOrEqual(turns, bytes.count / (pieces * inputBytes), "\(coding)")
+            XCTAssertGreaterThanOrEqual(decoder.usedTime, 1_000_000)
+            XCTAssertLessThanOrEqual(decoder.usedTime, DecodingTurn.limit + 3_000_000)
+        }
+    }
+
+    /// Heads of brotli's blocks with 16,384 entries of context maps each: microseconds a byte, and no output at all. On top
+    /// of each other with gzip there are 64 KiB of them at once.
+    func testATurnOfContextMapsIsShort() throws {
+        let brotli = Self.contextMaps(count: 3_000)
+        for (codings, bytes) in [([ContentCoding.brotli], brotli), ([.brotli, .gzip], Deflate.gzip(brotli))] {
+            let decoder = try ContentDecoder(codings, usesBrotli: true)
+            var longest: Int64 = 0
+            var total: Int64 = 0
+            func turn(_ body: () throws -> Void) throws {
+                let begin = DecodingTurn.cpuTime()
+                try body()
+                let time = DecodingTurn.cpuTime() - begin
+                longest = max(longest, time)
+                total += time
+            }
+            try turn { try bytes.withUnsafeBytes { _ = try decoder.decode($0) { _ in true } } }
+            while decoder.isBusy { try turn { _ = try decoder.resume { _ in true } } }
+            try decoder.finish()
+            XCTAssertGreaterThan(total, 100_000_000, "there was nothing to be held up by")
+            XCTAssertLessThan(longest, 50_000_000)
+        }
+    }
+
+    private static func repeated(_ bytes: [UInt8], _ count: Int) -> [UInt8] {
+        Array(repeatElement(bytes, count: count).joined())
+    }
+
+    /// A brotli stream of blocks with a byte each, 256 types of literals, and the largest context map, of zeros.
+    private static func contextMaps(count: Int) -> [UInt8] {
+        var block: [UInt8] = []
+        func write(_ value: Int, _ bits: Int) { for bit in 0..<bits { block.append(UInt8(value >> bit & 1)) } }
+        // Not the last one, of one byte, compressed.
+        for (value, bits) in [(0, 1), (0, 2), (0, 16), (0, 1)] { write(value, bits) }
+        // 256 types of literals, of which one comes, in blocks of one length.
+        for (value, bits) in [(1, 1), (7, 3), (127, 7), (1, 2), (0, 2), (0, 9), (1, 2), (0, 2), (0, 5), (0, 2)] {
+            write(value, bits)
+        }
+        // One type of commands and of distances; their postfix; 256 context modes.
+        for (value, bits) in [(0, 1), (0, 1), (0, 2), (0, 4)] { write(value, bits) }
+        for _ in 0..<256 { write(0, 2) }
+        // Two trees of literals, and which entry has which: a run of 16,384 zeros, to be moved to the front.
+        for (value, bits) in [(1, 1), (0, 3), (1, 1), (15, 4), (1, 2), (0, 2), (14, 5), (0, 14), (1, 1)] {
+            write(value, bits)
+        }
+        // One tree of distances. Then codes of one symbol each.
+        write(0, 1)
+        for _ in 0..<2 { for (value, bits) in [(1, 2), (0, 2), (65, 8)] { write(value, bits) } }
+        for (value, bits) in [(1, 2), (0, 2), (8, 10), (1, 2), (0, 2), (0, 6)] { write(value, bits) }
+        let stream = [0] + repeated(block, count) + [1, 1]
+        return stride(from: 0, to: stream.count, by: 8).map { start in
+            (start..<min(start + 8, stream.count)).reduce(0) { $0 | stream[$1] << UInt8($1 - start) }
+        }
     }
 
     /// Whoever has had enough gets no more, and can go on later.

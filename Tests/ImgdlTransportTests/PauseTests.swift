@@ -134,7 +134,7 @@ final class PauseTests: TransportTestCase {
         transport.setPaused(id, false)
         origin.route("/a") { try $0.respond(text: "a") }
         let other = try start(origin.url("/a"))
-        let most = ContentDecoder.stepsInTurn * CodingLayer.outputBytes
+        let most = ContentDecoder.bytesInTurn
         var turns = 0
         var otherEnded: Int?
         let end = loop.now.advanced(byMilliseconds: 20_000)
@@ -167,7 +167,7 @@ final class PauseTests: TransportTestCase {
         recorder.onBody = { [unowned self] id, count in take(id, count) }
         let ids = try (0..<20).map { _ in try start(origin.url("/bomb")) }
         // A turn of the line, and what each callback of curl may decode while nobody is in line.
-        let most = (4 + 4) * ContentDecoder.stepsInTurn * CodingLayer.outputBytes
+        let most = (4 + 4) * ContentDecoder.bytesInTurn
         let end = loop.now.advanced(byMilliseconds: 20_000)
         while !ids.allSatisfy({ recorder[$0].hasEnded }), loop.now < end {
             taken = 0
@@ -197,7 +197,7 @@ final class PauseTests: TransportTestCase {
         origin.gate("go").open()
         XCTAssertTrue(origin.wait { $0.arrivals.first?.finished != nil }, "all of it is on its way")
         // What is decoded at once and the last chunk of that, and the same in line.
-        let most = 2 * (ContentDecoder.stepsInTurn * CodingLayer.outputBytes + size)
+        let most = 2 * (ContentDecoder.bytesInTurn + size)
         let end = loop.now.advanced(byMilliseconds: 20_000)
         while !recorder[id].hasEnded, loop.now < end {
             taken = 0

@@ -7,6 +7,9 @@ final class BrotliStream: CodingStream {
     static let isMended =
         String(cString: BrotliDecoderErrorString(BrotliDecoderErrorCode(rawValue: -17))) == "BLOCK_SWITCH"
 
+    /// A block's head may have 16,384 entries of context maps in 80 bytes, none of which means anything: 5 µs a byte.
+    static let inputBytes = 512
+
     private let state: OpaquePointer
 
     init?() {

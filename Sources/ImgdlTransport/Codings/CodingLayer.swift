@@ -64,17 +64,18 @@ final class CodingLayer {
 
     var name: String { coding.name }
 
-    /// Decodes a piece; valid until the next one. It may be empty, though there is more to decode.
-    func step() throws(Failure) -> UnsafeRawBufferPointer {
+    /// Decodes a piece, of what is there by the end of the turn; valid until the next one. It may be empty, though there is
+    /// more to decode.
+    func step(_ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
         if let failure { throw failure }
         switch state {
         case .untouched:
             state = stream.beginnings.isEmpty ? .inStream : .beginning([])
-            return try step()
+            return try step(turn)
         case .beginning(let seen), .between(let seen):
-            return try look(seen)
+            return try look(seen, turn)
         case .inStream:
-            return try decode(&input)
+            return try decode(&input, turn)
         case .ended:
             try passOver(input.count)
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst(input.count))
@@ -82,27 +83,39 @@ final class CodingLayer {
         }
     }
 
-    private func decode(_ bytes: inout UnsafeRawBufferPointer) throws(Failure) -> UnsafeRawBufferPointer {
-        let count = bytes.count
-        let step = stream.decode(&bytes, into: output)
-        mayHaveMore = step.written == output.count
-        switch step.verdict {
-        case .goesOn:
+    private func decode(
+        _ bytes: inout UnsafeRawBufferPointer, _ turn: DecodingTurn
+    ) throws(Failure) -> UnsafeRawBufferPointer {
+        var written = 0
+        var verdict = CodingStep.Verdict.goesOn
+        repeat {
+            let given = min(bytes.count, type(of: stream).inputBytes)
+            var piece = UnsafeRawBufferPointer(rebasing: bytes[..<given])
+            let step = stream.decode(&piece, into: UnsafeMutableRawBufferPointer(rebasing: output[written...]))
+            bytes = UnsafeRawBufferPointer(rebasing: bytes[(given - piece.count)...])
+            written += step.written
+            verdict = step.verdict
+            guard case .goesOn = verdict else { break }
             // It would be asked for ever.
-            guard bytes.isEmpty || bytes.count < count || step.written > 0 else {
+            guard given == 0 || piece.count < given || step.written > 0 else {
                 throw Failure(.contentEncoding, "the body's coding “\(coding.name)” does not go on")
             }
+        } while !bytes.isEmpty && written < output.count && !turn.isOver
+        mayHaveMore = written == output.count
+        switch verdict {
+        case .goesOn:
+            break
         case .ended:
             mayHaveMore = false
             state = stream.beginnings.isEmpty ? .ended : .between([])
         case .broken(let cause):
             let broken = broken(cause)
-            guard step.written > 0 else { throw broken }
+            guard written > 0 else { throw broken }
             failure = broken
         case .outOfMemory:
             throw Self.outOfMemory(coding)
         }
-        return UnsafeRawBufferPointer(rebasing: output[..<step.written])
+        return UnsafeRawBufferPointer(rebasing: output[..<written])
     }
 
     private static func outOfMemory(_ coding: ContentCoding) -> Failure {
@@ -117,7 +130,7 @@ final class CodingLayer {
 
     /// Whether a stream begins: decided byte by byte, so that it does not matter how they came, and not left to the
     /// libraries, some of which read older formats, too.
-    private func look(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
+    private func look(_ seen: [UInt8], _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
         var seen = seen
         while let byte = input.first {
             let possible = stream.beginnings.filter { beginning in
@@ -132,20 +145,20 @@ final class CodingLayer {
             }
             seen.append(byte)
             input = UnsafeRawBufferPointer(rebasing: input.dropFirst())
-            if seen.count == beginning.bytes.count { return try begin(seen) }
+            if seen.count == beginning.bytes.count { return try begin(seen, turn) }
             state = isFirst ? .beginning(seen) : .between(seen)
         }
         return UnsafeRawBufferPointer(start: nil, count: 0)
     }
 
-    private func begin(_ seen: [UInt8]) throws(Failure) -> UnsafeRawBufferPointer {
+    private func begin(_ seen: [UInt8], _ turn: DecodingTurn) throws(Failure) -> UnsafeRawBufferPointer {
         guard isFirst || stream.restart() else {
             throw Self.outOfMemory(coding)
         }
         state = .inStream
         let result = seen.withUnsafeBytes { bytes in
             var bytes = bytes
-            return Result { () throws(Failure) in try decode(&bytes) }
+            return Result { () throws(Failure) in try decode(&bytes, turn) }
         }
         return try result.get()
     }

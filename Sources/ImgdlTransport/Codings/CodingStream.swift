@@ -4,6 +4,8 @@ protocol CodingStream: AnyObject {
     func decode(_ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> CodingStep
     /// For another stream of the same kind behind the one that has ended.
     func restart() -> Bool
+    /// So many bytes of input are given at most before somebody looks how long it takes.
+    static var inputBytes: Int { get }
     /// What a stream of this kind begins with; none where it may begin with anything, and no other can follow.
     var beginnings: [StreamBeginning] { get }
 }

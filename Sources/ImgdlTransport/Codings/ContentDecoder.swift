@@ -2,7 +2,7 @@ import ImgdlCore
 
 /// Undoes the codings of one body as its bytes come: a piece when asked for one, so that whoever is paused, cancelled or
 /// at a limit holds what has come and no more. In one turn it does so much work alone, though a few bytes may mean
-/// gigabytes.
+/// gigabytes, or take seconds to mean nothing.
 final class ContentDecoder {
     enum Outcome {
         case needsInput
@@ -19,19 +19,26 @@ final class ContentDecoder {
         case turnIsOver
     }
 
-    /// Steps of at most `CodingLayer.outputBytes` each: a millisecond or two.
-    static let stepsInTurn = 8
+    /// Of all layers: a step begins as long as fewer have come out. How many steps these are says little, since there may be
+    /// thousands of frames that mean nothing.
+    static let bytesInTurn = 8 * CodingLayer.outputBytes
 
     /// The one that was applied last comes first.
     private let layers: [CodingLayer]
-    private var steps = 0
+    private let now: () -> Int64
+    private var bytesOfLayers = 0
     /// Bytes that came out of all layers in the last call of `decode` or `resume`.
     private(set) var producedBytes = 0
+    /// Nanoseconds of CPU time that it took, with what was made of the bytes.
+    private(set) var usedTime: Int64 = 0
     /// A copy of what was left of the last input.
     private var rest: UnsafeMutableRawBufferPointer?
 
-    /// `codings`: in the order in which they were applied, as in Content-Encoding.
-    init(_ codings: [ContentCoding], usesBrotli: Bool = BrotliStream.isMended) throws(Failure) {
+    /// `codings`: in the order in which they were applied, as in Content-Encoding. `now`: the thread's CPU time.
+    init(
+        _ codings: [ContentCoding], usesBrotli: Bool = BrotliStream.isMended,
+        now: @escaping () -> Int64 = DecodingTurn.cpuTime
+    ) throws(Failure) {
         guard codings.count <= ContentCoding.maximumLayers else {
             throw Failure(
                 .contentEncoding,
@@ -41,6 +48,7 @@ final class ContentDecoder {
         var layers: [CodingLayer] = []
         for coding in codings.reversed() { layers.append(try CodingLayer(coding, usesBrotli: usesBrotli)) }
         self.layers = layers
+        self.now = now
     }
 
     deinit { dropRest() }
@@ -76,10 +84,12 @@ final class ContentDecoder {
     }
 
     private func run(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
-        steps = 0
+        bytesOfLayers = 0
         producedBytes = 0
+        let turn = DecodingTurn(now)
+        defer { usedTime = turn.time }
         while true {
-            switch try next(layers.count - 1) {
+            switch try next(layers.count - 1, turn) {
             case .bytes(let bytes): if !body(bytes) { return .stopped }
             case .needsInput: return .needsInput
             case .turnIsOver: return .turnIsOver
@@ -88,19 +98,19 @@ final class ContentDecoder {
     }
 
     /// What comes out of a layer next. What goes into it is asked of the one before.
-    private func next(_ index: Int) throws(Failure) -> Piece {
+    private func next(_ index: Int, _ turn: DecodingTurn) throws(Failure) -> Piece {
         let layer = layers[index]
         while true {
             if layer.needsInput {
                 guard index > 0 else { return .needsInput }
-                switch try next(index - 1) {
+                switch try next(index - 1, turn) {
                 case .bytes(let bytes): layer.input = bytes
                 case let other: return other
                 }
             }
-            guard steps < Self.stepsInTurn else { return .turnIsOver }
-            steps += 1
-            let output = try layer.step()
+            guard bytesOfLayers < Self.bytesInTurn, !turn.isOver else { return .turnIsOver }
+            let output = try layer.step(turn)
+            bytesOfLayers += output.count
             producedBytes += output.count
             if !output.isEmpty { return .bytes(output) }
         }

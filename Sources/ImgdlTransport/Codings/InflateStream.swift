@@ -2,6 +2,9 @@ import CCodings
 
 /// gzip and deflate, by zlib.
 final class InflateStream: CodingStream {
+    /// A dynamic block without contents is 30 bytes, and its tables take a microsecond or two.
+    static let inputBytes = 16 << 10
+
     private enum Format {
         case gzip
         /// zlib's format, as the coding is specified, or bare deflate, as some servers send it: the first two bytes tell.

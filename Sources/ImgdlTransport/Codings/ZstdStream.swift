@@ -5,6 +5,9 @@ final class ZstdStream: CodingStream {
     /// 8 MiB, more than which no sender may ask for (RFC 9659 section 3).
     private static let maximumWindowLog: Int32 = 23
 
+    /// A block of 20 bytes may have tables that take some microseconds.
+    static let inputBytes = 16 << 10
+
     private let context: OpaquePointer
 
     init?() {

@@ -48,6 +48,65 @@ def brotli(data):
     return struct.pack("<I", bits)[:3] + data + b"\x03"
 
 
+def bytes_of(bits):
+    """The first bit is the lowest of the first byte."""
+    bits = bits + [0] * (-len(bits) % 8)
+    return bytes(sum(bits[start + bit] << bit for bit in range(8)) for start in range(0, len(bits), 8))
+
+
+def fields_of_bits(*fields):
+    """Bits of (value, how many), each from its lowest one."""
+    return [value >> bit & 1 for value, count in fields for bit in range(count)]
+
+
+def context_maps(count):
+    """Blocks of brotli with a byte each, 256 types of literals, and a context map of 16,384 zeros."""
+    block = fields_of_bits(
+        (0, 1), (0, 2), (0, 16), (0, 1), (1, 1), (7, 3), (127, 7), (1, 2), (0, 2), (0, 9), (1, 2), (0, 2), (0, 5), (0, 2),
+        (0, 1), (0, 1), (0, 2), (0, 4), *[(0, 2)] * 256,
+        (1, 1), (0, 3), (1, 1), (15, 4), (1, 2), (0, 2), (14, 5), (0, 14), (1, 1), (0, 1),
+        *[(1, 2), (0, 2), (65, 8)] * 2, (1, 2), (0, 2), (8, 10), (1, 2), (0, 2), (0, 6))
+    return bytes_of([0] + block * count + [1, 1])
+
+
+def prefix_code(lengths):
+    """Of each symbol its bits, from the highest one (RFC 1951 section 3.2.2)."""
+    code, codes = 0, {}
+    for length in range(1, 16):
+        code <<= 1
+        for symbol, own in enumerate(lengths):
+            if own == length:
+                codes[symbol] = [code >> bit & 1 for bit in reversed(range(length))]
+                code += 1
+    return codes
+
+
+def deflate_tables(count):
+    """gzip of dynamic blocks without contents, whose tables are as deep as can be."""
+    order = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15)
+    lengths = prefix_code([0] + [4] * 15 + [0, 0, 4])
+    block = fields_of_bits((0, 1), (2, 2), (0, 5), (15, 5), (15, 4), *[(4 if n == 18 or 1 <= n <= 15 else 0, 3)
+                                                                      for n in order])
+    for length in range(1, 16):
+        block += lengths[length]
+    for zeros in (138, 103):
+        block += lengths[18] + fields_of_bits((zeros - 11, 7))
+    for length in (15, *range(1, 16), 15):
+        block += lengths[length]
+    block += prefix_code([*range(1, 16), *[0] * 241, 15])[256]
+    # A number of blocks that is one of whole bytes; then the last one, stored.
+    return (b"\x1f\x8b\x08" + bytes(6) + b"\xff" + bytes_of(block * 8) * (count // 8)
+            + b"\x01\0\0\xff\xff" + bytes(8))
+
+
+def zstd_tables(count):
+    """A literal in each block, and a Huffman tree for it."""
+    tree = bytes([138, 0xBA, 0x98, 0x76, 0x54, 0x32, 0x10]) + b"\x03"
+    content = (2 | 1 << 4 | len(tree) << 14).to_bytes(3, "little") + tree + b"\0"
+    return zstd_frame(*[zstd_block(2, len(content), content)] * count, zstd_block(0, 0, b"", last=True),
+                      descriptor=b"\0\x38")
+
+
 def deflate(data, bits):
     packer = zlib.compressobj(9, zlib.DEFLATED, bits)
     return packer.compress(data) + packer.flush()
@@ -147,6 +206,14 @@ raw("coding-zstd-bomb-in-chunks", head(("Content-Encoding", "zstd"), ("Transfer-
 raw("coding-skippables-in-gzip-in-chunks", head(("Content-Encoding", "zstd, gzip"), ("Transfer-Encoding", "chunked")) +
     chunked(deflate(b"\x50\x2a\x4d\x18\0\0\0\0" * (1 << 18), 31), 4),
     ("BAD_IMAGE_DATA", "CONTENT_ENCODING", "TRUNCATED"), pieces=("one",), cpu=0.6)
+# Heads of blocks alone: tables that take microseconds to be read and mean nothing, megabytes of them in a few KiB. The CPU is
+# what they take in all; a neighbour waits for none of it.
+# Where one byte of them is a picture's, the body is no picture.
+TABLES = {"cpu": 3, "memory": 24, "within": 8.0, "pieces": ("one",), "options": {"flags": 1, "idle_timeout_ms": 9000}}
+coded("br-context-maps", "OK", "br", context_maps(3000), **TABLES)
+coded("br-context-maps-in-gzip", "OK", "br, gzip", deflate(context_maps(3000), 31), **TABLES)
+coded("zstd-tables-in-gzip", "OK", "zstd, gzip", deflate(zstd_tables(100000), 31), **TABLES)
+coded("gzip-tables-in-gzip", "OK", "gzip, gzip", deflate(deflate_tables(40000), 31), **TABLES)
 reply("coding-gzip-bomb-error-page", "INVALID_STATUS", status=500, fields=[("Content-Encoding", "gzip")],
     body=GZIP_BOMB)
 reply("coding-gzip-bomb-redirect", "OK", status=302, fields=[("Content-Encoding", "gzip"), ("Location", "/good")],

@@ -1,0 +1,27 @@
+import Glibc
+
+/// How long one transfer may decode without a break: so much CPU time of this thread. The size of what comes in or goes out
+/// says little of it: a few bytes of brotli, zstd or deflate may be tables that take thousands of steps to read, and mean
+/// nothing.
+struct DecodingTurn {
+    /// Nanoseconds: others of the line have as much, and the time limits of all transfers have to pass in between.
+    static let limit: Int64 = 5_000_000
+
+    private let now: () -> Int64
+    private let begin: Int64
+
+    /// `now`: the thread's CPU time in nanoseconds.
+    init(_ now: @escaping () -> Int64 = cpuTime) {
+        self.now = now
+        begin = now()
+    }
+
+    var time: Int64 { now() - begin }
+    var isOver: Bool { time >= Self.limit }
+
+    static func cpuTime() -> Int64 {
+        var time = timespec()
+        guard clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0 else { return 0 }
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}
