@@ -20,7 +20,7 @@ let package = Package(
         .systemLibrary(name: "CCodings", path: "Sources/CShims/Codings"),
         .systemLibrary(name: "CPublicSuffix", path: "Sources/CShims/PublicSuffix"),
         .target(
-            name: "CCodecs", path: "Sources/CShims/Codecs",
+            name: "CCodecs", dependencies: ["CSystem"], path: "Sources/CShims/Codecs",
             linkerSettings: [
                 .linkedLibrary("jpeg"), .linkedLibrary("png16"), .linkedLibrary("webp"), .linkedLibrary("webpdemux"),
                 .linkedLibrary("lcms2"),

@@ -2,6 +2,7 @@
  * it does not matter, and so little that nobody waits for it. */
 #define _GNU_SOURCE
 #include "ccodecs.h"
+#include "csystem.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ void codec_stop_set_deadline(codec_stop *stop, int64_t deadline)
 
 int codec_stop_is_due(codec_stop *stop, size_t work)
 {
+    system_thread_stand_aside();
     if (!stop || stop->is_over)
         return stop != NULL;
     if (codec_stop_is_asked(stop))

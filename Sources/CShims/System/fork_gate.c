@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 100, SHARDS = 16 };
+enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 /* The condition of those who wait for the end of a fork. */
@@ -128,14 +128,19 @@ void system_thread_let_fork_pass(void)
     pass();
 }
 
-/* Mostly nobody is at work, or for a few microseconds: to be woken takes longer. */
-static int waits_for_others(int spins)
+void system_thread_stand_aside(void)
 {
-    for (int tries = 0; all_busy() > own.is_working; tries++) {
-        if (tries >= spins)
-            return 1;
+    if (atomic_load_explicit(&is_forking, memory_order_relaxed) && !own.is_working)
         sched_yield();
-    }
+}
+
+/* Mostly nobody is at work, or for a few microseconds: to be woken takes longer. Who sleeps then is woken ahead of those that
+ * compute; one that only gave its turn away would come after all of them. */
+static int waits_for_others(int tries)
+{
+    while (all_busy() > own.is_working)
+        if (tries-- == 0)
+            return 1;
     return 0;
 }
 
@@ -151,9 +156,9 @@ void system_fork_prepare(void)
     pthread_mutex_lock(&gate);
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
-    int spins = TRIES_BEFORE_SLEEP;
-    while (waits_for_others(spins) && (sem_timedwait(&left, &deadline) == 0 || errno == EINTR))
-        spins = 0;
+    int tries = TRIES_BEFORE_SLEEP;
+    while (waits_for_others(tries) && (sem_timedwait(&left, &deadline) == 0 || errno == EINTR))
+        tries = 0;
 }
 
 void system_fork_parent(void)
