@@ -177,4 +177,114 @@ final class PatienceTests: StoreTestCase {
         XCTAssertGreaterThan(bytes, 3 << 20, "so much may stay")
         cache.close()
     }
+
+    /// What SQLite locks while a connection empties the log, as another program does that has many bodies to store.
+    private final class EmptyingLock {
+        private let descriptor: Int32
+
+        init?(_ path: String) {
+            descriptor = Glibc.open(path + "/index-1.sqlite-shm", O_RDWR | O_CLOEXEC)
+            // Of the file, and not of the process, so that it is in the cache's way.
+            guard descriptor >= 0, set(F_WRLCK) else { return nil }
+        }
+
+        private func set(_ type: Int32) -> Bool {
+            var lock = flock()
+            lock.l_type = Int16(type)
+            lock.l_whence = Int16(SEEK_SET)
+            // The second of its locks, behind the two copies of its header.
+            lock.l_start = 121
+            lock.l_len = 1
+            return fcntl(descriptor, 37 /* F_OFD_SETLK */, &lock) == 0
+        }
+
+        func unlock() { XCTAssertTrue(set(F_UNLCK)) }
+        /// Closing it would let go of the cache's locks, too.
+        func close() { Glibc.close(descriptor) }
+    }
+
+    /// Issue 20: with several programs that store at full speed this was "another program reads it for so long", and what came
+    /// was not stored.
+    func testWhoEmptiesTheLogIsNoReader() throws {
+        tuning.busyMilliseconds = 300
+        let cache = try open()
+        cache.put("first", bytes(10))
+        try cache.flush()
+        try cache.finishBackgroundWork()
+        let lock = try XCTUnwrap(EmptyingLock(path))
+        let long = response([HeaderField("X-Long", String(repeating: "x", count: 60_000))])
+        var count = 0
+        while bytesOnDisk("\(path)/index-1.sqlite-wal") <= StorageLog.usualBytes, count < 200 {
+            cache.put("k\(count)", bytes(10), long)
+            try cache.flush()
+            count += 1
+        }
+        XCTAssertLessThan(count, 200)
+        cache.put("next", bytes(10), long)
+        XCTAssertThrowsError(try cache.flush()) { error in
+            let failure = error as? Failure
+            XCTAssertEqual(failure?.code, .cacheBusy)
+            XCTAssertTrue(failure?.message.hasSuffix(DatabaseError.busyWords) ?? false, failure?.message ?? "")
+        }
+        XCTAssertEqual(try cache.statistics().notStored, 0)
+        lock.unlock()
+        try cache.flush()
+        XCTAssertNotNil(cache.wait("next"))
+        XCTAssertEqual(try cache.statistics().stored, Int64(count) + 2)
+        XCTAssertEqual(log.kinds, [])
+        cache.close()
+        lock.close()
+    }
+
+    /// A call that waits has time for others after each change that it makes, however much came before.
+    func testTimeForOthersBeginsAnewWithEachChange() throws {
+        tuning.busyMilliseconds = 60_000
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.disk?.onWriter { writer in
+            writer.lastChange = nil
+            writer.waiting(until: MonotonicClock().now()) {
+                XCTAssertFalse(writer.isPatient, "others have had their time")
+                XCTAssertNil(writer.writeBatch())
+                XCTAssertTrue(writer.isPatient, "they let it write a moment ago")
+            }
+            let past = MonotonicClock().now()
+            writer.lastChange = past.advanced(byMilliseconds: -60_000)
+            writer.waiting(until: past) { XCTAssertFalse(writer.isPatient, "nobody has let it write for a minute") }
+        }
+        cache.close()
+    }
+
+    /// Of several programs that store at full speed one was faster again and again, and the others stored nothing for seconds.
+    func testWhoWasTooLateGoesFirst() throws {
+        let cache = try open()
+        cache.put("k", bytes(10))
+        try cache.flush()
+        let late = try WriterTurn(path + "/turn-1")
+        let soon = { MonotonicClock().now().advanced(byMilliseconds: 20) }
+        XCTAssertTrue(late.take(until: soon()))
+        let other = try WriterTurn(path + "/turn-1")
+        XCTAssertFalse(other.take(until: soon()), "one after the other")
+        cache.put("k2", bytes(10))
+        let begun = expectation(description: "the flush has begun")
+        let flushing = try ImgdlCore.Thread.start(name: "flushing") {
+            begun.fulfill()
+            XCTAssertEqual(self.code { try cache.flush() }, .ok, "it does not wait without end")
+        }
+        wait(for: [begun], timeout: 20)
+        flushing.join()
+        try cache.disk?.onWriter { writer in
+            // It holds it and does nothing: it is not waited for again and again.
+            let time = self.milliseconds {
+                for _ in 0..<20 {
+                    writer.turn?.waitForOthers(until: MonotonicClock().now().advanced(byMilliseconds: 200))
+                }
+            }
+            XCTAssertLessThan(time, 2_000)
+        }
+        late.letGo()
+        XCTAssertTrue(other.take(until: soon()))
+        other.letGo()
+        cache.close()
+    }
 }

@@ -253,6 +253,64 @@ TEST_WITHIN(120, "headers of answers without a body count for max_bytes")
     free(folder);
 }
 
+/* So many processes fill the folder at the same time, and each then closes and ends. */
+static void fill_by_processes(unsigned writers, const char *folder, uint64_t limit, const char *form, unsigned count)
+{
+    pid_t children[16];
+    REQUIRE(writers <= sizeof children / sizeof *children);
+    fflush(NULL);
+    for (unsigned i = 0; i < writers; i++) {
+        children[i] = fork();
+        REQUIRE(children[i] >= 0);
+        if (children[i] > 0)
+            continue;
+        imgdl_cache *cache = open_cache(folder, limit, 0);
+        fill(cache, form, count);
+        check_books(cache, count);
+        imgdl_cache_release(cache);
+        fflush(NULL);
+        _exit(harness_failures() ? 1 : 0);
+    }
+    for (unsigned i = 0; i < writers; i++) {
+        int status;
+        REQUIRE(waitpid(children[i], &status, 0) == children[i]);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
+TEST_WITHIN(300, "what lies on the disk stays within max_bytes while four processes store at full speed, and each can flush")
+{
+    on_a_slow_disk();
+    enum { BODY = 100 * 1000, LIMIT = 10 * MEGABYTE, WRITERS = 4 };
+    static uint8_t body[BODY];
+    memset(body, 'x', sizeof body);
+    write_picture("filler.bin", body, sizeof body);
+    char *folder = new_folder();
+    struct watch watch;
+    begin_watch(&watch, folder);
+    fill_by_processes(WRITERS, folder, LIMIT, "/pictures/filler.bin?" FRESH, UNDER_SANITIZER ? 100 : 400);
+    end_watch(&watch);
+    printf("    %.1f MB at most, %u looks\n", (double)watch.most / MEGABYTE, watch.looks);
+    CHECK(watch.most > LIMIT / 2);
+    CHECK(watch.most <= promised(LIMIT, WRITERS, BODY));
+    CHECK(bytes_on_disk(folder) <= promised(LIMIT, 0, 0));
+    free(folder);
+}
+
+TEST_WITHIN(300, "six processes that store many headers at full speed are not in each other's way, and each can flush")
+{
+    on_a_slow_disk();
+    enum { WRITERS = 6 };
+    char *folder = new_folder();
+    struct watch watch;
+    begin_watch(&watch, folder);
+    fill_by_processes(WRITERS, folder, MEGABYTE, "/pictures/tiny.png?headers=60&empty=1&" FRESH, UNDER_SANITIZER ? 100 : 400);
+    end_watch(&watch);
+    printf("    %.1f MB at most, %u looks\n", (double)watch.most / MEGABYTE, watch.looks);
+    CHECK(watch.most <= promised(MEGABYTE, WRITERS, 0));
+    free(folder);
+}
+
 /* Resident pages. */
 static uint64_t bytes_in_memory(void)
 {

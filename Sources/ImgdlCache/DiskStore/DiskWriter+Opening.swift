@@ -30,6 +30,7 @@ extension DiskWriter {
             return readOnly(error.failure)
         }
         attachChanges()
+        turn = try? WriterTurn(folder.turn)
         let isNew = access(folder.index, F_OK) != 0
         do throws(IndexProblem) {
             let place = IndexPlace(folder: folder)

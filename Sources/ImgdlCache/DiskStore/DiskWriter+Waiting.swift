@@ -9,15 +9,36 @@ extension DiskWriter {
     func change<Result>(
         _ index: Index, _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        index.database.setBusy(milliseconds: patience)
+        if isPatient { turn?.waitForOthers(until: attemptEnd) }
+        let busy: DatabaseError
         do throws(DatabaseError) {
-            let result = try index.change(purpose, until: end, body)
-            patienceEnd = nil
-            return result
+            return try attempt(index, purpose, body)
         } catch {
-            if error.isBusy { notePatience() }
-            throw error
+            guard error.isBusy else { throw error }
+            busy = error
         }
+        notePatience()
+        // Others were faster. They let this one go first now.
+        let end = attemptEnd
+        guard isPatient, let turn, turn.take(until: end) else { throw busy }
+        defer { turn.letGo() }
+        while true {
+            do throws(DatabaseError) {
+                return try attempt(index, purpose, body)
+            } catch {
+                guard error.isBusy, now < end else { throw error }
+            }
+        }
+    }
+
+    private func attempt<Result>(
+        _ index: Index, _ purpose: StorageLog.Purpose, _ body: (StorageLog.Room) throws(DatabaseError) -> Result
+    ) throws(DatabaseError) -> Result {
+        index.database.setBusy(milliseconds: patience)
+        let result = try index.change(purpose, until: end, body)
+        patienceEnd = nil
+        lastChange = now
+        return result
     }
 
     /// Others are in the way.
@@ -28,14 +49,21 @@ extension DiskWriter {
     /// They have been for so long that nobody knows when they will not be.
     var isTooLong: Bool { patienceEnd.map { now >= $0.advanced(byMilliseconds: tuning.failingMilliseconds) } ?? false }
 
-    /// Until when it waits, whatever it does now.
+    /// Until when it waits, whatever it does now. Who waits for it does not lose by what it had to do before: others are
+    /// waited for as long after each change.
     private var end: Instant {
-        let end = waitingEnd ?? patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
-        if isWritingLastRemovals { return end }
+        if isWritingLastRemovals, let waitingEnd { return waitingEnd }
+        var end = waitingEnd ?? patienceEnd ?? now.advanced(byMilliseconds: tuning.busyMilliseconds)
+        if waitingEnd != nil, let lastChange {
+            end = max(end, lastChange.advanced(byMilliseconds: tuning.busyMilliseconds))
+        }
         return store.withState { $0.closingDeadline }.map { min($0, end) } ?? end
     }
 
     var isPatient: Bool { now < end }
+
+    /// Of what waits now, before it looks whether it is to go on.
+    private var attemptEnd: Instant { min(end, now.advanced(byMilliseconds: Self.mostPatience)) }
 
     /// Milliseconds; 0: it tries, and does not wait.
     var patience: Int32 { Int32(min(max(0, end.milliseconds(since: now)), Self.mostPatience)) }

@@ -11,6 +11,8 @@ final class DiskWriter {
 
     let store: DiskStore
     var index: Index?
+    /// nil: the folder has none, and who is faster writes.
+    var turn: WriterTurn?
     var writerFolder: WriterFolder?
     var batch = Batch()
     /// Held while files have their last names and the index does not know them.
@@ -26,6 +28,8 @@ final class DiskWriter {
     var patienceEnd: Instant?
     /// Until when what the host waits for waits for others; nil: it is nothing of that.
     var waitingEnd: Instant?
+    /// When others last let it write.
+    var lastChange: Instant?
     /// After the time that a closing cache has.
     var isWritingLastRemovals = false
     /// How long it was left alone after it last failed; nil: something was written since.

@@ -6,6 +6,7 @@ import ImgdlCore
 ///     key                    see `DigestKey`
 ///     index-1.sqlite         the index, with SQLite's two files beside it
 ///     lock-1                 held while bodies get their last names, or while files without an entry are looked for
+///     turn-1                 see `WriterTurn`
 ///     opening-1              see `IndexPlace`
 ///     changes-1              see `SharedChanges`
 ///     bodies-1/3f/0…         one file for each body, in 256 folders; all names are numbers of the library's own
@@ -21,6 +22,7 @@ package struct Folder: Sendable {
     var key: String { "\(path)/key" }
     var index: String { "\(path)/index-\(Self.version).sqlite" }
     var lock: String { "\(path)/lock-\(Self.version)" }
+    var turn: String { "\(path)/turn-\(Self.version)" }
     var opening: String { "\(path)/opening-\(Self.version)" }
     var changes: String { "\(path)/changes-\(Self.version)" }
     var bodies: String { "\(path)/bodies-\(Self.version)" }

@@ -138,12 +138,17 @@ final class Database {
         sqlite3_busy_timeout(handle, milliseconds)
     }
 
-    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each.
-    func emptyLog(waiting milliseconds: Int32) {
+    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each. False:
+    /// nothing was tried, for another connection is doing so, which SQLite does not wait for.
+    @discardableResult
+    func emptyLog(waiting milliseconds: Int32) -> Bool {
         let before = busyMilliseconds
         setBusy(milliseconds: milliseconds)
         defer { setBusy(milliseconds: before) }
-        sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        // Pages of the log; SQLite counts them only once it has its turn.
+        var pages: Int32 = -1
+        let status = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, &pages, nil)
+        return status & 0xFF != SQLITE_BUSY || pages >= 0
     }
 
     /// SQLite opens a file so that may not be written to.

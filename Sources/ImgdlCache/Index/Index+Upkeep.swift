@@ -13,6 +13,8 @@ extension Index {
     /// Milliseconds that SQLite waits for others by itself. It does not wait for one that is emptying the log, too.
     private static let attemptMilliseconds: Int32 = 100
     private static let pauseMicroseconds: UInt32 = 2_000
+    /// One that empties the log is done by then, or others have filled it again.
+    private static let emptyingMilliseconds: Int64 = 250
 
     /// One transaction, if the log has room for it; it says for how much. Others that are in the way of emptying the log are
     /// waited for until `end` at most.
@@ -20,7 +22,7 @@ extension Index {
         _ purpose: StorageLog.Purpose, until end: Instant,
         _ body: (StorageLog.Room) throws(DatabaseError) -> Result
     ) throws(DatabaseError) -> Result {
-        guard hasRoomInLog(purpose, until: end) else { throw .logIsFull(database.path) }
+        try makeRoomInLog(purpose, until: end)
         return try database.transaction { () throws(DatabaseError) in
             // Others may have written meanwhile, and cannot from here on. They are no readers: it is tried again.
             guard let room = StorageLog.room(for: purpose, length: logBytes()) else { throw .busy(database.path) }
@@ -28,24 +30,31 @@ extension Index {
         }
     }
 
-    /// Whether there is room in the log for a transaction. Empties it first, where it is long.
-    private func hasRoomInLog(_ purpose: StorageLog.Purpose, until end: Instant) -> Bool {
+    /// Empties the log where it is long. Throws that it is full when somebody reads it for long, and that others write when
+    /// there was no time to find that out, or another connection is emptying it.
+    private func makeRoomInLog(_ purpose: StorageLog.Purpose, until end: Instant) throws(DatabaseError) {
         let start = MonotonicClock().now()
-        let end = min(end, emptying.end(now: start))
+        let readersEnd = min(end, emptying.end(now: start))
+        let othersEnd = start.advanced(byMilliseconds: Self.emptyingMilliseconds)
         var now = start
         // Looked at once each time: others may write to a log that has just been emptied.
         var length = logBytes()
         while length > StorageLog.usualBytes {
-            database.emptyLog(waiting: now < end ? Self.attemptMilliseconds : 0)
+            let isTried = database.emptyLog(waiting: now < readersEnd ? Self.attemptMilliseconds : 0)
             length = logBytes()
             now = MonotonicClock().now()
             guard length > StorageLog.usualBytes else { break }
-            emptying.failed(since: start, now: now)
-            guard now < end else { return StorageLog.room(for: purpose, length: length) != nil }
+            if isTried { emptying.failed(since: start, now: now) }
+            let hasRoom = StorageLog.room(for: purpose, length: length) != nil
+            let isReadForLong = emptying.isReadForLong(now: now)
+            // Another one that empties it is none who reads.
+            guard now < (isTried || isReadForLong ? readersEnd : min(end, othersEnd)) else {
+                if hasRoom { return }
+                throw isReadForLong ? .logIsFull(database.path) : .busy(database.path)
+            }
             _ = Thread.resting { usleep(Self.pauseMicroseconds) }
         }
         emptying.succeeded()
-        return true
     }
 
     private func logBytes() -> Int64 {

@@ -35,4 +35,20 @@ final class StorageLogTests: XCTestCase {
         emptying.succeeded()
         XCTAssertEqual(emptying.end(now: at(23_001)), at(25_001))
     }
+
+    /// Not who was in the way for a moment, however often.
+    func testWhoReadsForLong() {
+        var emptying = StorageLog.Emptying()
+        XCTAssertFalse(emptying.isReadForLong(now: at(0)))
+        emptying.failed(since: at(1_000), now: at(1_100))
+        emptying.failed(since: at(1_000), now: at(2_999))
+        XCTAssertFalse(emptying.isReadForLong(now: at(3_500)), "nobody has seen it for two seconds")
+        emptying.failed(since: at(3_500), now: at(3_500))
+        XCTAssertTrue(emptying.isReadForLong(now: at(3_500)))
+        XCTAssertTrue(emptying.isReadForLong(now: at(13_499)))
+        XCTAssertFalse(emptying.isReadForLong(now: at(13_500)), "nobody knows who is there now")
+        emptying.succeeded()
+        emptying.failed(since: at(13_600), now: at(13_700))
+        XCTAssertFalse(emptying.isReadForLong(now: at(13_700)))
+    }
 }

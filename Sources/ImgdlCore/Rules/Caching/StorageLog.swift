@@ -55,6 +55,14 @@ package enum StorageLog {
             return failures.first
         }
 
+        /// Somebody was in the way whenever it was tried, from some time until so much later.
+        package func isReadForLong(now: Instant) -> Bool {
+            guard let failures, now < failures.last.advanced(byMilliseconds: Self.forgettingMilliseconds) else {
+                return false
+            }
+            return failures.last >= failures.first.advanced(byMilliseconds: Self.patienceMilliseconds)
+        }
+
         package mutating func failed(since start: Instant, now: Instant) { failures = (first(start), now) }
 
         package mutating func succeeded() { failures = nil }
