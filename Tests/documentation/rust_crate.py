@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from blocks import Block
 from world import BUILD, ROOT, tool
 
 MANIFEST = """[package]
@@ -21,17 +20,17 @@ imgdl = {{ path = "{root}/bindings/rust/imgdl" }}
 """
 
 
-def build(examples: list[tuple[Block, str]]) -> tuple[Path | None, str]:
-    """The program, or what cargo says."""
+def build(examples: list[tuple[str, str, str]]) -> tuple[Path | None, str]:
+    """The program, or what cargo says. Of each example its name, where it stands, and its text."""
     folder = BUILD / "documentation/rust"
     (folder / "src").mkdir(parents=True, exist_ok=True)
     modules, cases = [], []
-    for block, text in examples:
+    for name, place, text in examples:
         if not re.search(r"^\s*(?:pub )?fn main\(", text, re.M):
             text = f"fn main() -> Result<(), Box<dyn std::error::Error>> {{\n{text}\nOk(())\n}}\n"
         run = "pub fn run() { super::check(main()) }"
-        modules.append(f"// {block.place}\nmod {block.name.lower()} {{\n{text}\n{run}\n}}\n")
-        cases.append(f'"{block.name}" => {block.name.lower()}::run(),')
+        modules.append(f"// {place}\nmod {name.lower()} {{\n{text}\n{run}\n}}\n")
+        cases.append(f'"{name}" => {name.lower()}::run(),')
     (folder / "src/main.rs").write_text(CHECK + "\n".join(modules) + MAIN.replace("CASES", "\n".join(cases)), "utf-8")
     (folder / "Cargo.toml").write_text(MANIFEST.format(root=ROOT), "utf-8")
     status, said = tool(

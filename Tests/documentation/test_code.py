@@ -29,18 +29,22 @@ COMPILERS = {
 CATCHES = re.compile(r"^ *except imgdl\.Error\b", re.M)
 
 # In place of the pictures of an example: refused by the call, answered with an error, and cut.
-ADDRESS = re.compile(r"https://example\.org/picture\.(?:jpg|png|webp)(?!\?)")
+ADDRESS = re.compile(r"https://example\.org/(?:picture\.(?:jpg|png|webp)|\{name\})(?:\?etag=v1)?(?!\?)")
 FAILURES = {
     "refused": "http:/example.org/picture.jpg",
     "missing": "https://example.org/nothing.jpg",
     "cut": "https://example.org/picture.jpg?short_by=1000",
 }
-# What an example that ends well says then, on one of its outputs. One of them is about another refusal, one about limits.
+# What an example says then, on one of its outputs, however it ends: the name of the error, or its words. One of them is
+# about another refusal, and a batch counts.
 SAYS = {
-    "refused": "two belong|INVALID_URL|INVALID_HEADER",
-    "missing": "404|INVALID_STATUS|INVALID_HEADER",
-    "cut": "TRUNCATED|remaining to read|INVALID_HEADER|BODY_LIMIT",
+    "refused": "two belong|INVALID_URL|INVALID_HEADER|failed: [1-9]",
+    "missing": "404|INVALID_STATUS|INVALID_HEADER|failed: [1-9]",
+    "cut": "TRUNCATED|remaining to read|INVALID_HEADER|failed: [1-9]",
 }
+
+# The program of the console says what kind of error it was, as docs/terminal.md has them.
+STATUSES = {"console": (1, 4, 5)}
 
 # From 3.12 on Python warns of every fork beside threads, which an example is about.
 WARNINGS = ["-W", "error", "-W", "ignore:This process:DeprecationWarning"]
@@ -61,9 +65,16 @@ class CodeTests(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.world = World()
         cls.addClassCleanup(cls.world.end)
-        examples = [(block, cls.world.local(blocks.framed(block, FRAMES), cls.world.folder / "rust"))
-                    for block in BLOCKS if block.language == "rust"]
-        (cls.world.folder / "rust").mkdir()
+        home = cls.world.folder / "rust"
+        home.mkdir()
+        examples = []
+        for block in BLOCKS:
+            if block.language == "rust":
+                text = blocks.framed(block, FRAMES)
+                examples.append((block.name, block.place, cls.world.local(text, home)))
+                for what, address in FAILURES.items() if block in FAILING else ():
+                    failing = cls.world.local(ADDRESS.sub(address, text), cls.world.folder / f"{block.name}_{what}")
+                    examples.append((f"{block.name}_{what}", block.place, failing))
         cls.rust, cls.rust_said = rust_crate.build(examples)
 
     def look_at(self, block: Block) -> None:
@@ -121,27 +132,33 @@ class CodeTests(unittest.TestCase):
         """The example with addresses that bring no picture: it ends by itself, and fails or says why."""
         for what, address in FAILURES.items():
             home = self.world.home(f"{block.name}_{what}")
-            text = self.world.local(ADDRESS.sub(address, blocks.framed(block, FRAMES)), home)
-            if block.language == "python":
-                command = [sys.executable, *WARNINGS, "example.py"]
-                (home / "example.py").write_text(text, "utf-8")
-            else:
-                source = home / f"example.{block.language}"
-                source.write_text(text, "utf-8")
-                linked = ["-o", home / "example", "-L", BUILD / "lib", "-limgdl", "-pthread"]
-                status, said = tool(
-                    *COMPILERS[block.language], "-I", ROOT / "include", source, *linked, folder=home)
-                self.assertEqual(status, 0, f"{block.place} does not compile:\n{said}")
-                command = [home / "example"]
-            done = self.world.run(command, home)
+            done = self.world.run(self.failing(block, what, address, home), home)
             said = f"{block.place}, {what}: status {done.returncode}\n{done.stdout}{done.stderr}"
             # A signal would be negative.
-            self.assertIn(done.returncode, (0, 1), said)
+            self.assertIn(done.returncode, STATUSES.get(block.language, (0, 1)), said)
             # What looks after errors of its one download leaves none to the interpreter, whose status is 1, too.
             if CATCHES.search(block.text) and len(ADDRESS.findall(block.text)) == 1:
                 self.assertNotIn("Traceback", done.stderr, said)
-            if done.returncode == 0:
-                self.assertRegex(done.stdout + done.stderr, SAYS[what], said)
+            self.assertRegex(done.stdout + done.stderr, SAYS[what], said)
+
+    def failing(self, block: Block, what: str, address: str, home: Path) -> list[str | Path]:
+        """Its command, with that address."""
+        if block.language == "rust":
+            self.assertIsNotNone(self.rust, f"the examples in Rust do not compile:\n{self.rust_said}")
+            return [self.rust, f"{block.name}_{what}"]
+        text = self.world.local(ADDRESS.sub(address, blocks.framed(block, FRAMES)), home)
+        if block.language == "console":
+            commands = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+            return ["sh", "-c", "\n".join(commands)]
+        if block.language == "python":
+            (home / "example.py").write_text(text, "utf-8")
+            return [sys.executable, *WARNINGS, "example.py"]
+        source = home / f"example.{block.language}"
+        source.write_text(text, "utf-8")
+        linked = ["-o", home / "example", "-L", BUILD / "lib", "-limgdl", "-pthread"]
+        status, said = tool(*COMPILERS[block.language], "-I", ROOT / "include", source, *linked, folder=home)
+        self.assertEqual(status, 0, f"{block.place} does not compile:\n{said}")
+        return [home / "example"]
 
     def run_program(self, block: Block, command: list[str | Path], home: Path) -> None:
         self.has_run = True
@@ -232,8 +249,8 @@ for page in PAGES:
         BLOCKS += blocks.read((ROOT / page).read_text("utf-8"), page)
     except BlockError as problem:
         PROBLEMS.append(str(problem))
-FAILING = [block for block in BLOCKS if block.language in ("c", "cpp", "python") and not block.is_compiled_only
-           and ADDRESS.search(block.text)]
+FAILING = [block for block in BLOCKS if block.language in ("c", "cpp", "python", "rust", "console")
+           and not block.is_compiled_only and (block.is_run or block.language != "console") and ADDRESS.search(block.text)]
 for each in FAILING:
     setattr(CodeTests, f"test_failures_{each.name}", lambda self, block=each: self.look_at_failures(block))
 for each in [block for block in BLOCKS if block.language != "text"]:
