@@ -219,7 +219,7 @@ build/tests/hostile-client: Tests/Hostile/client.c include/imgdl.h $(LIBRARY) | 
 # The player of the whole header: a function of it without a move fails here. Its own pthread_create and mmap are called by
 # the library, too, so that it can refuse them.
 PLAYER_SOURCES := $(wildcard Tests/Stress/*.c)
-PLAYER_CHECKED := $(PLAYER_SOURCES) $(wildcard Tests/Stress/*.h) Tests/Stress/moves.def Tests/Stress/table include/imgdl.h \
+PLAYER_CHECKED := $(PLAYER_SOURCES) $(wildcard Tests/Stress/*.h Tests/Stress/*.def) Tests/Stress/table include/imgdl.h \
     docs/threads.md
 
 build/tests/imgdl-player: $(PLAYER_CHECKED) $(LIBRARY) | build/.setup-test

@@ -106,37 +106,43 @@ imgdl_hooks_table random_hooks(struct ward *ward)
         .destructor = ward_destroyed};
 }
 
-void answer_continuation(imgdl_continuation *next)
+void answer_continuation_by(enum function function, imgdl_continuation *next)
 {
     static const imgdl_header headers[] = {{"Content-Type", "image/png"}, {"X-Played", "1"}};
     const struct picture *picture = &pictures[chance(picture_count)];
     imgdl_outgoing outgoing;
     char url[256];
-    switch (chance(12)) {
-    case 0:
+    switch (function) {
+    case F_imgdl_continue_with_request:
         imgdl_outgoing_init(&outgoing, sizeof outgoing);
         snprintf(url, sizeof url, "%s/pictures/%s?_=hook%u", origin, picture->name, chance(8));
         outgoing.url = one_in(8) ? "no url" : url;
-        judge(F_imgdl_continue_with_request, imgdl_continue_with_request(next, &outgoing));
+        judge(function, imgdl_continue_with_request(next, &outgoing));
         break;
-    case 1:
-        judge(F_imgdl_continue_with_response, imgdl_continue_with_response(next, one_in(4) ? 99 : 200, headers, 2));
+    case F_imgdl_continue_with_response:
+        judge(function, imgdl_continue_with_response(next, one_in(4) ? 99 : 200, headers, 2));
         break;
-    case 2:
-        judge(F_imgdl_continue_with_data, imgdl_continue_with_data(next, picture->bytes, picture->size));
-        break;
-    case 3:
-        judge(F_imgdl_continue_with_credentials, imgdl_continue_with_credentials(next, "u", "p"));
-        break;
-    case 4: {
+    case F_imgdl_continue_with_data: judge(function, imgdl_continue_with_data(next, picture->bytes, picture->size)); break;
+    case F_imgdl_continue_with_credentials: judge(function, imgdl_continue_with_credentials(next, "u", "p")); break;
+    case F_imgdl_continue_refused: {
         static const imgdl_status codes[] = {0, IMGDL_ERROR_INVALID_RESPONSE, 77};
-        judge(F_imgdl_continue_refused, imgdl_continue_refused(next, codes[chance(3)], one_in(2) ? "refused" : NULL));
+        judge(function, imgdl_continue_refused(next, codes[chance(3)], one_in(2) ? "refused" : NULL));
         break;
     }
     default: break;
     }
     /* What was no answer to its question can still be answered; what was answered is no handle any more. */
+    has_living = 0;
     judge(F_imgdl_continue_unchanged, imgdl_continue_unchanged(next));
+}
+
+void answer_continuation(imgdl_continuation *next)
+{
+    static const enum function functions[] = {
+        F_imgdl_continue_with_request, F_imgdl_continue_with_response, F_imgdl_continue_with_data,
+        F_imgdl_continue_with_credentials, F_imgdl_continue_refused};
+    unsigned function = chance(12);
+    answer_continuation_by(function < 5 ? functions[function] : F_imgdl_continue_unchanged, next);
 }
 
 /* ---- Observers */
@@ -188,7 +194,7 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
 {
     (void)request;
     enter_ward(ward, 1);
-    enum place before = enter(LOADER);
+    enum place before = enter(HOOK);
     /* cancel only needs the handle: as a pointer it is the started. */
     if (one_in(2))
         report_transfer(transfer);
@@ -204,7 +210,7 @@ static void *start_load(const imgdl_outgoing *request, imgdl_transfer *transfer,
 static void cancel_load(void *started, void *ward)
 {
     enter_ward(ward, 1);
-    enum place before = enter(LOADER);
+    enum place before = enter(HOOK);
     forget_handle(TRANSFER, started);
     note(F_imgdl_transfer_release, 0);
     imgdl_transfer_release(started);
@@ -217,7 +223,7 @@ static void resume_load(void *started, void *ward)
     /* Another thread may be reporting: what it does next is its own affair. */
     (void)started;
     enter_ward(ward, 1);
-    play_inside(LOADER);
+    play_inside(HOOK);
     leave_ward(ward);
 }
 

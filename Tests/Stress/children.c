@@ -17,11 +17,6 @@ static struct child {
     const char *what;
 } children[MOST];
 
-/* What a child has: nobody else's locks, so no shelf and no stdio. */
-struct inherited {
-    void *handles[KINDS];
-};
-
 static void fail(const char *what, long value)
 {
     char text[200];
@@ -37,55 +32,28 @@ static void fail(const char *what, long value)
             fail(#call, status_);                                                                                      \
     } while (0)
 
-/* Each rule of moves.def, on handles of the parent's. */
-static void check_inherited(const struct inherited *all)
+/* Every function once, from any of them on, judged by the column of that place; what ends a handle comes last. */
+static void play_all(enum place place, void *const handles[KINDS])
 {
-    imgdl_stats stats;
-    imgdl_cache_stats cache_stats;
-    imgdl_result result;
-    imgdl_stats_init(&stats, sizeof stats);
-    imgdl_cache_stats_init(&cache_stats, sizeof cache_stats);
-    imgdl_result_init(&result, sizeof result);
-    imgdl_downloader *downloader = all->handles[DOWNLOADER];
-    if (downloader) {
-        imgdl_request request;
-        imgdl_request_init(&request, sizeof request);
-        request.url = "http://127.0.0.1:1/";
-        REQUIRE_CODE(imgdl_download(downloader, &request, NULL), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_downloader_wait_idle(downloader, -1), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_downloader_cancel_all(downloader), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_downloader_stats(downloader, &stats), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_downloader_set_suspended(downloader, 1), IMGDL_ERROR_FORKED);
-        if (imgdl_downloader_current_count(downloader) || imgdl_downloader_max_concurrent(downloader))
-            fail("a getter of an inherited downloader", 1);
-        imgdl_downloader_release(imgdl_downloader_retain(downloader));
+    become_child(place);
+    inherit(handles);
+    static const enum function enders[] = {
+        F_imgdl_downloader_invalidate, F_imgdl_downloader_shutdown, F_imgdl_downloader_destroy};
+    enum { ENDERS = sizeof enders / sizeof *enders };
+    unsigned first = chance(FUNCTIONS);
+    for (unsigned i = 0; i < FUNCTIONS; i++) {
+        enum function function = (enum function)((first + i) % FUNCTIONS);
+        int is_ender = 0;
+        for (unsigned k = 0; k < ENDERS; k++)
+            is_ender |= function == enders[k];
+        if (!is_ender)
+            play_function(function);
     }
-    imgdl_token *token = all->handles[TOKEN];
-    if (token) {
-        REQUIRE_CODE(imgdl_token_wait(token, -1), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_token_cancel(token), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_token_result(token, &result), IMGDL_ERROR_FORKED);
-        imgdl_token_release(imgdl_token_retain(token));
-    }
-    imgdl_executor *executor = all->handles[EXECUTOR];
-    if (executor) {
-        REQUIRE_CODE(imgdl_executor_dispatch(executor, 1, NULL), IMGDL_ERROR_FORKED);
-        if (imgdl_executor_fd(executor) != -1)
-            fail("imgdl_executor_fd", 0);
-        imgdl_executor_release(imgdl_executor_retain(executor));
-    }
-    imgdl_batch *batch = all->handles[A_BATCH];
-    if (batch)
-        REQUIRE_CODE(imgdl_batch_cancel(batch), IMGDL_ERROR_FORKED);
-    imgdl_cache *cache = all->handles[A_CACHE];
-    if (cache) {
-        REQUIRE_CODE(imgdl_cache_statistics(cache, &cache_stats), IMGDL_ERROR_FORKED);
-        REQUIRE_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_FORKED);
-    }
-    imgdl_image *image = all->handles[IMAGE];
+    for (unsigned k = 0; k < ENDERS; k++)
+        play_function(enders[k]);
+    imgdl_image *image = handles[IMAGE];
     if (image && (!imgdl_image_width(image) || !imgdl_image_pixels(image)))
         fail("an inherited image", 0);
-    imgdl_trim(IMGDL_TRIM_CACHES);
 }
 
 static void download_one(void)
@@ -114,31 +82,13 @@ static imgdl_downloader *left_downloader;
 static imgdl_token *left_token;
 static imgdl_cache *left_cache;
 
-/* The last column of the table. */
 static void check_after_exit(void)
 {
-    imgdl_request request;
-    imgdl_request_init(&request, sizeof request);
-    request.url = "http://127.0.0.1:1/";
-    imgdl_downloader *another = NULL;
-    imgdl_cache *cache = NULL;
-    imgdl_cache_stats stats;
-    imgdl_cache_stats_init(&stats, sizeof stats);
-    imgdl_batch *batch = NULL;
-    REQUIRE_CODE(imgdl_download(left_downloader, &request, NULL), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_downloader_prefetch(left_downloader, &request, 1, NULL, &batch), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_downloader_reconfigure(left_downloader, NULL), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_downloader_wait_idle(left_downloader, -1), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_token_wait(left_token, -1), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_downloader_create(NULL, &another), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_downloader_shared(&another), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_cache_open(NULL, &cache), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_cache_statistics(left_cache, &stats), IMGDL_ERROR_SHUT_DOWN);
-    REQUIRE_CODE(imgdl_token_cancel(left_token), IMGDL_OK);
-    imgdl_trim(IMGDL_TRIM_CACHES);
+    void *const handles[KINDS] = {[DOWNLOADER] = left_downloader, [TOKEN] = left_token, [A_CACHE] = left_cache};
+    play_all(AFTER_EXIT, handles);
     imgdl_cache_release(left_cache);
     imgdl_token_release(left_token);
-    REQUIRE_CODE(imgdl_downloader_destroy(left_downloader), IMGDL_OK);
+    imgdl_downloader_release(left_downloader);
 }
 
 /* Registered before the library's own, and so called after it. */
@@ -186,17 +136,22 @@ static void exit_in_work(void)
 
 static void start_child(const char *what, int exits)
 {
-    struct inherited inherited = {.handles = {NULL}};
-    static const enum kind kinds[] = {DOWNLOADER, TOKEN, EXECUTOR, A_BATCH, A_CACHE, IMAGE};
+    void *handles[KINDS] = {NULL};
+    static const enum kind kinds[] = {DOWNLOADER, TOKEN, EXECUTOR, A_BATCH, A_CACHE, IMAGE, CONTINUATION, TRANSFER};
     /* Out of the shelves, so that nobody releases them before the fork. */
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        inherited.handles[kinds[i]] = take(kinds[i]);
+        handles[kinds[i]] = take(kinds[i]);
     pthread_mutex_lock(&lock);
     struct child *free_place = NULL;
     for (unsigned i = 0; i < MOST; i++)
         if (!children[i].pid)
             free_place = &children[i];
+    /* A child that finds them taken would wait for ever. */
+    hold_wards();
+    hold_shelves();
     pid_t pid = free_place ? fork() : -1;
+    let_shelves_go();
+    let_wards_go();
     if (pid == 0) {
         alarm(PATIENCE);
         end_round();
@@ -204,15 +159,15 @@ static void start_child(const char *what, int exits)
         seed_thread((uint64_t)getpid());
         if (exits)
             exit_in_work();
-        check_inherited(&inherited);
         download_one();
+        play_all(AFTER_FORK, handles);
         _exit(0);
     }
     if (pid > 0)
         *free_place = (struct child){pid, seconds_now(), what};
     pthread_mutex_unlock(&lock);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        put_or_release(kinds[i], inherited.handles[kinds[i]]);
+        put_or_release(kinds[i], handles[kinds[i]]);
 }
 
 void play_fork(void) { start_child("fork", 0); }

@@ -12,6 +12,9 @@ static const char *const ward_names[WARD_KINDS] = {
     [REQUEST] = "request", [BATCH] = "batch", [HOOKS] = "hooks", [OBSERVING] = "observer", [TRANSPORT] = "transport table",
     [CODER] = "coder table", [CACHE] = "cache", [DONE] = "done of a shutdown"};
 
+void hold_wards(void) { pthread_mutex_lock(&lock); }
+void let_wards_go(void) { pthread_mutex_unlock(&lock); }
+
 struct ward *new_ward(enum ward_kind kind)
 {
     struct ward *ward = calloc(1, sizeof *ward);

@@ -48,7 +48,7 @@ void move_imgdl_executor_retain(void)
 
 void move_imgdl_executor_release(void)
 {
-    if (has_feature[EXECUTOR_RELEASES])
+    if (has_feature[EXECUTOR_RELEASES] || child_place != HOST)
         release_handle(EXECUTOR, take(EXECUTOR));
     else
         imgdl_executor_release(one_in(2) ? NULL : IMGDL_EXECUTOR_INLINE);
@@ -69,6 +69,11 @@ void move_imgdl_downloader_shared(void)
     imgdl_downloader *downloader = NULL;
     if (judge(F_imgdl_downloader_shared, imgdl_downloader_shared(&downloader)) != IMGDL_OK)
         return;
+    /* A child's request would name its parent's executors. */
+    if (child_place != HOST) {
+        imgdl_downloader_release(downloader);
+        return;
+    }
     struct ward *ward = new_ward(REQUEST);
     imgdl_request request = random_request(ward);
     accept_ward(ward, judge(F_imgdl_download, imgdl_download(downloader, &request, NULL)));
@@ -78,7 +83,7 @@ void move_imgdl_downloader_shared(void)
     imgdl_downloader_release(downloader);
 }
 
-void move_imgdl_downloader_retain(void) { put_or_release(DOWNLOADER, imgdl_downloader_retain(pick(DOWNLOADER))); }
+MOVE_RETAIN(downloader, DOWNLOADER)
 void move_imgdl_downloader_release(void) { release_handle(DOWNLOADER, take(DOWNLOADER)); }
 
 void move_imgdl_downloader_set_header(void)
@@ -168,7 +173,7 @@ void move_imgdl_downloader_destroy(void)
         return;
     imgdl_downloader *downloader = take(DOWNLOADER);
     imgdl_status status = judge(F_imgdl_downloader_destroy, imgdl_downloader_destroy(downloader));
-    if (status != IMGDL_OK && status != IMGDL_ERROR_INVALID_HANDLE)
+    if (status != IMGDL_OK && status != IMGDL_ERROR_INVALID_HANDLE && child_place == HOST)
         violation("destroy gave %d", status);
 }
 
@@ -216,7 +221,7 @@ void move_imgdl_token_result(void)
 }
 
 void move_imgdl_token_id(void) { note(F_imgdl_token_id, (long)imgdl_token_id(pick(TOKEN))); }
-void move_imgdl_token_retain(void) { put_or_release(TOKEN, imgdl_token_retain(pick(TOKEN))); }
+MOVE_RETAIN(token, TOKEN)
 void move_imgdl_token_release(void) { release_handle(TOKEN, take(TOKEN)); }
 
 void move_imgdl_token_metrics(void)
@@ -293,7 +298,7 @@ void move_imgdl_batch_progress_get(void)
     imgdl_batch_progress progress = {.struct_size = sizeof progress};
     judge(F_imgdl_batch_progress_get, imgdl_batch_progress_get(pick(A_BATCH), &progress));
 }
-void move_imgdl_batch_retain(void) { put_or_release(A_BATCH, imgdl_batch_retain(pick(A_BATCH))); }
+MOVE_RETAIN(batch, A_BATCH)
 void move_imgdl_batch_release(void) { release_handle(A_BATCH, take(A_BATCH)); }
 
 /* ---- Observing */

@@ -15,16 +15,8 @@ void move_imgdl_hooks_create(void)
     accept_ward(ward, status);
     put_or_release(HOOK_TABLE, hooks);
 }
-void move_imgdl_hooks_retain(void) { put_or_release(HOOK_TABLE, imgdl_hooks_retain(pick(HOOK_TABLE))); }
+MOVE_RETAIN(hooks, HOOK_TABLE)
 void move_imgdl_hooks_release(void) { release_handle(HOOK_TABLE, take(HOOK_TABLE)); }
-
-/* Those that wait are answered in any way; each function is tried on what is no continuation any more, too. */
-static void answer_waiting(void)
-{
-    imgdl_continuation *next = take(CONTINUATION);
-    if (next)
-        answer_continuation(next);
-}
 
 void move_imgdl_continue_unchanged(void)
 {
@@ -33,32 +25,13 @@ void move_imgdl_continue_unchanged(void)
     if (judge(F_imgdl_continue_unchanged, imgdl_continue_unchanged(next)) == IMGDL_OK)
         violation("a continuation has been answered twice");
 }
-void move_imgdl_continue_with_request(void)
-{
-    judge(F_imgdl_continue_with_request, imgdl_continue_with_request(NULL, NULL));
-    answer_waiting();
-}
-void move_imgdl_continue_with_response(void)
-{
-    judge(F_imgdl_continue_with_response, imgdl_continue_with_response(NULL, 200, NULL, 0));
-    answer_waiting();
-}
-void move_imgdl_continue_with_data(void)
-{
-    judge(F_imgdl_continue_with_data, imgdl_continue_with_data(NULL, "x", 1));
-    answer_waiting();
-}
-void move_imgdl_continue_with_credentials(void)
-{
-    judge(F_imgdl_continue_with_credentials, imgdl_continue_with_credentials(NULL, "u", NULL));
-    answer_waiting();
-}
-void move_imgdl_continue_refused(void)
-{
-    imgdl_continuation *next = take(CONTINUATION);
-    if (judge(F_imgdl_continue_refused, imgdl_continue_refused(next, 0, NULL)) != IMGDL_OK && next)
-        answer_continuation(next);
-}
+#define ANSWER(name)                                                                                                   \
+    void move_imgdl_continue_##name(void) { answer_continuation_by(F_imgdl_continue_##name, take(CONTINUATION)); }
+ANSWER(with_request)
+ANSWER(with_response)
+ANSWER(with_data)
+ANSWER(with_credentials)
+ANSWER(refused)
 
 /* ---- Codecs */
 
@@ -88,22 +61,21 @@ void move_imgdl_transport_register(void)
     accept_ward(ward, judge(F_imgdl_transport_register, imgdl_transport_register(downloader, scheme, &table)));
 }
 
-static void report_waiting(void)
+void move_imgdl_transfer_response(void)
 {
     imgdl_transfer *transfer = take(TRANSFER);
     if (transfer)
         report_transfer(transfer);
-}
-
-void move_imgdl_transfer_response(void)
-{
-    judge(F_imgdl_transfer_response, imgdl_transfer_response(NULL, 200, NULL, 0));
-    report_waiting();
+    else
+        judge(F_imgdl_transfer_response, imgdl_transfer_response(NULL, 200, NULL, 0));
 }
 void move_imgdl_transfer_body(void)
 {
-    judge(F_imgdl_transfer_body, imgdl_transfer_body(NULL, "x", 1));
-    report_waiting();
+    imgdl_transfer *transfer = take(TRANSFER);
+    if (transfer)
+        report_transfer(transfer);
+    else
+        judge(F_imgdl_transfer_body, imgdl_transfer_body(NULL, "x", 1));
 }
 void move_imgdl_transfer_end(void)
 {
@@ -144,7 +116,7 @@ void move_imgdl_cache_open(void)
     put_or_release(A_CACHE, cache);
 }
 
-void move_imgdl_cache_retain(void) { put_or_release(A_CACHE, imgdl_cache_retain(pick(A_CACHE))); }
+MOVE_RETAIN(cache, A_CACHE)
 void move_imgdl_cache_release(void) { release_handle(A_CACHE, take(A_CACHE)); }
 
 static const char *stored_url(char url[256])

@@ -86,12 +86,7 @@ void move_imgdl_image_create(void)
         put_or_release(IMAGE, image);
 }
 
-void move_imgdl_image_retain(void)
-{
-    imgdl_image *image = imgdl_image_retain(pick(IMAGE));
-    note(F_imgdl_image_retain, image != NULL);
-    put_or_release(IMAGE, image);
-}
+MOVE_RETAIN(image, IMAGE)
 void move_imgdl_image_release(void) { release_handle(IMAGE, take(IMAGE)); }
 
 void move_imgdl_data_bytes(void)
@@ -103,7 +98,7 @@ void move_imgdl_data_bytes(void)
     imgdl_data_release(data);
 }
 void move_imgdl_data_length(void) { note(F_imgdl_data_length, (long)imgdl_data_length(pick(DATA))); }
-void move_imgdl_data_retain(void) { put_or_release(DATA, imgdl_data_retain(pick(DATA))); }
+MOVE_RETAIN(data, DATA)
 void move_imgdl_data_release(void) { release_handle(DATA, take(DATA)); }
 
 /* ---- Structs: of any size that a caller may have, and not a byte behind it */

@@ -40,7 +40,16 @@ void seed_thread(uint64_t number);
 
 /* ---- Where a call is made, and what it may answer */
 
-enum place { HOST, INLINE, DELIVERY, DISPATCHED, HOOK, DESTRUCTOR, OBSERVER, CACHE_EVENT, LOADER, CODEC, PLACES };
+enum place {
+#define PLACE(place, title) place,
+#define CELL(cell, text, may_deadlock, may_wait)
+#define RULE(rule, ...)
+#include "rules.def"
+#undef PLACE
+#undef CELL
+#undef RULE
+    PLACES
+};
 extern const char *const place_names[PLACES];
 extern _Thread_local enum place here;
 extern _Thread_local int depth; /* calls of the library inside calls of the host's */
@@ -57,6 +66,16 @@ extern const char *const function_names[FUNCTIONS];
 imgdl_status judge(enum function function, imgdl_status status);
 /* The same for what returns no status. */
 void note(enum function function, long value);
+/* How often each was called, with a handle that lives where it takes one. */
+extern atomic_ulong played[FUNCTIONS];
+/* From now on everything is in that place, the child of a fork or of exit(): there each answer is judged by that column, and
+ * handles are those of before. */
+void become_child(enum place place);
+extern enum place child_place; /* HOST in the process that plays */
+/* What a child's functions have answered as their column says, in all children: of those that answer a code there. */
+int has_answered(enum place place, enum function function);
+int is_answered_by_code(enum place place, enum function function);
+void prepare_answers(void); /* before the first child */
 /* A promise is broken: says so, with what was done last, and ends the process. */
 void violation(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void write_log(unsigned most, const void *about);
@@ -69,6 +88,7 @@ int is_playing(void);
 void end_round(void); /* in a child, which makes no moves, whatever is called there */
 /* One random move, from wherever this is. */
 void play(void);
+void play_function(enum function function);
 /* What is called by the library may play, too. */
 void play_inside(enum place place);
 /* The same with no move. */
@@ -129,8 +149,18 @@ enum kind {
     A_CACHE,
     KINDS
 };
-/* Any of them: nearly always one of that kind that lives, else a stale one, NULL, another kind's, or no handle at all. */
+/* Any of them: nearly always one of that kind that lives, else a stale one, NULL, another kind's, or no handle at all. In a
+ * child the one that is inherited. */
 void *pick(enum kind kind);
+/* Whether the last one that the thread has picked or taken was of that kind, and lived; 1 when it has wanted none. */
+extern _Thread_local int has_living;
+/* In a child: these and no others. */
+void inherit(void *const handles[KINDS]);
+/* Around fork(): no other thread is in the shelves, or adds a ward. */
+void hold_shelves(void);
+void let_shelves_go(void);
+void hold_wards(void);
+void let_wards_go(void);
 /* Nobody else gets it any more; NULL when there is none. */
 void *take(enum kind kind);
 /* Puts it where others find it; a full shelf gives another one back, to be released. */
@@ -172,6 +202,8 @@ imgdl_request random_request(struct ward *ward);
 imgdl_decode_options random_decode_options(void);
 imgdl_config random_config(void);
 void answer_continuation(imgdl_continuation *next);
+/* First by one of the functions, such as F_imgdl_continue_with_data, which may be no answer to its question. */
+void answer_continuation_by(enum function function, imgdl_continuation *next);
 void report_transfer(imgdl_transfer *transfer);
 void check_allocators(void);
 

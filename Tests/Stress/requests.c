@@ -42,7 +42,7 @@ static void random_url(char *url, size_t size)
         "header=Cache-Control:max-age=60", "header=Cache-Control:no-store", "header=Cache-Control:max-age=0&etag=v2"};
     const char *name = pictures[chance(picture_count)].name;
     switch (chance(24)) {
-    case 0: snprintf(url, size, "app://played/%u", chance(20)); return;
+    case 0: case 8: snprintf(url, size, "app://played/%u", chance(20)); return;
     case 1: snprintf(url, size, "data:image/png;base64,iVBORw0KGgo="); return;
     case 2: snprintf(url, size, "file://%s/none", scratch_folder); return;
     case 3: snprintf(url, size, "%s/redirect/%u?to=%s/pictures/%s", origin, 1 + chance(3), origin, name); return;
@@ -112,7 +112,8 @@ imgdl_config random_config(void)
         config.failure_ttl_ms = 500;
     if (one_in(3))
         config.hooks = pick(HOOK_TABLE);
-    if (one_in(2)) {
+    /* A child's would be its parent's. */
+    if (one_in(2) && child_place == HOST) {
         config.cache = pick(A_CACHE);
         config.cache_mode = chance(6);
     }

@@ -16,6 +16,9 @@ static struct shelf {
     unsigned count, stale_count;
 } shelves[KINDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+enum { MOST_EXECUTORS = 4096 };
+static struct executor_model models[MOST_EXECUTORS];
+static atomic_uint model_count;
 
 static void remember(struct shelf *shelf, void *handle) { shelf->stale[shelf->stale_count++ % STALE] = handle; }
 
@@ -25,12 +28,58 @@ static void *any_stale(const struct shelf *shelf)
     return known ? shelf->stale[chance(known)] : NULL;
 }
 
+/* ---- In a child */
+
+static void *inherited[KINDS];
+
+void inherit(void *const handles[KINDS])
+{
+    for (unsigned i = 0; i < KINDS; i++)
+        inherited[i] = handles[i];
+    for (unsigned i = atomic_load(&model_count); i-- > 0;)
+        atomic_store(&models[i].dispatching, 0);
+}
+
+void hold_shelves(void) { pthread_mutex_lock(&lock); }
+void let_shelves_go(void) { pthread_mutex_unlock(&lock); }
+
+/* Of these two it may have ended before the fork. */
+static void *pick_inherited(enum kind kind)
+{
+    has_living = inherited[kind] && kind != CONTINUATION && kind != TRANSFER;
+    return inherited[kind];
+}
+
+/* A reference for who takes it; what has none is there once, but for a question, which no answer of a child's uses up. */
+static void *take_inherited(enum kind kind)
+{
+    void *handle = pick_inherited(kind);
+    switch (kind) {
+    case IMAGE: return imgdl_image_retain(handle);
+    case EXECUTOR: return imgdl_executor_retain(handle);
+    case DOWNLOADER: return imgdl_downloader_retain(handle);
+    case TOKEN: return imgdl_token_retain(handle);
+    case A_BATCH: return imgdl_batch_retain(handle);
+    case A_CACHE: return imgdl_cache_retain(handle);
+    case CONTINUATION: return handle;
+    default: inherited[kind] = NULL; return handle;
+    }
+}
+
+/* ---- Handles */
+
 void *pick(enum kind kind)
 {
+    if (child_place != HOST)
+        return pick_inherited(kind);
     pthread_mutex_lock(&lock);
     struct shelf *shelf = &shelves[kind];
     void *handle = shelf->count ? shelf->living[chance(shelf->count)] : NULL;
-    switch (chance(40)) {
+    has_living = handle != NULL;
+    uint32_t other_way = chance(40);
+    if (other_way < 4)
+        has_living = 0;
+    switch (other_way) {
     case 0: handle = NULL; break;
     case 1: handle = any_stale(shelf); break;
     case 2: {
@@ -58,6 +107,8 @@ static int is_full(enum kind kind)
 
 void *take(enum kind kind)
 {
+    if (child_place != HOST)
+        return take_inherited(kind);
     pthread_mutex_lock(&lock);
     struct shelf *shelf = &shelves[kind];
     void *handle = NULL;
@@ -68,13 +119,14 @@ void *take(enum kind kind)
         remember(shelf, handle);
     }
     pthread_mutex_unlock(&lock);
+    has_living = handle != NULL;
     return handle;
 }
 
 void *put(enum kind kind, void *handle)
 {
-    if (!handle)
-        return NULL;
+    if (!handle || child_place != HOST)
+        return handle;
     void *excess = NULL;
     pthread_mutex_lock(&lock);
     struct shelf *shelf = &shelves[kind];
@@ -113,6 +165,7 @@ void forget_handle(enum kind kind, void *handle)
 
 void release_handle(enum kind kind, void *handle)
 {
+    has_living = handle != NULL;
     switch (kind) {
     case IMAGE: note(F_imgdl_image_release, 0); imgdl_image_release(handle); break;
     case DATA: note(F_imgdl_data_release, 0); imgdl_data_release(handle); break;
@@ -147,10 +200,6 @@ void release_all(void)
 }
 
 /* ---- Executors: each stays known for as long as the process lives, for requests that name it */
-
-enum { MOST_EXECUTORS = 4096 };
-static struct executor_model models[MOST_EXECUTORS];
-static atomic_uint model_count;
 
 struct executor_model *model_of(imgdl_executor *executor)
 {
@@ -219,6 +268,8 @@ unsigned executor_descriptors(struct pollfd *places, unsigned room)
 imgdl_executor *random_executor(struct executor_model **model)
 {
     *model = NULL;
+    if (child_place != HOST) /* those that are known are its parent's */
+        return NULL;
     switch (chance(4)) {
     case 0: return NULL;
     case 1: return IMGDL_EXECUTOR_INLINE;
