@@ -8,6 +8,8 @@ final class EasyHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var addresses: UnsafeMutablePointer<curl_slist>?
+    /// What it was given of files.
+    private var files: [FileContents] = []
     /// What its connections resume.
     private let sessions: TLSSessions?
     /// What its options say, but for the URL; nil when it has none, or some for one transfer alone.
@@ -56,6 +58,7 @@ final class EasyHandle {
     func reset() -> Bool {
         curl_easy_reset(easy)
         freeLists()
+        files = []
         dropParts()
         setup = nil
         cookies = nil
@@ -108,6 +111,12 @@ final class EasyHandle {
         // An optional string would be copied for curl, which makes a copy of its own.
         guard let value else { return note(ccurl_set_string(easy, option, nil)) }
         value.withCString { note(ccurl_set_string(easy, option, $0)) }
+    }
+
+    /// Curl reads them where they are.
+    func set(_ option: CURLoption, _ value: FileContents) {
+        files.append(value)
+        note(ccurl_set_blob(easy, option, value.bytes.baseAddress, value.bytes.count))
     }
 
     /// For this transfer, not for the next one like it.

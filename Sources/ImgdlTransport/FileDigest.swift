@@ -28,9 +28,13 @@ package enum FileDigest {
 
     private static let maximumKnown = 64
 
+    /// As long as others hold it.
+    private struct Held { weak var contents: FileContents? }
+
     private final class Known: @unchecked Sendable {
         let lock = Lock()
         var digests: [State: [UInt8]] = [:]
+        var contents: [[UInt8]: Held] = [:]
     }
 
     private static let known = Known()
@@ -44,11 +48,43 @@ package enum FileDigest {
         if let digest = known.lock.withLock({ known.digests[state] }) { return digest }
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         guard ccurl_digest_file(path, &digest), State(path) == state else { return nil }
-        guard isSettled(changed: state.changed, now: Int64(time(nil))) else { return digest }
-        known.lock.withLock {
-            if known.digests.count >= maximumKnown { known.digests = [:] }
-            known.digests[state] = digest
-        }
+        known.lock.withLock { remember(digest, of: state) }
         return digest
+    }
+
+    /// Inside the lock.
+    private static func remember(_ digest: [UInt8], of state: State) {
+        guard isSettled(changed: state.changed, now: Int64(time(nil))) else { return }
+        if known.digests.count >= maximumKnown { known.digests = [:] }
+        known.digests[state] = digest
+    }
+
+    // MARK: With what is in it
+
+    /// Of a file that a request names, such as all authorities of a system, and some more.
+    static let maximumBytes = 4 << 20
+
+    /// What is in it now: the same for all that name it while it stays as it is, and others hold that. nil: there is no such
+    /// file, or it cannot be read, or is larger than `maximumBytes`.
+    package static func contents(of path: String) -> FileContents? {
+        guard let state = State(path) else { return nil }
+        if let held = known.lock.withLock({ known.digests[state].flatMap { known.contents[$0]?.contents } }) {
+            return held
+        }
+        var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
+        var count = 0
+        guard let bytes = ccurl_read_file(path, &digest, maximumBytes, &count) else { return nil }
+        let read = FileContents(taking: bytes, count: count, digest: digest)
+        // It may have been written to meanwhile: then this is what one state or the other has, and nobody else gets it for it.
+        let isWhole = State(path) == state
+        return known.lock.withLock {
+            if isWhole { remember(digest, of: state) }
+            if let held = known.contents[digest]?.contents { return held }
+            if known.contents.count >= maximumKnown {
+                known.contents = known.contents.filter { $0.value.contents != nil }
+            }
+            if known.contents.count < maximumKnown { known.contents[digest] = Held(contents: read) }
+            return read
+        }
     }
 }

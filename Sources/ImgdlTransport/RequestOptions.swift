@@ -159,14 +159,15 @@ final class RequestOptions {
         handle.set(CURLOPT_SSL_VERIFYPEER, tls.allowsInvalidCertificates ? 0 : 1)
         handle.set(CURLOPT_SSL_VERIFYHOST, tls.allowsInvalidCertificates ? 0 : 2)
         if let key = tls.pinnedPublicKey { handle.set(CURLOPT_PINNEDPUBLICKEY, key) }
-        if let certificate = tls.clientCertificate {
-            handle.set(CURLOPT_SSLCERT, certificate)
-            if let key = tls.clientKey { handle.set(CURLOPT_SSLKEY, key) }
+        if let certificate = tls.certificate {
+            handle.set(CURLOPT_SSLCERT_BLOB, certificate)
+            if let key = tls.key { handle.set(CURLOPT_SSLKEY_BLOB, key) }
             // Without any, OpenSSL would ask at the terminal.
             handle.set(CURLOPT_KEYPASSWD, tls.clientKeyPassword ?? "")
         }
-        if let file = tls.certificateAuthorities {
-            handle.set(CURLOPT_CAINFO, file)
+        if let own = tls.authorities {
+            handle.set(CURLOPT_CAINFO_BLOB, own)
+            handle.set(CURLOPT_CAINFO, nil)
             handle.set(CURLOPT_CAPATH, nil)
             return
         }

@@ -7,9 +7,9 @@ enum TLSFiles {
     /// Throws `tlsFailed`, which names the file and the cause.
     static func check(_ options: TLSOptions) throws(Failure) {
         guard options != TLSOptions() else { return }
-        try checkFile(options.certificateAuthorities, "ca_file")
-        try checkFile(options.clientCertificate, "client_certificate")
-        try checkFile(options.clientKey, "client_key")
+        try check(options.certificateAuthorities, options.authorities, "ca_file")
+        try check(options.clientCertificate, options.certificate, "client_certificate")
+        try check(options.clientKey, options.key, "client_key")
         if options.clientKey != nil, options.clientCertificate == nil {
             throw Failure(.tlsFailed, "there is a client key without a client certificate")
         }
@@ -18,13 +18,16 @@ enum TLSFiles {
         }
     }
 
-    private static func checkFile(_ file: String?, _ option: String) throws(Failure) {
-        guard let file else { return }
+    private static func check(_ file: String?, _ contents: FileContents?, _ option: String) throws(Failure) {
+        guard let file, contents == nil else { return }
         do throws(Failure) {
             try TrustFile.checkReadable(file, option: option)
         } catch {
             throw Failure(.tlsFailed, error.message)
         }
+        let bound = "larger than \(FileDigest.maximumBytes) bytes"
+        throw Failure(
+            .tlsFailed, "\(option) “\(file)” could not be read when the request was made, or is \(bound)")
     }
 
     /// One or more of the digests of SHA-256 in base 64, with semicolons between them.
@@ -40,5 +43,14 @@ enum TLSFiles {
                     }
                 }
         }
+    }
+}
+
+extension TLSOptions {
+    /// What is in the files now: a connection that is made for these options goes by that.
+    package mutating func readFiles() {
+        authorities = certificateAuthorities.flatMap(FileDigest.contents)
+        certificate = clientCertificate.flatMap(FileDigest.contents)
+        key = clientKey.flatMap(FileDigest.contents)
     }
 }

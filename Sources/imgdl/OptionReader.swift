@@ -31,7 +31,7 @@ extension TLSOptions {
         clientCertificate = certificate
         clientKey = key
         clientKeyPassword = try text(password, "client_key_password")
-        readClient()
+        readFiles()
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")
@@ -42,15 +42,6 @@ extension TLSOptions {
         guard pins.allSatisfy({ $0.hasPrefix("sha256//") && $0.utf8.count == 8 + 44 }) else {
             throw Failure(.invalidArgument, "pinned_public_key is not sha256//BASE64, or several with ; between them")
         }
-    }
-
-    /// What is in the client's files now: a connection that is made from now on has it.
-    mutating func readClient() {
-        guard clientCertificate != nil else { return clientDigest = [] }
-        var digests = ContextMessage()
-        digests.add(clientCertificate.flatMap(FileDigest.of))
-        digests.add(clientKey.flatMap(FileDigest.of))
-        clientDigest = digests.bytes
     }
 }
 

@@ -69,16 +69,13 @@ extension TLSOptions {
         self = defaults
         if let file = try text(request.ca_file, "ca_file") {
             certificateAuthorities = file
-            authoritiesDigest = FileDigest.of(file) ?? []
         }
         if let certificate = own.clientCertificate {
             clientCertificate = certificate
             clientKey = own.clientKey
             clientKeyPassword = own.clientKeyPassword
-            clientDigest = own.clientDigest
-        } else if clientCertificate != nil {
-            readClient()
         }
+        readFiles()
         if let pin = own.pinnedPublicKey { pinnedPublicKey = pin }
         allowsInvalidCertificates = request.flags & UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) != 0
     }

@@ -25,4 +25,28 @@ final class FileDigestTests: XCTestCase {
             XCTAssertEqual(FileDigest.isSettled(changed: Int64(changed), now: 100), isSettled, "\(changed)")
         }
     }
+
+    /// The same bytes are held once, as long as somebody goes by them.
+    func testContentsAreSharedAndLetGo() throws {
+        let file = NSTemporaryDirectory() + "imgdl-contents-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        XCTAssertNil(FileDigest.contents(of: file))
+        XCTAssertNil(FileDigest.contents(of: NSTemporaryDirectory()), "a folder")
+        try Data("abc".utf8).write(to: URL(fileURLWithPath: file))
+        var one = FileDigest.contents(of: file)
+        weak var held = one
+        XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8))
+        XCTAssertEqual(one?.digest, FileDigest.of(file))
+        XCTAssertTrue(FileDigest.contents(of: file) === one)
+        try Data("abd".utf8).write(to: URL(fileURLWithPath: file))
+        let other = try XCTUnwrap(FileDigest.contents(of: file))
+        XCTAssertNotEqual(other, one)
+        XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8), "it stays as it was")
+        one = nil
+        XCTAssertNil(held)
+        XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
+        XCTAssertEqual(FileDigest.contents(of: file)?.bytes.count, FileDigest.maximumBytes)
+        XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes + 1)), 0)
+        XCTAssertNil(FileDigest.contents(of: file))
+    }
 }

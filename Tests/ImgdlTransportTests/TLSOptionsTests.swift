@@ -264,6 +264,54 @@ final class TLSOptionsTests: TransportTestCase {
         XCTAssertEqual(try fetch(TLSOptions()).text, "a")
     }
 
+    /// Connections go by what was in a request's files when it was made, whatever is in them by then.
+    func testFilesThatAreExchangedBeforeTheConnection() throws {
+        try serve(TLS(client: .required), trusted: false)
+        let authority = try XCTUnwrap(secure.authority)
+        let (client, stranger) = (try XCTUnwrap(authority.client), try XCTUnwrap(authority.stranger))
+        let other = try Authority(.valid)
+        let folder = NSTemporaryDirectory() + "imgdl-exchanged-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer {
+            other.removeFiles()
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+        typealias Files = (authorities: String, certificate: String, key: String)
+        func write(_ files: Files) throws {
+            for (source, name) in [(files.authorities, "ca"), (files.certificate, "cert"), (files.key, "key")] {
+                try Data(contentsOf: URL(fileURLWithPath: source)).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            }
+        }
+        let right = (authority.file, client.certificate, client.key)
+        let table: [(first: Files, later: Files?, code: ErrorCode?)] = [
+            (right, (other.file, client.certificate, client.key), nil),
+            ((other.file, client.certificate, client.key), right, .tlsCertificate),
+            (right, (authority.file, stranger.certificate, stranger.key), nil),
+            ((authority.file, stranger.certificate, stranger.key), right, .tlsFailed), (right, nil, nil),
+        ]
+        for (index, (first, later, code)) in table.enumerated() {
+            try makeTransport(TransportConfiguration(proxy: ""))
+            try write(first)
+            var tls = TLSOptions()
+            tls.certificateAuthorities = folder + "/ca"
+            tls.clientCertificate = folder + "/cert"
+            tls.clientKey = folder + "/key"
+            tls.readFiles()
+            if let later { try write(later) } else { try FileManager.default.removeItem(atPath: folder + "/key") }
+            let record = record(of: try start(secure.url("/a"), tls: tls, isRead: true))
+            XCTAssertEqual(record.failure?.code, code, "\(index): \(record.failure?.message ?? "")")
+            if code == nil { XCTAssertEqual(record.text, "a", "\(index)") }
+        }
+        // What was not there when the request was made is not used when it is there later.
+        var tls = TLSOptions()
+        tls.certificateAuthorities = folder + "/later"
+        tls.readFiles()
+        try Data(contentsOf: URL(fileURLWithPath: authority.file)).write(to: URL(fileURLWithPath: folder + "/later"))
+        let failure = record(of: try start(secure.url("/a"), tls: tls, isRead: true)).failure
+        XCTAssertEqual(failure?.code, .tlsFailed)
+        XCTAssertTrue(failure?.message.contains("ca_file “\(folder)/later”") ?? false, failure?.message ?? "")
+    }
+
     /// Connections of sets of options that nobody uses any more do not pile up.
     func testUnusedSetsAreForgotten() throws {
         try serve()

@@ -52,11 +52,15 @@ class TransportTestCase: XCTestCase {
     func start(
         _ url: String, method: String = "GET", fields: [HeaderField] = [], body: [UInt8]? = nil,
         maximumHeaderBytes: Int = 64 * 1024, credential: Credential? = nil, allowsBasicOverHTTP: Bool = true,
-        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), partition: String = "", priority: Priority = .normal
+        usesCookies: Bool = false, tls: TLSOptions = TLSOptions(), isRead: Bool = false, partition: String = "",
+        priority: Priority = .normal
     ) throws -> TransferID {
         lastID += 1
         let id = TransferID(rawValue: lastID)
         let url = try transport.parse(url)
+        // As a request is made.
+        var tls = tls
+        if !isRead { tls.readFiles() }
         transport.start(
             id,
             TransportRequest(

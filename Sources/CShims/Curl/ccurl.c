@@ -42,6 +42,12 @@ CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value)
     return curl_easy_setopt(easy, option, value);
 }
 
+CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count)
+{
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_NOCOPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
+
 CURLcode ccurl_set_parts(CURL *easy, CURLU *parts) { return curl_easy_setopt(easy, CURLOPT_CURLU, parts); }
 
 CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list)

@@ -8,6 +8,8 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,4 +124,58 @@ int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit)
     close(copy);
     errno = cause;
     return -1;
+}
+
+
+static unsigned char *read_all(int descriptor, size_t limit, size_t *count)
+{
+    struct stat status;
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    if (status.st_size > (off_t)limit) {
+        errno = EFBIG;
+        return NULL;
+    }
+    /* One more: a file that grows meanwhile is not taken for a whole one. */
+    size_t room = (size_t)status.st_size + 1;
+    unsigned char *bytes = malloc(room);
+    *count = 0;
+    while (bytes && *count < room) {
+        ssize_t part = read(descriptor, bytes + *count, room - *count);
+        if (part < 0 && errno == EINTR)
+            continue;
+        if (part == 0)
+            return bytes;
+        if (part < 0)
+            break;
+        *count += (size_t)part;
+    }
+    int cause = bytes && *count == room ? EAGAIN : errno;
+    if (bytes)
+        explicit_bzero(bytes, room);
+    free(bytes);
+    errno = cause;
+    return NULL;
+}
+
+void *ccurl_read_file(const char *path, unsigned char *digest, size_t limit, size_t *count)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return NULL;
+    unsigned char *bytes = read_all(descriptor, limit, count);
+    int cause = errno;
+    close(descriptor);
+    ERR_set_mark();
+    if (bytes && !EVP_Digest(bytes, *count, digest, NULL, EVP_sha256(), NULL)) {
+        explicit_bzero(bytes, *count);
+        free(bytes);
+        bytes = NULL;
+        cause = ENOMEM;
+    }
+    ERR_pop_to_mark();
+    errno = cause;
+    return bytes;
 }

@@ -9,9 +9,11 @@ package struct TLSOptions: Hashable, Sendable {
     @ExactOptionalText package var clientKeyPassword: String?
     /// "sha256//BASE64" of the server's public key, several with semicolons between them.
     @ExactOptionalText package var pinnedPublicKey: String?
-    /// Digests of what is in the files: another certificate under the same name is another one's.
-    package var authoritiesDigest: [UInt8] = []
-    package var clientDigest: [UInt8] = []
+    /// What was in the files when the request was made: another certificate under the same name is another one's. nil: the
+    /// file could not be read, and no connection is made.
+    package var authorities: FileContents?
+    package var certificate: FileContents?
+    package var key: FileContents?
     /// Any certificate of any name will do (features O6).
     package var allowsInvalidCertificates = false
 
@@ -22,6 +24,7 @@ package struct TLSOptions: Hashable, Sendable {
         clientCertificate = nil
         clientKey = nil
         clientKeyPassword = nil
-        clientDigest = []
+        certificate = nil
+        key = nil
     }
 }

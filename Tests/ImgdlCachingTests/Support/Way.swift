@@ -59,7 +59,7 @@ extension Way {
             trusting("CA") { $0.tls.certificateAuthorities = "/ca" },
             trusting("changed CA") {
                 $0.tls.certificateAuthorities = "/ca"
-                $0.tls.authoritiesDigest = [1]
+                $0.tls.authorities = FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 0, digest: [1])
             },
             trusting("client") { $0.tls.clientCertificate = "/c" },
             trusting("client key") {
@@ -73,7 +73,7 @@ extension Way {
             },
             trusting("renewed client") {
                 $0.tls.clientCertificate = "/c"
-                $0.tls.clientDigest = [1]
+                $0.tls.certificate = FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 0, digest: [1])
             },
             trusting("pin") { $0.tls.pinnedPublicKey = "sha256//x" },
             trusting("partition") { $0.partition = "a" }, trusting("other partition") { $0.partition = "b" },

@@ -36,11 +36,13 @@ final class ContextFieldsTests: XCTestCase {
 
     /// A new option of a request's must say whether it belongs to the context: here.
     func testEachPropertyOfWhoAsksAndWhomItTrustsMakesAnotherContext() {
+        let contents = FileContents(taking: .allocate(byteCount: 1, alignment: 1), count: 0, digest: [1])
         let tls: [String: (inout TLSOptions) -> Void] = [
             "certificateAuthorities": { $0.certificateAuthorities = "a" },
             "clientCertificate": { $0.clientCertificate = "a" }, "clientKey": { $0.clientKey = "a" },
             "clientKeyPassword": { $0.clientKeyPassword = "a" }, "pinnedPublicKey": { $0.pinnedPublicKey = "a" },
-            "authoritiesDigest": { $0.authoritiesDigest = [1] }, "clientDigest": { $0.clientDigest = [1] },
+            "authorities": { $0.authorities = contents }, "certificate": { $0.certificate = contents },
+            "key": { $0.key = contents },
             "allowsInvalidCertificates": { $0.allowsInvalidCertificates = true },
         ]
         XCTAssertEqual(properties(of: TLSOptions()), Set(tls.keys))

@@ -22,6 +22,8 @@ CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
 CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
+/* Of bytes that stay where they are for as long as the handle has them. */
+CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count);
 /* In place of a URL's text; they stay the caller's and must outlive the transfer. NULL: the text again. */
 CURLcode ccurl_set_parts(CURL *easy, CURLU *parts);
 /* The list stays the caller's and must outlive the transfer. */
@@ -63,6 +65,9 @@ bool ccurl_digest_file(const char *path, unsigned char *digest);
 /* A descriptor of a copy in memory, which is the caller's, and the digest of the same bytes; -1, with errno, where it cannot
  * be read or has more than `limit` bytes (EFBIG). */
 int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit);
+
+/* Its bytes, for free(), and the digest of them. NULL: errno says why; EFBIG for more than limit bytes. */
+void *ccurl_read_file(const char *path, unsigned char *digest, size_t limit, size_t *count);
 
 /* A TLS handshake that a handle began, for as long as the handle or the connection has it. */
 struct ccurl_handshake;

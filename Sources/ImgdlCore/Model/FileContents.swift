@@ -1,0 +1,29 @@
+import Glibc
+
+/// What was in a file that a request's options name, when the request was made: certificates and keys. Connections go by
+/// that, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by it, and wiped.
+/// Equal where the same bytes are in it. Threads: any.
+package final class FileContents: Hashable, @unchecked Sendable {
+    /// SHA-256 of the bytes.
+    package let digest: [UInt8]
+    package let bytes: UnsafeRawBufferPointer
+    private let memory: UnsafeMutableRawPointer
+
+    /// `memory`: of malloc(), which becomes its own.
+    package init(taking memory: UnsafeMutableRawPointer, count: Int, digest: [UInt8]) {
+        self.memory = memory
+        self.digest = digest
+        bytes = UnsafeRawBufferPointer(start: memory, count: count)
+    }
+
+    deinit {
+        explicit_bzero(memory, bytes.count)
+        free(memory)
+    }
+
+    package static func == (left: FileContents, right: FileContents) -> Bool {
+        left === right || left.digest == right.digest
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+}
