@@ -143,17 +143,21 @@ final class TruthTests: StoreTestCase {
     }
 
     func testAReadOnlyDiskServesWhatItHasAndSaysSo() throws {
-        for leavesLog in [false, true] {
+        for (leavesLog, isShared) in [(false, true), (true, true), (true, false)] {
             let before = log.all.count
+            let stored = clock.wallTime()
             try makeStored()
             clock.advance(seconds: 10)
-            let kept = leavesLog ? try Database(path + "/index-1.sqlite", busyMilliseconds: 0) : nil
+            var kept = leavesLog ? try Database(path + "/index-1.sqlite", busyMilliseconds: 0) : nil
             if let kept { try kept.execute("UPDATE entries SET used = used + 1") }
+            // As of a folder that was copied without it.
+            if !isShared { unlink(path + "/index-1.sqlite-shm") }
             guard mount(path, path, nil, UInt(MS_BIND), nil) == 0,
                 mount(nil, path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
             else { throw XCTSkip("this machine cannot mount a file system") }
             defer {
-                umount(path)
+                kept = nil
+                XCTAssertEqual(umount(path), 0)
                 removeFolder(path)
             }
             configuration.maximumMemoryBytes = 1 << 20
@@ -161,13 +165,13 @@ final class TruthTests: StoreTestCase {
             XCTAssertEqual(cache.wait("a")?.bytes, bytes(100))
             XCTAssertEqual(cache.wait("b")?.bytes, bytes(100))
             XCTAssertEqual(try cache.query("b")?.response.bodyLength, 100)
+            XCTAssertEqual(try cache.query("b")?.usedTime, leavesLog ? stored + 1 : stored, "what is in the log counts")
             XCTAssertEqual(try cache.statistics().entries, 2)
             XCTAssertFalse(try cache.statistics().isWritable)
             XCTAssertEqual(log.kinds.dropFirst(before), [.unwritable])
             XCTAssertEqual(codes(cache), [.readOnly, .readOnly, .readOnly, .readOnly])
             XCTAssertNil(cache.wait("a"), "it was removed, as far as this program is concerned")
             cache.close()
-            withExtendedLifetime(kept) {}
         }
     }
 

@@ -16,6 +16,11 @@ int store_enable_triggers(sqlite3 *database, bool is_enabled)
     return sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, (int)is_enabled, (int *)NULL);
 }
 
+void store_keep_log(sqlite3 *database)
+{
+    sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
+}
+
 int store_synchronize_database(sqlite3 *database)
 {
     const int kinds[] = {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER};

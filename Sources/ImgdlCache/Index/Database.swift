@@ -73,8 +73,8 @@ struct DatabaseError: Error {
 final class Database {
     private let handle: OpaquePointer
     let path: String
-    /// Of a file of which SQLite believes that nobody writes to it; nil: it looks for itself.
-    private let version: FileVersion?
+    /// Of files of which SQLite believes that nobody writes to them; nil: it looks for itself.
+    private let unchanged: Unchanged?
     private var busyMilliseconds: Int32
 
     enum Access {
@@ -84,7 +84,25 @@ final class Database {
         case reading
         /// Of a file that nobody writes to, in a folder where SQLite cannot make the files by which it would see that.
         case readingUnchanged
+        /// The same with its log, of which SQLite keeps in memory of its own what others would share: it locks nothing.
+        case readingUnchangedWithLog
     }
+
+    private struct Unchanged: Equatable {
+        let file: FileVersion?
+        /// nil: there is none, or nothing in it.
+        let log: FileVersion?
+        /// By which writers have the log in common.
+        let isShared: Bool
+
+        init(_ path: String, _ access: Access) {
+            file = FileVersion(path)
+            log = FileVersion.size(path + "-wal") > 0 ? FileVersion(path + "-wal") : nil
+            isShared = access == .readingUnchangedWithLog && FileVersion(path + "-shm") != nil
+        }
+    }
+
+    private let access: Access
 
     /// Waits for other connections so long, whatever is done.
     init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
@@ -98,9 +116,10 @@ final class Database {
             status = sqlite3_open_v2(path, &handle, flags, nil)
         case .reading:
             status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
-        case .readingUnchanged:
+        case .readingUnchanged, .readingUnchangedWithLog:
             let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            status = sqlite3_open_v2("file:\(Self.escaped(path))?immutable=1", &handle, flags, nil)
+            let how = access == .readingUnchanged ? "immutable=1" : "vfs=unix-none"
+            status = sqlite3_open_v2("file:\(Self.escaped(path))?\(how)", &handle, flags, nil)
         }
         guard status == SQLITE_OK, let handle else {
             let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
@@ -111,12 +130,20 @@ final class Database {
         self.handle = handle
         self.path = path
         self.busyMilliseconds = busyMilliseconds
-        version = access == .readingUnchanged ? FileVersion(path) : nil
+        self.access = access
+        switch access {
+        case .making, .writing, .reading: unchanged = nil
+        case .readingUnchanged, .readingUnchangedWithLog: unchanged = Unchanged(path, access)
+        }
         sqlite3_extended_result_codes(handle, 1)
         sqlite3_busy_timeout(handle, busyMilliseconds)
         // SQLite's last connection would remove the log by its name, which may be another index's by then.
         var persists: Int32 = 1
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &persists)
+        guard access == .readingUnchangedWithLog else { return }
+        // The log stays what it is, also where it might be brought in at the end.
+        store_keep_log(handle)
+        try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
 
     deinit { sqlite3_close_v2(handle) }
@@ -156,7 +183,7 @@ final class Database {
 
     /// Somebody writes to what was opened as unchanged, or another file has its name.
     var isOutdated: Bool {
-        if let version, version != FileVersion(path) || FileVersion.size(path + "-wal") > 0 { return true }
+        if let unchanged, unchanged != Unchanged(path, access) { return true }
         return hasMoved
     }
 

@@ -96,12 +96,16 @@ extension Index {
         return index
     }
 
-    /// A log is what another program has not brought into the file yet: SQLite reads it, where it may see it.
+    /// A log is what another program has not brought into the file yet. Without the file by which they have it in common
+    /// nobody has it open, as in a folder that was copied, and it is read as it is.
     static func openUnchanging(
         _ path: String, _ check: IndexPlace.Check = { _ in }
     ) throws(DatabaseError) -> Index {
         let hasLog = FileVersion.size(path + "-wal") > 0
-        return try forReading(try Database(path, hasLog ? .reading : .readingUnchanged, busyMilliseconds: 50), check)
+        let isShared = FileVersion(path + "-shm") != nil
+        let access: Database.Access =
+            hasLog ? isShared ? .reading : .readingUnchangedWithLog : .readingUnchanged
+        return try forReading(try Database(path, access, busyMilliseconds: 50), check)
     }
 
     /// For look-ups alone.

@@ -28,6 +28,9 @@ int store_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int s
 /* Whether triggers run, and what is prepared is prepared anew; SQLite's result. sqlite3_db_config, which Swift cannot call. */
 int store_enable_triggers(sqlite3 *database, bool is_enabled);
 
+/* Its last connection does not bring the log into the file. */
+void store_keep_log(sqlite3 *database);
+
 /* The log and the file of a database are on the disk for good; SQLite's result. By SQLite's own descriptors: closing another
  * one of the same file would let go of all locks that this process has there (fcntl), and a program that closes the database
  * would take its log away from under this one. */
