@@ -357,6 +357,12 @@ TEST_WITHIN(120, "closing after many small bodies takes less than a second on a 
     free(folder);
 }
 
+/* When a download had ended, and how many answers until then were said not to be stored. */
+struct ending {
+    double time;
+    unsigned long not_stored;
+};
+
 /* A process that stores some hundred answers a second until it is killed, and tells when each had ended. */
 static _Noreturn void store_until_killed(const char *folder, int told)
 {
@@ -364,48 +370,117 @@ static _Noreturn void store_until_killed(const char *folder, int told)
     imgdl_downloader *downloader = new_caching_downloader(cache);
     for (unsigned i = 0;; i++) {
         struct reply reply = ask(downloader, at_origin("/pictures/small.bin?" FRESH "&n=k%u", i), 0, IMGDL_REQUEST_BODY);
-        double ended = seconds_now();
+        struct ending ending = {.time = seconds_now()};
         nanosleep(&(struct timespec){0, 3 * 1000 * 1000}, NULL);
-        if (reply.code != IMGDL_OK || write(told, &ended, sizeof ended) != sizeof ended)
+        ending.not_stored = not_stored_told;
+        if (reply.code != IMGDL_OK || write(told, &ending, sizeof ending) != sizeof ending)
             _exit(1);
     }
 }
 
-TEST_WITHIN(120, "a process that is killed loses the last second at most")
+/* Such a process, and what it has told. */
+struct storing {
+    char *folder;
+    pid_t process;
+    int told;
+    unsigned count;
+    struct ending endings[1 << 16];
+};
+
+static void begin_storing(struct storing *storing)
 {
-    on_a_slow_disk();
     uint8_t body[1000] = {1};
     write_picture("small.bin", body, sizeof body);
-    char *folder = new_folder();
+    storing->folder = new_folder();
+    storing->count = 0;
     int told[2];
     REQUIRE(pipe(told) == 0);
-    pid_t writer = fork();
-    if (writer == 0)
-        store_until_killed(folder, told[1]);
+    storing->process = fork();
+    if (storing->process == 0)
+        store_until_killed(storing->folder, told[1]);
     close(told[1]);
-    double ended = 0, begin = 0;
-    unsigned count = 0, kept = 0;
-    static double ends[1 << 16];
-    while (count < (1 << 16) && (begin == 0 || ended < begin + 2.5)) {
-        REQUIRE(read(told[0], &ended, sizeof ended) == sizeof ended);
-        begin = begin == 0 ? ended : begin;
-        ends[count++] = ended;
+    storing->told = told[0];
+}
+
+/* Takes what it tells, for so long from now on. */
+static void listen_for(struct storing *storing, double seconds)
+{
+    double end = seconds_now() + seconds;
+    while (storing->count < sizeof storing->endings / sizeof *storing->endings && seconds_now() < end) {
+        struct ending *ending = &storing->endings[storing->count++];
+        REQUIRE(read(storing->told, ending, sizeof *ending) == sizeof *ending);
     }
-    kill(writer, SIGKILL);
-    double killed = seconds_now();
-    waitpid(writer, NULL, 0);
-    while (kept < count && ends[kept] < killed - 1)
+}
+
+static void kill_storing(struct storing *storing)
+{
+    kill(storing->process, SIGKILL);
+    waitpid(storing->process, NULL, 0);
+    close(storing->told);
+}
+
+/* Of those that had ended before. */
+static unsigned count_lost(struct storing *storing, double before)
+{
+    unsigned kept = 0, lost = 0;
+    while (kept < storing->count && storing->endings[kept].time < before)
         kept++;
     REQUIRE(kept > 10);
-    imgdl_cache *cache = open_cache(folder, 256 * MEGABYTE, 0);
-    unsigned lost = 0;
+    imgdl_cache *cache = open_cache(storing->folder, 256 * MEGABYTE, 0);
     for (unsigned i = 0; i < kept; i++) {
         imgdl_cache_entry entry;
         imgdl_cache_entry_init(&entry, sizeof entry);
         lost += imgdl_cache_query(cache, at_origin("/pictures/small.bin?" FRESH "&n=k%u", i), &entry) != IMGDL_OK;
     }
-    printf("    %u stored, %u of them more than a second ago\n", count, kept);
-    CHECK_NUMBER(lost, 0);
+    printf("    %u stored, %u of them more than a second before, %u of these not found\n", storing->count, kept, lost);
     imgdl_cache_release(cache);
-    free(folder);
+    free(storing->folder);
+    return lost;
+}
+
+TEST_WITHIN(120, "a process that is killed loses the last second at most")
+{
+    on_a_slow_disk();
+    static struct storing storing;
+    begin_storing(&storing);
+    listen_for(&storing, 2.5);
+    kill_storing(&storing);
+    CHECK_NUMBER(count_lost(&storing, seconds_now() - 1), 0);
+}
+
+TEST_WITHIN(120, "a process that is killed while another one writes loses what has come since that began, and a second, at most")
+{
+    void *sqlite = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
+    REQUIRE(sqlite != NULL);
+    int (*open_database)(const char *, void **), (*close_database)(void *), (*set_patience)(void *, int);
+    int (*execute)(void *, const char *, void *, void *, void *);
+    *(void **)&open_database = dlsym(sqlite, "sqlite3_open");
+    *(void **)&close_database = dlsym(sqlite, "sqlite3_close");
+    *(void **)&set_patience = dlsym(sqlite, "sqlite3_busy_timeout");
+    *(void **)&execute = dlsym(sqlite, "sqlite3_exec");
+    REQUIRE(open_database != NULL && close_database != NULL && set_patience != NULL && execute != NULL);
+    static struct storing storing;
+    begin_storing(&storing);
+    listen_for(&storing, 1.5);
+    char *path = NULL;
+    void *database = NULL;
+    REQUIRE(asprintf(&path, "%s/index-1.sqlite", storing.folder) > 0);
+    REQUIRE(open_database(path, &database) == 0);
+    set_patience(database, 10000);
+    /* What comes while the first one lasts is written when it ends; the second one lasts until the end. */
+    REQUIRE(execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    listen_for(&storing, 2.5);
+    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
+    listen_for(&storing, 2);
+    double begun = seconds_now();
+    REQUIRE(execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    listen_for(&storing, 1.5);
+    kill_storing(&storing);
+    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
+    close_database(database);
+    free(path);
+    unsigned long told = storing.endings[storing.count - 1].not_stored;
+    printf("    %lu said not to be stored\n", told);
+    CHECK(count_lost(&storing, begun - 1) <= told);
+    CHECK(told < storing.count / 2);
 }
