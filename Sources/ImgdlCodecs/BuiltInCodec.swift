@@ -1,10 +1,16 @@
+import CCodecs
 import ImgdlCore
 
 /// The formats that come with the library.
 package final class BuiltInCodec: ImageCodec {
-    package init() {}
+    private let now: DecodeClock.CPUTime
 
-    package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { SniffingDecoder(options) }
+    package init() { now = codec_cpu_time }
+
+    /// `now`: in place of the thread's CPU time.
+    init(now: DecodeClock.CPUTime) { self.now = now }
+
+    package func makeDecoder(_ options: DecodeOptions) -> any ImageDecoder { SniffingDecoder(options, now) }
     package func makeProbe() -> (any ImageProbe)? { HeaderProbe() }
 }
 
@@ -30,9 +36,9 @@ final class SniffingDecoder: ImageDecoder {
     private var outcome: Result<DecodedImage, Failure>?
     private let clock: DecodeClock
 
-    init(_ options: DecodeOptions) {
+    init(_ options: DecodeOptions, _ now: DecodeClock.CPUTime = codec_cpu_time) {
         self.options = options
-        clock = DecodeClock(options)
+        clock = DecodeClock(options, now: now)
     }
 
     var header: ImageHeader? { decoder?.header }

@@ -5,7 +5,11 @@ import Synchronization
 /// Ends one picture's decoding early: by the CPU time that it has used, on whatever threads, or because it is asked to.
 /// Loops look at it after so many pixels, in C too, where no Swift frame may be.
 final class DecodeClock {
+    /// Nanoseconds of the calling thread.
+    typealias CPUTime = @convention(c) () -> Int64
+
     let session: OpaquePointer?
+    private let now: CPUTime
     /// Nanoseconds; nil: none.
     private let limit: Int64?
     private var used: Int64 = 0
@@ -18,8 +22,9 @@ final class DecodeClock {
     /// Swift's runtime makes, and when, is its own business; a fork among them waits for a piece of one picture.
     private static let manyBeginnings = 256
 
-    init(_ options: DecodeOptions) {
-        session = codec_stop_create()
+    init(_ options: DecodeOptions, now: CPUTime = codec_cpu_time) {
+        session = codec_stop_create(now)
+        self.now = now
         limit = options.maximumMilliseconds.map { min($0, Int64(UInt32.max)) * 1_000_000 }
     }
 
@@ -35,12 +40,12 @@ final class DecodeClock {
         if isAtWork { Self.beginnings.add(1, ordering: .relaxed) }
         wasWorking = isAtWork ? Thread.beginWork() : Thread.beginRest()
         guard let limit else { return }
-        began = codec_cpu_time()
+        began = now()
         codec_stop_set_deadline(session, max(1, began + limit - used))
     }
 
     func end() {
-        if limit != nil { used += codec_cpu_time() - began }
+        if limit != nil { used += now() - began }
         Thread.restore(wasWorking)
     }
 

@@ -1,4 +1,5 @@
 import ImgdlCore
+import Synchronization
 import TestPictures
 import XCTest
 
@@ -159,4 +160,37 @@ final class LimitTests: XCTestCase {
             XCTAssertNil(decode(picture.encoded(), options).failure)
         }
     }
+
+    /// Of nobody's asking: 10 s of CPU time, here of a clock that runs a second at each look.
+    func testTimeThatNobodyHasSet() throws {
+        XCTAssertEqual(DecodeOptions().maximumMilliseconds, 10_000)
+        for kind in [PICTURE_JPEG_BASELINE, PICTURE_JPEG_PROGRESSIVE, PICTURE_PNG_RGB, PICTURE_WEBP_LOSSY] {
+            let picture = Picture("large", kind, width: 1200, height: 900)
+            TestClock.nanoseconds.store(0, ordering: .relaxed)
+            let decoder = BuiltInCodec(now: TestClock.now).makeDecoder(DecodeOptions())
+            func decodeAll() throws {
+                try feed(decoder, picture.encoded(), pieces: 1 << 16)
+                _ = try decoder.finish()
+            }
+            XCTAssertThrowsError(try decodeAll(), "\(kind)") { error in
+                XCTAssertEqual((error as? Failure)?.code, .decodeTimeout, "\(kind)")
+                XCTAssert((error as? Failure)?.message.contains("10000 ms") == true, "\(error)")
+            }
+            let seconds = TestClock.nanoseconds.load(ordering: .relaxed) / 1_000_000_000
+            XCTAssert((10...15).contains(seconds), "\(kind) ended after \(seconds) s")
+
+            TestClock.nanoseconds.store(0, ordering: .relaxed)
+            var options = DecodeOptions()
+            options.maximumMilliseconds = nil
+            let unlimited = BuiltInCodec(now: TestClock.now).makeDecoder(options)
+            XCTAssertNoThrow(try feed(unlimited, picture.encoded(), pieces: 1 << 16))
+            XCTAssertNoThrow(try unlimited.finish())
+        }
+    }
+}
+
+/// A second has gone by at each look.
+private enum TestClock {
+    static let nanoseconds = Atomic<Int64>(0)
+    static let now: DecodeClock.CPUTime = { nanoseconds.add(1_000_000_000, ordering: .relaxed).newValue }
 }

@@ -16,6 +16,7 @@ struct codec_stop {
     int is_over;
     int64_t deadline;
     size_t work;
+    int64_t (*now)(void);
 };
 
 int64_t codec_cpu_time(void)
@@ -26,7 +27,14 @@ int64_t codec_cpu_time(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-codec_stop *codec_stop_create(void) { return calloc(1, sizeof(codec_stop)); }
+codec_stop *codec_stop_create(int64_t (*now)(void))
+{
+    codec_stop *stop = calloc(1, sizeof *stop);
+    if (stop)
+        stop->now = now;
+    return stop;
+}
+
 void codec_stop_destroy(codec_stop *stop) { free(stop); }
 
 void codec_stop_ask(codec_stop *stop)
@@ -59,5 +67,5 @@ int codec_stop_is_due(codec_stop *stop, size_t work)
     if (stop->deadline == 0 || stop->work < WORK_BETWEEN_LOOKS)
         return 0;
     stop->work = 0;
-    return stop->is_over = codec_cpu_time() > stop->deadline;
+    return stop->is_over = stop->now() > stop->deadline;
 }

@@ -284,6 +284,12 @@ int corigin_tls_write(corigin_tls_session *session, const void *bytes, int count
     return SSL_write(session->ssl, bytes, count) == count ? 0 : -1;
 }
 
+int corigin_tls_update_key(corigin_tls_session *session) {
+    ERR_clear_error();
+    int is_said = SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1;
+    return is_said && SSL_do_handshake(session->ssl) == 1 ? 0 : -1;
+}
+
 void corigin_tls_close_notify(corigin_tls_session *session) {
     ERR_clear_error();
     SSL_shutdown(session->ssl);

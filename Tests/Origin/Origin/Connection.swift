@@ -97,6 +97,12 @@ package final class Connection: @unchecked Sendable {
         try flush(channel, segment: segment)
     }
 
+    func updateKeys(_ count: Int) throws {
+        guard let channel else { return }
+        for _ in 0..<count { try channel.updateKey() }
+        try flush(channel)
+    }
+
     private func sendRaw(_ bytes: UnsafeRawBufferPointer, segment: Int?) throws {
         let step = max(1, segment ?? bytes.count)
         var start = 0

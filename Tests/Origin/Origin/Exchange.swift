@@ -128,6 +128,9 @@ package final class Exchange: Scripted {
         }
     }
 
+    /// So many KeyUpdates of TLS 1.3, which are no part of an answer.
+    package func updateKeys(_ count: Int) throws { try connection.updateKeys(count) }
+
     // MARK: Ending the connection
 
     /// Closes the connection with FIN, whatever has been sent.

@@ -38,6 +38,10 @@ final class SecureChannel {
         guard corigin_tls_write(session, plain.baseAddress, Int32(plain.count)) == 0 else { throw Ended() }
     }
 
+    func updateKey() throws {
+        guard corigin_tls_update_key(session) == 0 else { throw Ended() }
+    }
+
     func sayGoodbye() { corigin_tls_close_notify(session) }
 
     /// Bytes for the client.

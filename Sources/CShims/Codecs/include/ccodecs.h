@@ -15,7 +15,8 @@ int64_t codec_cpu_time(void);
 /* What ends decoding early: somebody who asks for it, on any thread, or the CPU time of the one thread that decodes. Once it
  * is due it stays so. NULL, for want of memory, never is. */
 typedef struct codec_stop codec_stop;
-codec_stop *codec_stop_create(void);
+/* `now`: codec_cpu_time, but in tests. */
+codec_stop *codec_stop_create(int64_t (*now)(void));
 void codec_stop_destroy(codec_stop *stop);
 void codec_stop_ask(codec_stop *stop);
 int codec_stop_is_asked(const codec_stop *stop);
