@@ -47,29 +47,6 @@ final class SecureTests: TransportTestCase {
         }
     }
 
-    /// What TLS says to itself after the handshake is for no request, and libcurl sees nothing of it: it is no answer, and
-    /// does not keep others from theirs.
-    func testAFloodOfKeyUpdates() throws {
-        let server = try Origin(tls: TLS())
-        defer { server.stop() }
-        try makeTransport(TransportConfiguration(certificateAuthorities: server.authority?.file, proxy: ""))
-        server.route("/flood") { exchange in
-            try exchange.send(raw: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
-            while true { try exchange.updateKeys(2_000) }
-        }
-        server.route("/few") { exchange in
-            try exchange.updateKeys(10)
-            try exchange.respond(text: "hello")
-        }
-        server.route("/a") { try $0.respond(text: "hello") }
-        let flooded = try start(server.url("/flood"))
-        run(until: recorder[flooded].head != nil)
-        XCTAssertEqual(try fetchSucceeding(server.url("/a")).text, "hello")
-        let failure = record(of: flooded).failure
-        XCTAssertEqual(failure?.code, .flood, failure?.message ?? "")
-        XCTAssertEqual(try fetchSucceeding(server.url("/few")).text, "hello")
-    }
-
     func testCertificatesToRefuse() throws {
         let table: [(HTTP2Origin.Security, Bool, String)] = [
             (.tls(.expired), true, "expired"), (.tls(.wrongHost), true, "match"), (.tls, false, "certificate"),

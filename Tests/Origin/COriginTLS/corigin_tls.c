@@ -284,11 +284,18 @@ int corigin_tls_write(corigin_tls_session *session, const void *bytes, int count
     return SSL_write(session->ssl, bytes, count) == count ? 0 : -1;
 }
 
-int corigin_tls_update_key(corigin_tls_session *session) {
+int corigin_tls_say(corigin_tls_session *session, corigin_tls_message message) {
     ERR_clear_error();
-    int is_said = SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) == 1;
-    return is_said && SSL_do_handshake(session->ssl) == 1 ? 0 : -1;
+    int is_said = 0;
+    switch (message) {
+    case CORIGIN_TLS_KEY_UPDATE: is_said = SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED); break;
+    case CORIGIN_TLS_TICKET: is_said = SSL_new_session_ticket(session->ssl); break;
+    case CORIGIN_TLS_HELLO_REQUEST: is_said = SSL_renegotiate(session->ssl); break;
+    }
+    return is_said == 1 && SSL_do_handshake(session->ssl) == 1 ? 0 : -1;
 }
+
+int corigin_tls_is_in_handshake(corigin_tls_session *session) { return SSL_in_init(session->ssl) != 0; }
 
 void corigin_tls_close_notify(corigin_tls_session *session) {
     ERR_clear_error();

@@ -1,3 +1,5 @@
+import COriginTLS
+
 /// One accepted connection, used by its own thread.
 package final class Connection: @unchecked Sendable {
     package let number: Int
@@ -97,10 +99,30 @@ package final class Connection: @unchecked Sendable {
         try flush(channel, segment: segment)
     }
 
-    func updateKeys(_ count: Int) throws {
+    func say(_ message: Exchange.Aside, _ count: Int) throws {
         guard let channel else { return }
-        for _ in 0..<count { try channel.updateKey() }
+        for _ in 0..<count {
+            switch message {
+            case .keyUpdate: try channel.say(CORIGIN_TLS_KEY_UPDATE)
+            case .ticket: try channel.say(CORIGIN_TLS_TICKET)
+            case .helloRequest: try channel.say(CORIGIN_TLS_HELLO_REQUEST)
+            case .renegotiation: try renegotiate(channel)
+            }
+        }
         try flush(channel)
+    }
+
+    private func renegotiate(_ channel: SecureChannel) throws {
+        try channel.say(CORIGIN_TLS_HELLO_REQUEST)
+        try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { nothing in
+            var hasBegun = false
+            while !hasBegun || channel.isInHandshake {
+                try flush(channel)
+                guard try receiveEncrypted(channel) > 0 else { throw ConnectionEnded() }
+                _ = try channel.read(into: nothing)
+                hasBegun = hasBegun || channel.isInHandshake
+            }
+        }
     }
 
     private func sendRaw(_ bytes: UnsafeRawBufferPointer, segment: Int?) throws {

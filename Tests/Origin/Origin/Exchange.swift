@@ -128,8 +128,19 @@ package final class Exchange: Scripted {
         }
     }
 
-    /// So many KeyUpdates of TLS 1.3, which are no part of an answer.
-    package func updateKeys(_ count: Int) throws { try connection.updateKeys(count) }
+    /// What TLS says that is no part of an answer.
+    package enum Aside: Sendable {
+        /// Of TLS 1.3.
+        case keyUpdate
+        /// NewSessionTicket of TLS 1.3.
+        case ticket
+        /// Of TLS 1.2: what the client answers is not read.
+        case helloRequest
+        /// A whole handshake of TLS 1.2.
+        case renegotiation
+    }
+
+    package func say(_ message: Aside, count: Int) throws { try connection.say(message, count) }
 
     // MARK: Ending the connection
 

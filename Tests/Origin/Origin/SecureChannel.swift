@@ -38,9 +38,11 @@ final class SecureChannel {
         guard corigin_tls_write(session, plain.baseAddress, Int32(plain.count)) == 0 else { throw Ended() }
     }
 
-    func updateKey() throws {
-        guard corigin_tls_update_key(session) == 0 else { throw Ended() }
+    func say(_ message: corigin_tls_message) throws {
+        guard corigin_tls_say(session, message) == 0 else { throw Ended() }
     }
+
+    var isInHandshake: Bool { corigin_tls_is_in_handshake(session) == 1 }
 
     func sayGoodbye() { corigin_tls_close_notify(session) }
 

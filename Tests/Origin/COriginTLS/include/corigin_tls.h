@@ -52,8 +52,12 @@ int corigin_tls_handshake(corigin_tls_session *session);
 /* Decrypted bytes: more than 0, 0 when there are none yet, -1 at the end or after an error. */
 int corigin_tls_read(corigin_tls_session *session, void *bytes, int capacity);
 int corigin_tls_write(corigin_tls_session *session, const void *bytes, int count);
-/* Says that what follows has another key (KeyUpdate of TLS 1.3). 0, or -1. */
-int corigin_tls_update_key(corigin_tls_session *session);
+/* What a server may say between bytes of its answers: of TLS 1.3 that what follows has another key, and a ticket to resume
+ * with; of TLS 1.2 that a handshake shall begin. */
+typedef enum { CORIGIN_TLS_KEY_UPDATE, CORIGIN_TLS_TICKET, CORIGIN_TLS_HELLO_REQUEST } corigin_tls_message;
+/* 0, or -1. */
+int corigin_tls_say(corigin_tls_session *session, corigin_tls_message message);
+int corigin_tls_is_in_handshake(corigin_tls_session *session);
 void corigin_tls_close_notify(corigin_tls_session *session);
 
 /* What the handshake came to. Texts are cut to the capacity and empty where there is none. */
