@@ -317,7 +317,9 @@ TEST_WITHIN(600, "a hundred thousand requests cancelled at random leave threads,
     imgdl_downloader *downloader = NULL;
     REQUIRE_OK(imgdl_downloader_create(&config, &downloader));
     /* One picture has all that the downloader starts once; then as many requests as there will ever be. */
-    CHECK_CODE(ask(downloader, at_origin("/pictures/baseline.jpg?_=first"), 0, 0).code, IMGDL_OK);
+    char *url = (char *)(uintptr_t)at_origin("/pictures/baseline.jpg?_=first");
+    CHECK_CODE(ask(downloader, url, 0, 0).code, IMGDL_OK);
+    free(url);
     struct holding fresh = at_rest();
     cancel_many(downloader, WARM, seed + 1000);
     struct holding before = at_rest();
