@@ -421,7 +421,7 @@ build/wheels/bundled/.built: build/wheels/.built
 .PHONY: bench
 bench: bench-decode bench-cache bench-engine bench-transfer
 
-# What a hit of the cache costs, among 1,000 entries and 1,000,000 (docs/performance.md).
+# What a hit of the cache costs, among 1,000 entries and 1,000,000, and whether within its bounds (docs/performance.md).
 .PHONY: bench-cache
 bench-cache: build/.setup-bench build/bin/imgdl-cache-bench build/bench/hits
 	build/bin/imgdl-cache-bench

@@ -4,7 +4,8 @@ import ImgdlCache
 import ImgdlCore
 
 /// imgdl-cache-bench [ENTRIES]: what a hit costs. CPU time of the whole process, so with every thread that takes part;
-/// medians of five rounds. `docs/performance.md` has the figures.
+/// medians of five rounds. Each is compared with what a reader by hand takes in the same run, and the program fails beyond its
+/// bounds. `docs/performance.md` has the figures.
 @main
 enum CacheBench {
     static func main() {
@@ -13,8 +14,91 @@ enum CacheBench {
         guard let folder = mkdtemp(&template).map({ String(cString: $0) }) else { exit(1) }
         print("| entries | opening and first hit, ms | disk, 2 KB, µs of CPU | disk, 100 KB | memory, 100 KB |")
         print("|--------:|--------------------------:|----------------------:|-------------:|---------------:|")
-        for count in [1_000, entries] { measure("\(folder)/\(count)", count) }
+        let costs = [1_000, entries].map { measure("\(folder)/\($0)", $0) }
+        let byHand = measureByHand(folder)
+        row("by hand", byHand)
         removeFolder(folder)
+        var isWithin = true
+        for (count, costs) in zip([1_000, entries], costs) {
+            isWithin = check("\(count) entries, opening, ms", costs.opening, Bounds.openingMilliseconds) && isWithin
+            for (what, cost) in Costs.parts {
+                let times = costs[keyPath: cost] / byHand[keyPath: cost]
+                let name = "\(count) entries, \(what), times by hand"
+                isWithin = check(name, times, Bounds.timesByHand[keyPath: cost]) && isWithin
+            }
+        }
+        for (what, cost) in Costs.parts {
+            let times = costs[1][keyPath: cost] / costs[0][keyPath: cost]
+            isWithin = check("\(what), times among 1000", times, Bounds.timesAmongFew) && isWithin
+        }
+        if !isWithin { exit(1) }
+    }
+
+    /// Microseconds of CPU of each, and milliseconds until the first.
+    struct Costs {
+        var opening = 0.0
+        var small = 0.0
+        var large = 0.0
+        var memory = 0.0
+
+        nonisolated(unsafe) static let parts: [(String, KeyPath<Costs, Double>)] = [
+            ("disk, 2 KB", \.small), ("disk, 100 KB", \.large), ("memory, 100 KB", \.memory),
+        ]
+    }
+
+    /// What is allowed.
+    enum Bounds {
+        static let openingMilliseconds = 100.0
+        /// A file of that length opened, read into new memory and closed; and as many bytes copied, of which a hit from memory
+        /// copies none.
+        static let timesByHand = Costs(small: 16, large: 8, memory: 1)
+        static let timesAmongFew = 1.5
+    }
+
+    static func check(_ what: String, _ value: Double, _ bound: Double) -> Bool {
+        guard value > bound else { return true }
+        print("\(what): \(text(value)), more than the \(text(bound)) that are allowed")
+        return false
+    }
+
+    static func row(_ name: String, _ costs: Costs) {
+        let opening = costs.opening > 0 ? text(costs.opening) : ""
+        print("| \(name) | \(opening) | \(text(costs.small)) | \(text(costs.large)) | \(text(costs.memory)) |")
+    }
+
+    /// Files of the same lengths, read all over, and bytes in memory, copied.
+    static func measureByHand(_ folder: String) -> Costs {
+        func files(_ count: Int) -> [String] {
+            (0..<bodies).map { number in
+                let path = "\(folder)/by-hand-\(count)-\(number)"
+                let bytes = [UInt8](repeating: 7, count: count)
+                let descriptor = Glibc.open(path, O_WRONLY | O_CREAT, 0o600)
+                guard Glibc.write(descriptor, bytes, count) == count else { fail("a file was not written") }
+                close(descriptor)
+                return path
+            }
+        }
+        func reading(_ count: Int) -> Double {
+            let paths = files(count)
+            return median {
+                cpu(2_000) { _ in
+                    let descriptor = Glibc.open(paths[Int.random(in: 0..<bodies)], O_RDONLY)
+                    let memory = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 16)
+                    guard Glibc.read(descriptor, memory, count) == count else { fail("a file was not read") }
+                    memory.deallocate()
+                    close(descriptor)
+                }
+            }
+        }
+        let source = (0..<bodies).map { _ in [UInt8](repeating: 7, count: 100_000) }
+        let target = UnsafeMutableRawPointer.allocate(byteCount: 100_000, alignment: 16)
+        defer { target.deallocate() }
+        let copying = median {
+            cpu(20_000) { i in
+                source[i % bodies].withUnsafeBytes { target.copyMemory(from: $0.baseAddress!, byteCount: 100_000) }
+            }
+        }
+        return Costs(small: reading(2_000), large: reading(100_000), memory: copying)
     }
 
     static func open(_ directory: String, memory: Int64 = 0) -> Cache {
@@ -33,7 +117,7 @@ enum CacheBench {
 
     static func key(_ number: Int) -> String { "https://images.example.org/pictures/of/some/kind/\(number).jpg" }
 
-    static func measure(_ directory: String, _ count: Int) {
+    static func measure(_ directory: String, _ count: Int) -> Costs {
         let stride = count / bodies
         let large = (0..<bodies).map { key($0 * stride) }
         let small = (0..<bodies).map { key($0 * stride + 1) }
@@ -67,7 +151,9 @@ enum CacheBench {
             }
         }
         memory.close()
-        print("| \(count) | \(text(openings.sorted()[2])) | \(text(ofSmall)) | \(text(ofLarge)) | \(text(inMemory)) |")
+        let costs = Costs(opening: openings.sorted()[2], small: ofSmall, large: ofLarge, memory: inMemory)
+        row("\(count)", costs)
+        return costs
     }
 
     static func hits(_ cache: Cache, _ keys: [String]) -> Double {
