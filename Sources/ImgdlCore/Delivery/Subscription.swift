@@ -66,8 +66,8 @@ package final class Subscription: @unchecked Sendable {
     }
 
     #if DEBUG
-    /// Whoever has it last owes its end: the mailbox, the engine, its executor or its batch.
-    deinit { precondition(isComplete || !isAccepted && !isHeld, "a request was let go of without its end") }
+        /// Whoever has it last owes its end: the mailbox, the engine, its executor or its batch.
+        deinit { precondition(isComplete || !isAccepted && !isHeld, "a request was let go of without its end") }
     #endif
 
     /// For events that are about no request: it only brings them to an executor.
