@@ -36,6 +36,8 @@ final class CurlTransfer: LingeringStream {
     private var isTurnedBack = false
     /// Cancelled, and still to be reset: what comes is thrown away.
     var isLingering = false
+    /// It was reset ahead of its turn, and is counted as such.
+    private(set) var isResetAhead = false
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
     /// Whether it was stopped before its end, by a callback or by `cancel`.
@@ -591,10 +593,13 @@ final class CurlTransfer: LingeringStream {
         return !isEnded && discardedBytes <= limit
     }
 
-    /// Of a stream that waits for its reset: one that costs more than a reset is reset ahead of its turn.
+    /// Of a stream that waits for its reset: one that costs more than a reset is reset ahead of its turn, unless too many
+    /// were.
     private func passOver(_ bytes: UnsafeRawBufferPointer) -> Bool {
         discardedBytes += bytes.count
-        return discardedBytes <= Self.discardLimit
+        guard discardedBytes > Self.discardLimit else { return true }
+        isResetAhead = transport._withUnsafeGuaranteedRef { $0.takeResetAhead(of: self) }
+        return !isResetAhead
     }
 
     private func sent(_ count: Int64) {

@@ -354,6 +354,9 @@ package final class CurlTransport: Transport {
         }
     }
 
+    /// By a callback of curl's, of one that waits for its reset and goes on sending. False: it waits on.
+    func takeResetAhead(of transfer: CurlTransfer) -> Bool { transfer.server?.resets.takeAhead(loop.now) != false }
+
     private func reset(_ streams: [CurlTransfer]) {
         for transfer in streams {
             transfer.abandon()
@@ -534,7 +537,7 @@ package final class CurlTransport: Transport {
     private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {
         lingering.leave(transfer)
         // What a callback of ours stopped was reset, too.
-        if transfer.isAbandoned, transfer.isHTTP2 { transfer.server?.resets.use(loop.now) }
+        if transfer.isAbandoned, transfer.isHTTP2, !transfer.isResetAhead { transfer.server?.resets.use(loop.now) }
         let failure = transfer.failure(for: code)
         let times = transfer.times
         release(transfer)

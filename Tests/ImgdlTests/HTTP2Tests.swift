@@ -252,6 +252,39 @@ final class HTTP2Tests: XCTestCase {
         assertEnds(sibling, "IMGDL_OK")
     }
 
+    /// However many go on sending, resets ahead of their turn have a bound: the rest is read until it has its turn.
+    func testAStormOfStreamsThatGoOnSendingIsPaced() throws {
+        try begin()
+        _ = imgdl_downloader_set_max_concurrent(downloader, 91)
+        routeHeld("/sibling.jpg")
+        let sibling = start("/sibling.jpg")
+        sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        let part = Array(Pictures.bytes("baseline.jpg").prefix(1000))
+        origin.route("/other.jpg") { try $0.respond(body: Pictures.bytes("baseline.jpg")) }
+        let began = ContinuousClock.now
+        for round in 0..<6 {
+            origin.route(prefix: "/\(round)/") { exchange in
+                try exchange.send(status: 200)
+                try exchange.send(body: part)
+                try exchange.wait("flood \(round)")
+                for _ in 0..<4 { try exchange.send(body: [UInt8](repeating: 0, count: 64 * 1024)) }
+                try exchange.wait("never")
+            }
+            let downloads = (0..<90).map { start("/\(round)/\($0).jpg") }
+            for download in downloads { download.waitFor(IMGDL_EVENT_PROGRESS) }
+            for download in downloads { download.cancel() }
+            for download in downloads { assertEnds(download, "IMGDL_ERROR_CANCELLED") }
+            origin.gate("flood \(round)").open()
+            let expected = min(90 * (round + 1), 400)
+            XCTAssertTrue(origin.wait { $0.streamsResetByClient.count >= expected }, "round \(round)")
+        }
+        assertEnds(start("/other.jpg"), "IMGDL_OK")
+        XCTAssertLessThanOrEqual(origin.log.streamsResetByClient.count, 300 + allowedResets(since: began))
+        XCTAssertNil(sibling.record.code, "its connection is not closed: \(sibling.name)")
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+    }
+
     /// Whatever becomes of streams, a connection that nobody shares is served.
     func testStreamsThatAreRefusedAgainAndAgain() throws {
         try begin(alsoHTTP1: true)
