@@ -141,9 +141,11 @@ static void start_child(const char *what, int exits)
     /* Out of the shelves, so that nobody releases them before the fork. */
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         handles[kinds[i]] = take(kinds[i]);
+    /* What is rare in a child is a transfer of a loader's: where there is none now, mostly another moment is waited for. */
+    int is_now = exits || handles[TRANSFER] || one_in(4);
     pthread_mutex_lock(&lock);
     struct child *free_place = NULL;
-    for (unsigned i = 0; i < MOST; i++)
+    for (unsigned i = 0; is_now && i < MOST; i++)
         if (!children[i].pid)
             free_place = &children[i];
     /* A child that finds them taken would wait for ever. */

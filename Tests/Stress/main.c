@@ -75,7 +75,7 @@ static void *run(void *number)
         atomic_fetch_sub(&at_rest, 1);
         while (atomic_load(&is_round)) {
             play();
-            if (one_in(400) && has_feature[FORKS])
+            if (one_in(100) && has_feature[FORKS])
                 play_fork();
             if (one_in(800) && has_feature[EXITS])
                 play_exit();
