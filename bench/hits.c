@@ -156,7 +156,7 @@ int main(int count, char **arguments)
     const char *only = count > 2 ? arguments[2] : NULL;
     bool is_within = true;
     if (!only || !strcmp(only, "disk"))
-        is_within = measure("disk", 0, downloads / URLS, origin.port, 2);
+        is_within = measure("disk", 0, downloads / URLS, origin.port, 1.5);
     if (!only || !strcmp(only, "memory"))
         is_within = measure("memory", 64u << 20, downloads / URLS, origin.port, 0.3) && is_within;
     if (!is_within)

@@ -214,13 +214,12 @@ final class CurlTransfer: LingeringStream {
 
     /// What curl says of a file does not name it.
     private func nameFile(of code: CURLcode, in failure: inout Failure) {
-        if code == CURLE_SSL_CACERT_BADFILE, let file = request.tls.certificateAuthorities {
-            do throws(Failure) {
-                try TrustFile.checkCertificates(file, option: "ca_file")
-            } catch {
-                failure.message = error.message
-                return
-            }
+        if code == CURLE_SSL_CACERT_BADFILE, let file = request.tls.certificateAuthorities,
+            let contents = request.tls.authorities,
+            let complaint = TrustFile.complaint(about: contents, of: file, option: "ca_file")
+        {
+            failure.message = complaint
+            return
         }
         if let file = request.tls.clientCertificate { failure.message += " (client certificate “\(file)”)" }
     }

@@ -17,11 +17,23 @@ package enum TrustFile {
 
     private static func check(_ path: String, _ option: String, lists: Bool, kind: String) throws(Failure) {
         try checkReadable(path, option: option)
-        let count = ccurl_count_in_trust_file(path, lists)
-        guard count > 0 else {
-            let cause = count == 0 ? "it holds no \(kind) in PEM" : "a \(kind) in it is broken"
-            throw Failure(.invalidOperation, "\(option) “\(path)” cannot be used: \(cause)")
-        }
+        guard let cause = unusable(ccurl_count_in_trust_file(path, lists), kind) else { return }
+        throw Failure(.invalidOperation, cannotBeUsed(path, option, cause))
+    }
+
+    /// What keeps OpenSSL from using what was read of such a file; nil: nothing.
+    static func complaint(about contents: FileContents, of path: String, option: String) -> String? {
+        let count = ccurl_count_certificates(contents.bytes.baseAddress, contents.bytes.count)
+        return unusable(count, "certificate").map { cannotBeUsed(path, option, $0) }
+    }
+
+    private static func unusable(_ count: Int32, _ kind: String) -> String? {
+        if count > 0 { return nil }
+        return count == 0 ? "it holds no \(kind) in PEM" : "a \(kind) in it is broken"
+    }
+
+    private static func cannotBeUsed(_ path: String, _ option: String, _ cause: String) -> String {
+        "\(option) “\(path)” cannot be used: \(cause)"
     }
 
     /// A file that may be read, and that is no folder, pipe or device. Throws as `checkCertificates`.

@@ -83,10 +83,12 @@ struct ConfigReader {
     }
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {
-        let tls = try TLSOptions(
+        var tls = try TLSOptions(
             certificate: try readableFile(config.client_certificate, "client_certificate"),
             key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
             pin: config.pinned_public_key)
+        // Each request looks anew; what has not changed is held here for all of them.
+        tls.readFiles()
         let partition = try partition(config.partition) ?? ""
         configuration.transport.cookiePartition = partition
         configuration.defaults.identity = RequestIdentity(

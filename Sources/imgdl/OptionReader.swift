@@ -31,7 +31,6 @@ extension TLSOptions {
         clientCertificate = certificate
         clientKey = key
         clientKeyPassword = try text(password, "client_key_password")
-        readFiles()
         pinnedPublicKey = try text(pin, "pinned_public_key")
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")

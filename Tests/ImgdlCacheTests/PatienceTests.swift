@@ -1,6 +1,7 @@
 import CacheTesting
 import Glibc
 import ImgdlCore
+import Synchronization
 import XCTest
 
 @testable import ImgdlCache
@@ -256,7 +257,7 @@ final class PatienceTests: StoreTestCase {
     }
 
     /// Of several programs that store at full speed one was faster again and again, and the others stored nothing for seconds.
-    func testWhoWasTooLateGoesFirst() throws {
+    func testOthersWaitForWhoWasTooLateAndNotForEver() throws {
         let cache = try open()
         cache.put("k", bytes(10))
         try cache.flush()
@@ -266,13 +267,7 @@ final class PatienceTests: StoreTestCase {
         let other = try WriterTurn(path + "/turn-1")
         XCTAssertFalse(other.take(until: soon()), "one after the other")
         cache.put("k2", bytes(10))
-        let begun = expectation(description: "the flush has begun")
-        let flushing = try ImgdlCore.Thread.start(name: "flushing") {
-            begun.fulfill()
-            XCTAssertEqual(self.code { try cache.flush() }, .ok, "it does not wait without end")
-        }
-        wait(for: [begun], timeout: 20)
-        flushing.join()
+        XCTAssertEqual(code { try cache.flush() }, .ok, "it does not wait without end")
         try cache.disk?.onWriter { writer in
             // It holds it and does nothing: it is not waited for again and again.
             let time = self.milliseconds {
@@ -282,7 +277,20 @@ final class PatienceTests: StoreTestCase {
             }
             XCTAssertLessThan(time, 2_000)
         }
+        // Who is not passed over goes first.
+        let hasGone = Atomic(false)
+        let begun = expectation(description: "another one waits")
+        let waiting = try ImgdlCore.Thread.start(name: "waiting") {
+            begun.fulfill()
+            other.waitForOthers(until: MonotonicClock().now().advanced(byMilliseconds: 20_000))
+            XCTAssertTrue(hasGone.load(ordering: .sequentiallyConsistent), "it was not let go first")
+        }
+        wait(for: [begun], timeout: 20)
+        // Time in which the other one could go on, if it did not wait.
+        usleep(50_000)
+        hasGone.store(true, ordering: .sequentiallyConsistent)
         late.letGo()
+        waiting.join()
         XCTAssertTrue(other.take(until: soon()))
         other.letGo()
         cache.close()

@@ -44,6 +44,10 @@ final class FileDigestTests: XCTestCase {
         XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8), "it stays as it was")
         one = nil
         XCTAssertNil(held)
+        // One that nobody has written to for long is not read again.
+        let shell = try XCTUnwrap(FileDigest.contents(of: "/bin/sh"))
+        XCTAssertTrue(FileDigest.contents(of: "/bin/sh") === shell)
+        XCTAssertEqual(shell.digest, FileDigest.of("/bin/sh"))
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
         XCTAssertEqual(FileDigest.contents(of: file)?.bytes.count, FileDigest.maximumBytes)
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes + 1)), 0)

@@ -41,9 +41,9 @@ final class SecureFloodTests: TransportTestCase {
         let memory = try Self.residentBytes
         let flooded = try start(server.url("/flood"))
         run(until: recorder[flooded].head != nil)
-        try assertOtherServersPictures(line: line)
+        try assertOthersAreServed(line: line)
         run(until: said.count.load(ordering: .relaxed) >= least || recorder[flooded].hasEnded, line: line)
-        try assertOtherServersPictures(line: line)
+        try assertOthersAreServed(line: line)
         XCTAssertLessThan(try Self.residentBytes - memory, Self.mostMemory, "\(message)", line: line)
         if recorder[flooded].hasEnded {
             let failure = recorder[flooded].failure
@@ -54,7 +54,7 @@ final class SecureFloodTests: TransportTestCase {
         XCTAssertEqual(try fetchSucceeding(server.url("/few")).text, "hello", "the same server", line: line)
     }
 
-    private func assertOtherServersPictures(line: UInt) throws {
+    private func assertOthersAreServed(line: UInt) throws {
         for _ in 0..<20 {
             let begin = DecodingTurn.cpuTime()
             XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "hello", line: line)

@@ -302,6 +302,18 @@ final class TLSOptionsTests: TransportTestCase {
             XCTAssertEqual(record.failure?.code, code, "\(index): \(record.failure?.message ?? "")")
             if code == nil { XCTAssertEqual(record.text, "a", "\(index)") }
         }
+        // The error says of the file what was in it then.
+        try makeTransport(TransportConfiguration(proxy: ""))
+        try write(right)
+        try Data("no certificate".utf8).write(to: URL(fileURLWithPath: folder + "/ca"))
+        var broken = TLSOptions()
+        broken.certificateAuthorities = folder + "/ca"
+        broken.readFiles()
+        try FileManager.default.removeItem(atPath: folder + "/ca")
+        let complaint = record(of: try start(secure.url("/a"), tls: broken, isRead: true)).failure
+        XCTAssertEqual(complaint?.code, .tlsFailed)
+        let cause = "ca_file “\(folder)/ca” cannot be used: it holds no certificate in PEM"
+        XCTAssertTrue(complaint?.message.contains(cause) ?? false, complaint?.message ?? "")
         // What was not there when the request was made is not used when it is there later.
         var tls = TLSOptions()
         tls.certificateAuthorities = folder + "/later"

@@ -479,7 +479,10 @@ TEST_WITHIN(120, "a process that is killed while another one writes loses what h
     REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
     close_database(database);
     free(path);
-    unsigned long told = storing.endings[storing.count - 1].not_stored;
+    /* Those that nothing promises to keep: it was said of them before. */
+    unsigned long told = 0;
+    for (unsigned i = 0; i < storing.count && storing.endings[i].time < begun; i++)
+        told = storing.endings[i].not_stored;
     printf("    %lu said not to be stored\n", told);
     CHECK(count_lost(&storing, begun - 1) <= told);
     CHECK(told < storing.count / 2);

@@ -337,3 +337,51 @@ TEST_WITHIN(600, "a hundred thousand requests cancelled at random leave threads,
     CHECK_NUMBER(settle_in_proc("task", first.threads), first.threads);
     CHECK(!HAS_LEAKS());
 }
+
+/* ---- Those that wait at once */
+
+static unsigned all_ended;
+
+static void on_end(void *user_data)
+{
+    (void)user_data;
+    __atomic_add_fetch(&all_ended, 1, __ATOMIC_SEQ_CST);
+}
+
+/* On the thread of the downloader, so that no ends wait for their turn at another one. */
+static void queue_and_cancel(imgdl_downloader *downloader, unsigned count)
+{
+    all_ended = 0;
+    for (unsigned i = 0; i < count; i++) {
+        char url[64];
+        snprintf(url, sizeof url, "http://127.0.0.1:9/%u", i);
+        imgdl_request request;
+        imgdl_request_init(&request, sizeof request);
+        request.url = url;
+        request.executor = IMGDL_EXECUTOR_INLINE;
+        request.callback = on_event;
+        request.destructor = on_end;
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    }
+    CHECK_NUMBER(imgdl_downloader_current_count(downloader), count);
+    REQUIRE_OK(imgdl_downloader_cancel_all(downloader));
+    REQUIRE_OK(imgdl_downloader_wait_idle(downloader, PATIENCE_MS));
+    CHECK_NUMBER(__atomic_load_n(&all_ended, __ATOMIC_SEQ_CST), count);
+}
+
+TEST_WITHIN(600, "a hundred thousand requests that waited at once leave no room taken for as many")
+{
+    enum { MANY = UNDER_SANITIZER ? 5000 : 100000 };
+    imgdl_downloader *downloader = new_downloader();
+    REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
+    queue_and_cancel(downloader, 1000);
+    struct holding before = at_rest();
+    queue_and_cancel(downloader, MANY);
+    struct holding after = settle(&before);
+    print_holding("before", &before);
+    print_holding("after", &after);
+    const char *remains = find_remains(&before, &after);
+    if (remains)
+        FAIL("%s grew", remains);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}

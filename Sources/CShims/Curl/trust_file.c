@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -45,13 +46,29 @@ static int count_lists(BIO *file)
     return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE ? count : -1;
 }
 
+/* Frees the file, which may be NULL. */
+static int count_in(BIO *file, bool lists)
+{
+    int count = file ? (lists ? count_lists(file) : count_certificates(file)) : -1;
+    BIO_free(file);
+    return count;
+}
+
 int ccurl_count_in_trust_file(const char *path, bool lists)
 {
     /* Errors that the host's thread has met with OpenSSL itself stay to be read there. */
     ERR_set_mark();
-    BIO *file = BIO_new_file(path, "r");
-    int count = file ? (lists ? count_lists(file) : count_certificates(file)) : -1;
-    BIO_free(file);
+    int count = count_in(BIO_new_file(path, "r"), lists);
+    ERR_pop_to_mark();
+    return count;
+}
+
+int ccurl_count_certificates(const void *bytes, size_t size)
+{
+    if (size > INT_MAX)
+        return -1;
+    ERR_set_mark();
+    int count = count_in(BIO_new_mem_buf(bytes, (int)size), false);
     ERR_pop_to_mark();
     return count;
 }

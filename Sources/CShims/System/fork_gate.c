@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Tries: some ten microseconds, as long as to be woken takes. */
 enum { PATIENCE_MS = 1000, TRIES_BEFORE_SLEEP = 500, SHARDS = 16 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

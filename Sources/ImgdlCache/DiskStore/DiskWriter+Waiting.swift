@@ -19,14 +19,14 @@ extension DiskWriter {
         }
         notePatience()
         // Others were faster. They let this one go first now.
-        let end = attemptEnd
-        guard isPatient, let turn, turn.take(until: end) else { throw busy }
+        let lastTry = attemptEnd
+        guard isPatient, let turn, turn.take(until: lastTry) else { throw busy }
         defer { turn.letGo() }
         while true {
             do throws(DatabaseError) {
                 return try attempt(index, purpose, body)
             } catch {
-                guard error.isBusy, now < end else { throw error }
+                guard error.isBusy, now < lastTry else { throw error }
             }
         }
     }

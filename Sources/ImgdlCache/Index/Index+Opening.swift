@@ -104,7 +104,11 @@ extension Index {
         let hasLog = FileVersion.size(path + "-wal") > 0
         let isShared = FileVersion(path + "-shm") != nil
         let access: Database.Access =
-            hasLog ? isShared ? .reading : .readingUnchangedWithLog : .readingUnchanged
+            switch (hasLog, isShared) {
+            case (false, _): .readingUnchanged
+            case (true, false): .readingUnchangedWithLog
+            case (true, true): .reading
+            }
         return try forReading(try Database(path, access, busyMilliseconds: 50), check)
     }
 

@@ -66,7 +66,6 @@ package final class Subscription: @unchecked Sendable {
     }
 
     #if DEBUG
-        /// Whoever has it last owes its end: the mailbox, the engine, its executor or its batch.
         deinit { precondition(isComplete || !isAccepted && !isHeld, "a request was let go of without its end") }
     #endif
 

@@ -5,6 +5,7 @@
 @frozen @usableFromInline package struct ObjectTable<Object: AnyObject>: ~Copyable {
     /// Each is held by the table.
     @usableFromInline var slots = PlainTable<Unmanaged<Object>?>()
+    @usableFromInline var objectCount = 0
 
     @inlinable package init() {}
 
@@ -26,6 +27,7 @@
         slots.extend(to: slot + 1, with: nil)
         precondition(slots[slot] == nil, "a slot is one object's until it is taken out")
         place(slot).initialize(to: object)
+        objectCount += 1
     }
 
     @inlinable package var count: Int { slots.count }
@@ -35,6 +37,8 @@
         guard isTaken(slot) else { return nil }
         let object = place(slot).move()
         slots[slot] = nil
+        objectCount -= 1
+        if objectCount == 0, slots.count > mostRoomKept { slots.reset() }
         return object
     }
 

@@ -46,12 +46,23 @@ import Glibc
     /// Keeps the memory.
     @inlinable package mutating func removeAll() { count = 0 }
 
+    /// A crowd is over: gives its memory back.
+    @inlinable @inline(never) package mutating func reset() {
+        free(start)
+        start = nil
+        count = 0
+        capacity = 0
+    }
+
     /// Seldom called, and from many places.
     @inlinable @inline(never) mutating func grow() {
         capacity = grown(capacity)
         start = resized(start, to: capacity)
     }
 }
+
+/// Tables that have become empty keep room for so many, and give the rest back.
+@inlinable var mostRoomKept: Int { 1024 }
 
 /// The next capacity of a table: there may be a million in it, so an eighth more and not as many again. In steps that are
 /// not too small: malloc keeps what they leave behind.

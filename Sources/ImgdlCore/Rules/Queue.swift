@@ -3,9 +3,6 @@ import Glibc
 /// First in, first out: adding, and taking what came first, take constant time however many wait. Never copied, so that
 /// nothing has to look whether it is shared.
 package struct Queue<Element>: ~Copyable {
-    /// A large one that has become empty is let go of.
-    private static var mostKept: Int { 1024 }
-
     /// Those from `head` to `end` are there.
     private var elements: UnsafeMutablePointer<Element>?
     private var head = 0
@@ -46,7 +43,7 @@ package struct Queue<Element>: ~Copyable {
     private mutating func becomeEmpty() {
         head = 0
         end = 0
-        guard capacity > Self.mostKept else { return }
+        guard capacity > mostRoomKept else { return }
         free(elements)
         elements = nil
         capacity = 0

@@ -42,6 +42,13 @@ struct SharedTransfers: ~Copyable {
             next[Int(link) - 1] = next[slot]
         }
         count -= 1
+        if count == 0, first.count > mostRoomKept { giveBack() }
+    }
+
+    /// A crowd is over.
+    private mutating func giveBack() {
+        first = []
+        next.reset()
     }
 
     private func chain(_ hash: Int) -> Int { hash & (first.count - 1) }

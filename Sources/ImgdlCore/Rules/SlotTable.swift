@@ -12,7 +12,7 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
     private var slotCount = 0
     private var capacity = 0
     private var free = PlainTable<UInt32>()
-    private let firstGeneration: UInt32
+    private var firstGeneration: UInt32
     package private(set) var count = 0
 
     package init() { self.init(firstGeneration: 1) }
@@ -60,7 +60,27 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
         } else {
             generations[index] = Self.usedUp
         }
-        return (elements + index).move()
+        let removed = (elements + index).move()
+        if count == 0, slotCount > mostRoomKept { giveBack() }
+        return removed
+    }
+
+    /// How many there is room for.
+    var room: Int { capacity }
+
+    /// A crowd is over. Its slots go, and come back with generations that none of them has had: no key of it is valid again.
+    @inline(never) private mutating func giveBack() {
+        var latest = firstGeneration
+        for slot in 0..<slotCount { latest = max(latest, generations[slot]) }
+        // Slots that are left alone are to stay so.
+        guard free.count == slotCount, latest < UInt32.max - 1 else { return }
+        firstGeneration = latest + 1
+        Glibc.free(elements)
+        Glibc.free(generations)
+        elements = resized(nil, to: 0)
+        generations = resized(nil, to: 0)
+        (slotCount, capacity) = (0, 0)
+        free.reset()
     }
 
     /// In place: an element may be large, and is looked at often. Traps for keys that are not in the table: for keys
@@ -86,11 +106,8 @@ package struct SlotTable<Element: ~Copyable>: ~Copyable {
         return index < slotCount && generations[index] == UInt32(truncatingIfNeeded: key >> 32)
     }
 
-    /// Something is in the slot, which has been one of a key.
-    package func isTaken(_ slot: Int) -> Bool {
-        precondition(slot < slotCount)
-        return generations[slot] % 2 == 1
-    }
+    /// Something is in the slot.
+    package func isTaken(_ slot: Int) -> Bool { slot < slotCount && generations[slot] % 2 == 1 }
 
     /// All keys, in the order of their slots.
     package var keys: [UInt64] {

@@ -278,6 +278,14 @@ package struct WaitingQueue: ~Copyable {
         count -= 1
         change(standing.host, standing.lane) { ranks, _, root in ranks.remove(slot, &root) }
         change(standing.host, standing.ageLane) { _, ages, root in ages.remove(slot, &root) }
+        if count == 0, standings.count > mostRoomKept { giveBack() }
+    }
+
+    /// A crowd is over, and stands nowhere any more.
+    @inline(never) private mutating func giveBack() {
+        standings.reset()
+        ranks = PairingHeaps()
+        ages = PairingHeaps()
     }
 
     private mutating func move(_ slot: Int, to lane: Int, rank: Int64) {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How long one transfer may decode without a break: so much CPU time of this thread. The size of what comes in or goes out
+/// How long may be decoded without a break, of one transfer, and of one after the other: so much CPU time of this thread. The size of what comes in or goes out
 /// says little of it: a few bytes of brotli, zstd or deflate may be tables that take thousands of steps to read, and mean
 /// nothing.
 struct DecodingTurn {

@@ -54,4 +54,39 @@ final class SlotTableTests: XCTestCase {
         XCTAssertNil(table.remove(last))
         XCTAssertEqual(table.keys, [next])
     }
+
+    /// A hundred thousand at once are some time over; what they needed is not kept, and their keys stay invalid.
+    func testACrowdsRoomIsGivenBack() {
+        var table = SlotTable<Int>()
+        var old: [UInt64] = []
+        for round in 0..<3 {
+            let keys = (0..<5_000).map { table.insert($0 + round) }
+            XCTAssertEqual(Set(keys).union(old).count, 5_000 * (round + 1), "each key is a new one")
+            XCTAssertFalse(old.contains { table.contains($0) })
+            for key in keys.shuffled().dropLast() { table.remove(key) }
+            XCTAssertGreaterThanOrEqual(table.room, 5_000)
+            XCTAssertNotNil(table.keys.first.flatMap { table.remove($0) })
+            XCTAssertEqual(table.room, 0)
+            old += keys
+        }
+        XCTAssertFalse(old.contains { table.contains($0) || table.isTaken(SlotTable<Int>.slot($0)) })
+        let few = (0..<10).map { table.insert($0) }
+        for key in few { table.remove(key) }
+        XCTAssertGreaterThan(table.room, 0, "room for a few is kept")
+    }
+
+    /// Where a slot has no generations left, none is given back: it would come back with old ones.
+    func testACrowdWithASlotThatIsUsedUpKeepsItsRoom() {
+        var table = SlotTable<Int>(firstGeneration: .max - 2)
+        let first = table.insert(0)
+        table.remove(first)
+        let last = table.insert(0)
+        let others = (0..<5_000).map { table.insert($0) }
+        table.remove(last)
+        for key in others { table.remove(key) }
+        XCTAssertEqual(table.count, 0)
+        XCTAssertGreaterThan(table.room, 5_000)
+        let next = (0..<5_001).map { table.insert($0) }
+        XCTAssertTrue(Set(next).isDisjoint(with: others + [first, last]))
+    }
 }

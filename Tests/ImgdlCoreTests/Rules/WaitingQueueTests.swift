@@ -216,4 +216,31 @@ final class WaitingQueueTests: XCTestCase {
             }
         }
     }
+
+    /// A crowd that is over leaves nothing behind that those who come next would stand behind.
+    func testWhoComesAfterACrowdIsServedAsBefore() {
+        for limit in [0, 2] {
+            var queue = WaitingQueue(maximumPerHost: limit)
+            let now = Instant(nanoseconds: 1)
+            for round in 0..<3 {
+                for slot in 0..<3_000 { queue.insert(slot, host("h\(slot % 7)"), priority: .low, order: .lifo, now) }
+                let first = queue.popFirst(now, agingInterval: 1_000)
+                XCTAssertEqual(first?.slot, 2_999)
+                for slot in 0..<2_999 { queue.remove(slot) }
+                XCTAssertEqual(queue.count, 0)
+                XCTAssertNil(queue.popFirst(now, agingInterval: 1_000))
+                for (slot, priority) in [(5, Priority.normal), (6, .high), (7, .low)] {
+                    queue.insert(slot, host("h\(round)"), priority: priority, order: .fifo, now)
+                }
+                queue.setPriority(5, .high, order: .fifo)
+                var served: [Int] = []
+                while let next = queue.popFirst(now, agingInterval: 1_000) {
+                    served.append(next.slot)
+                    queue.leave(next.place)
+                }
+                XCTAssertEqual(served, [6, 5, 7])
+                if let first { queue.leave(first.place) }
+            }
+        }
+    }
 }

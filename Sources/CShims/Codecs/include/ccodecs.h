@@ -22,7 +22,8 @@ void codec_stop_ask(codec_stop *stop);
 int codec_stop_is_asked(const codec_stop *stop);
 /* For work on this thread, in its CPU time; 0: none. */
 void codec_stop_set_deadline(codec_stop *stop, int64_t deadline);
-/* Whether to stop, asked after so many pixels or what takes as long. The clock is looked at now and then only. */
+/* Whether to stop, asked after so many pixels or what takes as long. The clock is looked at now and then only. While a fork is
+ * near the thread gives its turn on the processor away first. */
 int codec_stop_is_due(codec_stop *stop, size_t work);
 
 enum codec_status {
