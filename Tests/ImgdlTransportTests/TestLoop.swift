@@ -5,7 +5,9 @@ import XCTest
 
 @testable import ImgdlTransport
 
-/// The engine's part of a transport's life, on the test's thread: epoll, a deadline, and work from other threads.
+/// The engine's part of a transport's life, on the test's thread: epoll, a deadline, and work from other threads. As the
+/// engine's, the thread counts as at work, but while it sleeps: what it takes of the processor would be the host's else, and
+/// no turn of curl too long.
 final class TestLoop: TransportLoop, @unchecked Sendable {
     private let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     private let wake = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -55,6 +57,8 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
 
     /// Until the condition holds; a test fails after 20 seconds.
     func run(_ transport: any Transport, until isDone: () -> Bool, file: StaticString = #filePath, line: UInt = #line) {
+        let before = ImgdlCore.Thread.beginWork()
+        defer { ImgdlCore.Thread.restore(before) }
         let end = now.advanced(byMilliseconds: 20_000)
         while true {
             runWork()
@@ -71,6 +75,8 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
 
     /// One turn that does not wait.
     func turn(_ transport: any Transport) {
+        let before = ImgdlCore.Thread.beginWork()
+        defer { ImgdlCore.Thread.restore(before) }
         runWork()
         // Asked first, as the engine does: what is due at once would else be due later than now, and again in each turn.
         if let deadline = transport.deadline { transport.deadlineReached(max(deadline, now)) }
@@ -87,7 +93,7 @@ final class TestLoop: TransportLoop, @unchecked Sendable {
 
     private func step(_ transport: any Transport, milliseconds: Int64) {
         var events = [epoll_event](repeating: epoll_event(), count: 16)
-        let count = epoll_wait(epoll, &events, 16, Int32(clamping: milliseconds))
+        let count = ImgdlCore.Thread.resting { epoll_wait(epoll, &events, 16, Int32(clamping: milliseconds)) }
         for event in events.prefix(Int(max(0, count))) {
             if event.data.fd == wake {
                 var value: UInt64 = 0
