@@ -592,8 +592,8 @@ final class CurlTransfer: LingeringStream {
         return !isEnded && discardedBytes <= limit
     }
 
-    /// Of a stream that waits for its reset: one that costs more than a reset is reset ahead of its turn, unless too many
-    /// were.
+    /// Bytes of a stream that waits for its reset. One that costs more than a reset is reset ahead of its turn, unless too
+    /// many were.
     private func passOver(_ bytes: UnsafeRawBufferPointer) -> Bool {
         discardedBytes += bytes.count
         guard discardedBytes > Self.discardLimit else { return true }

@@ -8,7 +8,7 @@ final class EasyHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var fields: UnsafeMutablePointer<curl_slist>?
     private var addresses: UnsafeMutablePointer<curl_slist>?
-    /// What it was given of files.
+    /// Contents of files that libcurl reads where they are.
     private var files: [FileContents] = []
     /// What its connections resume.
     private let sessions: TLSSessions?

@@ -61,11 +61,11 @@ package enum FileDigest {
 
     // MARK: With what is in it
 
-    /// Of a file that a request names, such as all authorities of a system, and some more.
+    /// Size of a file that a request may name: all authorities of a system, and some more.
     static let maximumBytes = 4 << 20
 
-    /// What is in it now: the same for all that name it while it stays as it is, and others hold that. nil: there is no such
-    /// file, or it cannot be read, or is larger than `maximumBytes`.
+    /// Contents of the file now: the same for all that name it while it stays as it is, and others hold them. nil: there is no
+    /// such file, or it cannot be read, or is larger than `maximumBytes`.
     package static func contents(of path: String) -> FileContents? {
         guard let state = State(path) else { return nil }
         if let held = known.lock.withLock({ known.digests[state].flatMap { known.contents[$0]?.contents } }) {

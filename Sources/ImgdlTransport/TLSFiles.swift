@@ -47,7 +47,7 @@ enum TLSFiles {
 }
 
 extension TLSOptions {
-    /// What is in the files now: a connection that is made for these options goes by that.
+    /// Reads the files: a connection that is made for these options goes by what is in them now.
     package mutating func readFiles() {
         authorities = certificateAuthorities.flatMap(FileDigest.contents)
         certificate = clientCertificate.flatMap(FileDigest.contents)

@@ -62,7 +62,7 @@ extension DiskWriter {
 
     var isPatient: Bool { now < end }
 
-    /// Of what waits now, before it looks whether it is to go on.
+    /// End of one wait, after which it looks whether it is to go on.
     private var attemptEnd: Instant { min(end, now.advanced(byMilliseconds: Self.mostPatience)) }
 
     /// Milliseconds; 0: it tries, and does not wait.

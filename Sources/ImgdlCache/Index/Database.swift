@@ -73,7 +73,7 @@ struct DatabaseError: Error {
 final class Database {
     private let handle: OpaquePointer
     let path: String
-    /// Of files of which SQLite believes that nobody writes to them; nil: it looks for itself.
+    /// Versions of files of which SQLite believes that nobody writes to them; nil: it looks for itself.
     private let unchanged: Unchanged?
     private var busyMilliseconds: Int32
 

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What was in a file that a request's options name, when the request was made: certificates and keys. Connections go by
-/// that, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by it, and wiped.
-/// Equal where the same bytes are in it. Threads: any.
+/// Certificates and keys as they were in a file that a request's options name, when the request was made. Connections go by
+/// them, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by them, and wiped.
+/// Equal where the same bytes are in both. Threads: any.
 package final class FileContents: Hashable, @unchecked Sendable {
     /// SHA-256 of the bytes.
     package let digest: [UInt8]

@@ -9,7 +9,7 @@ package struct TLSOptions: Hashable, Sendable {
     @ExactOptionalText package var clientKeyPassword: String?
     /// "sha256//BASE64" of the server's public key, several with semicolons between them.
     @ExactOptionalText package var pinnedPublicKey: String?
-    /// What was in the files when the request was made: another certificate under the same name is another one's. nil: the
+    /// Contents of the files when the request was made: another certificate under the same name is another one's. nil: the
     /// file could not be read, and no connection is made.
     package var authorities: FileContents?
     package var certificate: FileContents?

@@ -19,8 +19,8 @@ final class ContentDecoder {
         case turnIsOver
     }
 
-    /// Of all layers: a step begins as long as fewer have come out. How many steps these are says little, since there may be
-    /// thousands of frames that mean nothing.
+    /// Bytes of all layers: a step begins as long as fewer have come out. How many steps these are says little, since there
+    /// may be thousands of frames that mean nothing.
     static let bytesInTurn = 8 * CodingLayer.outputBytes
 
     /// The one that was applied last comes first.

@@ -22,7 +22,7 @@ CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value);
 /* curl copies the string; NULL resets. For CURLOPT_ERRORBUFFER see ccurl_set_error_buffer. */
 CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value);
-/* Of bytes that stay where they are for as long as the handle has them. */
+/* The bytes stay the caller's, and where they are for as long as the handle has them. */
 CURLcode ccurl_set_blob(CURL *easy, CURLoption option, const void *bytes, size_t count);
 /* In place of a URL's text; they stay the caller's and must outlive the transfer. NULL: the text again. */
 CURLcode ccurl_set_parts(CURL *easy, CURLU *parts);
