@@ -21,7 +21,7 @@ package enum TrustFile {
         throw Failure(.invalidOperation, cannotBeUsed(path, option, cause))
     }
 
-    /// What keeps OpenSSL from using what was read of such a file; nil: nothing.
+    /// Complaint of OpenSSL about what was read of such a file; nil: it can be used.
     static func complaint(about contents: FileContents, of path: String, option: String) -> String? {
         let count = ccurl_count_certificates(contents.bytes.baseAddress, contents.bytes.count)
         return unusable(count, "certificate").map { cannotBeUsed(path, option, $0) }

@@ -201,8 +201,10 @@ package struct Downloads: ~Copyable {
 
     // MARK: Questions
 
-    /// The one that has this slot, which must not be free.
-    package func subscriber(at slot: Int) -> SubscriberID { subscribers.key(of: slot) }
+    /// The one that has this slot; nil: none, as where it has ended and that has not been told yet.
+    package func subscriber(at slot: Int) -> SubscriberID? {
+        subscribers.isTaken(slot) ? subscribers.key(of: slot) : nil
+    }
 
     /// It is not over.
     package func contains(_ id: TransferID) -> Bool { transfers.contains(id) }

@@ -89,4 +89,18 @@ final class SlotTableTests: XCTestCase {
         let next = (0..<5_001).map { table.insert($0) }
         XCTAssertTrue(Set(next).isDisjoint(with: others + [first, last]))
     }
+
+    /// Whoever still knows the slot of one that has ended, when a crowd's room has been given back, asks for nothing.
+    func testSlotsOfACrowdThatIsOverAreNobodys() {
+        var downloads = Downloads()
+        let now = Instant(nanoseconds: 0)
+        let slots = (0..<3_000).map { number in
+            let request = TransferRequest(url: testURL("https://a.example/\(number)"))
+            let options = Boxed(wrappedValue: SubscriberOptions())
+            return SlotTable<Subscriber>.slot(downloads.submit(request, options, now).subscriber)
+        }
+        XCTAssertNotNil(downloads.subscriber(at: slots[2_999]))
+        downloads.cancelAll(now)
+        XCTAssertEqual(slots.compactMap { downloads.subscriber(at: $0) }, [])
+    }
 }
