@@ -1,6 +1,6 @@
 /* What a cache takes of the disk and of memory while everything comes at full speed, and each sync takes 20 ms. */
 #define SUITE "limits of the cache"
-#include "support.h"
+#include "writing.h"
 
 #include <dlfcn.h>
 #include <ftw.h>
@@ -450,35 +450,21 @@ TEST_WITHIN(120, "a process that is killed loses the last second at most")
 
 TEST_WITHIN(120, "a process that is killed while another one writes loses what has come since that began, and a second, at most")
 {
-    void *sqlite = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(sqlite != NULL);
-    int (*open_database)(const char *, void **), (*close_database)(void *), (*set_patience)(void *, int);
-    int (*execute)(void *, const char *, void *, void *, void *);
-    *(void **)&open_database = dlsym(sqlite, "sqlite3_open");
-    *(void **)&close_database = dlsym(sqlite, "sqlite3_close");
-    *(void **)&set_patience = dlsym(sqlite, "sqlite3_busy_timeout");
-    *(void **)&execute = dlsym(sqlite, "sqlite3_exec");
-    REQUIRE(open_database != NULL && close_database != NULL && set_patience != NULL && execute != NULL);
     static struct storing storing;
     begin_storing(&storing);
     listen_for(&storing, 1.5);
-    char *path = NULL;
-    void *database = NULL;
-    REQUIRE(asprintf(&path, "%s/index-1.sqlite", storing.folder) > 0);
-    REQUIRE(open_database(path, &database) == 0);
-    set_patience(database, 10000);
+    struct writing other = open_index(storing.folder);
     /* What comes while the first one lasts is written when it ends; the second one lasts until the end. */
-    REQUIRE(execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    start_writing(&other);
     listen_for(&storing, 2.5);
-    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
+    stop_writing(&other);
     listen_for(&storing, 2);
     double begun = seconds_now();
-    REQUIRE(execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    start_writing(&other);
     listen_for(&storing, 1.5);
     kill_storing(&storing);
-    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
-    close_database(database);
-    free(path);
+    stop_writing(&other);
+    close_index(&other);
     /* Those that nothing promises to keep: it was said of them before. */
     unsigned long told = 0;
     for (unsigned i = 0; i < storing.count && storing.endings[i].time < begun; i++)

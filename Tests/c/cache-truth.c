@@ -1,9 +1,10 @@
 /* What the cache answers when nothing was done, by the names of the codes; and what other processes see of what was. */
 #define SUITE "cache truth"
-#include "support.h"
+#include "children.h"
+#include "writing.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -50,31 +51,69 @@ static void store(imgdl_cache *cache, const char *url)
 
 TEST("CACHE_BUSY: another connection holds a transaction that writes")
 {
-    void *sqlite = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
-    REQUIRE(sqlite != NULL);
-    int (*open_database)(const char *, void **), (*close_database)(void *);
-    int (*execute)(void *, const char *, void *, void *, void *);
-    *(void **)&open_database = dlsym(sqlite, "sqlite3_open");
-    *(void **)&close_database = dlsym(sqlite, "sqlite3_close");
-    *(void **)&execute = dlsym(sqlite, "sqlite3_exec");
-    REQUIRE(open_database != NULL && execute != NULL && close_database != NULL);
-    char *directory = new_folder(), *path = NULL;
+    char *directory = new_folder();
     const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
     int unwritable = 0;
     imgdl_cache *cache = NULL;
     REQUIRE_OK(open_cache(directory, &unwritable, &cache));
     store(cache, url);
-    void *database = NULL;
-    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
-    REQUIRE(open_database(path, &database) == 0 && execute(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0);
+    struct writing other = open_index(directory);
+    start_writing(&other);
     CHECK_CODE(imgdl_cache_remove(cache, url), IMGDL_ERROR_CACHE_BUSY);
     CHECK(strstr(imgdl_last_error(), directory) != NULL);
     CHECK_CODE(imgdl_cache_clear(cache), IMGDL_ERROR_CACHE_BUSY);
-    REQUIRE(execute(database, "COMMIT", NULL, NULL, NULL) == 0);
+    stop_writing(&other);
     CHECK_CODE(imgdl_cache_clear(cache), IMGDL_OK);
-    close_database(database);
+    close_index(&other);
     imgdl_cache_release(cache);
-    free(path);
+    free(directory);
+}
+
+struct removing {
+    imgdl_cache *cache;
+    int is_over, ended;
+};
+
+static void *remove_again_and_again(void *argument)
+{
+    struct removing *removing = argument;
+    while (!__atomic_load_n(&removing->is_over, __ATOMIC_SEQ_CST))
+        if (imgdl_cache_remove(removing->cache, "http://images.invalid/") == IMGDL_OK)
+            __atomic_add_fetch(&removing->ended, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+TEST("fork() does not wait for another program that writes to the index")
+{
+    char *directory = new_folder();
+    int unwritable = 0;
+    struct removing removing = {NULL, 0, 0};
+    REQUIRE_OK(open_cache(directory, &unwritable, &removing.cache));
+    store(removing.cache, at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid()));
+    struct writing other = open_index(directory);
+    start_writing(&other);
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, remove_again_and_again, &removing) == 0);
+    double longest = 0;
+    for (unsigned forks = 0; forks < 100; forks++) {
+        double began = seconds_now();
+        pid_t child = fork_quietly();
+        double took = seconds_now() - began;
+        if (child == 0)
+            _exit(0);
+        REQUIRE(child > 0);
+        longest = took > longest ? took : longest;
+        CHECK_NUMBER(await_child(child), 0);
+        usleep(10000);
+    }
+    printf("    the longest took %.1f ms\n", longest * 1e3);
+    CHECK(longest < 0.2);
+    __atomic_store_n(&removing.is_over, 1, __ATOMIC_SEQ_CST);
+    CHECK_NUMBER(__atomic_load_n(&removing.ended, __ATOMIC_SEQ_CST), 0);
+    stop_writing(&other);
+    pthread_join(thread, NULL);
+    close_index(&other);
+    imgdl_cache_release(removing.cache);
     free(directory);
 }
 

@@ -103,6 +103,8 @@ final class Database {
     }
 
     private let access: Access
+    private var waitedMilliseconds: Int32 = 0
+    private static let longestMoment: Int32 = 25
 
     /// Waits for other connections so long, whatever is done.
     init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
@@ -136,7 +138,11 @@ final class Database {
         case .readingUnchanged, .readingUnchangedWithLog: unchanged = Unchanged(path, access)
         }
         sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, busyMilliseconds)
+        let waiting: @convention(c) (UnsafeMutableRawPointer?, Int32) -> Int32 = { database, count in
+            guard let database else { return 0 }
+            return Unmanaged<Database>.fromOpaque(database).takeUnretainedValue().waitForOthers(count) ? 1 : 0
+        }
+        sqlite3_busy_handler(handle, waiting, Unmanaged.passUnretained(self).toOpaque())
         // SQLite's last connection would remove the log by its name, which may be another index's by then.
         var persists: Int32 = 1
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &persists)
@@ -146,7 +152,10 @@ final class Database {
         try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
 
-    deinit { sqlite3_close_v2(handle) }
+    deinit {
+        sqlite3_busy_handler(handle, nil, nil)
+        sqlite3_close_v2(handle)
+    }
 
     /// As a path of a URI.
     private static func escaped(_ path: String) -> String {
@@ -159,10 +168,17 @@ final class Database {
     }
 
     /// Waits for other connections so long from now on; 0: it does not wait.
-    func setBusy(milliseconds: Int32) {
-        guard milliseconds != busyMilliseconds else { return }
-        busyMilliseconds = milliseconds
-        sqlite3_busy_timeout(handle, milliseconds)
+    func setBusy(milliseconds: Int32) { busyMilliseconds = milliseconds }
+
+    /// A moment in which others may come to an end; SQLite holds no lock meanwhile, and its own wait would keep fork() waiting.
+    /// False: it has been long enough. `count` is of the moments before in the same call.
+    private func waitForOthers(_ count: Int32) -> Bool {
+        if count == 0 { waitedMilliseconds = 0 }
+        let moment = min(1 << min(count, 5), Self.longestMoment, busyMilliseconds - waitedMilliseconds)
+        guard moment > 0 else { return false }
+        waitedMilliseconds += moment
+        _ = Thread.resting { usleep(UInt32(moment) * 1_000) }
+        return true
     }
 
     /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each. False:
