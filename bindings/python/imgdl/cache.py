@@ -189,8 +189,9 @@ class Cache:
     def close(self) -> None:
         """Lets go of it. Without a downloader that holds it, it writes what is left and closes, and this waits for that,
         except inside on_event. Any number of times."""
-        self._handle = None
-        self._finalizer()
+        handle, self._handle = self._handle, None
+        if self._finalizer.detach():  # at exit it does nothing when it is called
+            _native.imgdl_cache_release(handle)
 
     def __enter__(self) -> Cache:
         return self

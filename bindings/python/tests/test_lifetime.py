@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -537,6 +538,28 @@ while downloader.stats().memory < 1 << 20:
         for kind, python in (("thread", ""), ("pool", ""), ("loop", ""), ("thread", "old"), ("loop", "old")):
             with self.subTest(kind, python=python):
                 self.assertEnds(self.python(program, kind, python), 0, "IMGDL_ERROR_SHUT_DOWN\n")
+
+    def test_what_is_left_open_does_not_hold_the_end_up(self):
+        program = """
+import atexit, sys, time
+atexit.register(lambda: print(time.monotonic() - ended < 4))
+import imgdl
+class Silent:
+    def cancel(self, transfer): pass
+    def start(self, request, transfer): transfer.response(200)
+def listen(*arguments): pass
+left = [imgdl.Cache(on_event=listen), imgdl.Cache(sys.argv[2], on_event=listen)]
+left += [imgdl.Hooks(modify_request=lambda request, next: None), imgdl.Decoder()]
+if sys.argv[1] == "downloader":
+    left.append(imgdl.Downloader(cache=left[1], hooks=left[2]))
+    left[-1].set_observer(listen)
+    left[-1].register_transport("app", Silent())
+    left.append(left[-1].download("app:x"))
+ended = time.monotonic()
+"""
+        for kind in ("alone", "downloader"):
+            with self.subTest(kind), tempfile.TemporaryDirectory() as folder:
+                self.assertEnds(self.python(program, kind, folder), 0, "True\n")
 
     def test_a_fork_in_what_the_library_calls(self):
         """The child has that thread for its own, and is over when the call returns, whatever it raises."""
