@@ -280,7 +280,7 @@ static void fill_by_processes(unsigned writers, const char *folder, uint64_t lim
     }
 }
 
-TEST_WITHIN(300, "what lies on the disk stays within max_bytes while four processes store at full speed, and each can flush")
+TEST_WITHIN(300, "what lies on the disk stays within max_bytes while four forked processes store at full speed, and each can flush")
 {
     on_a_slow_disk();
     enum { BODY = 100 * 1000, LIMIT = 10 * MEGABYTE, WRITERS = 4 };
@@ -300,7 +300,7 @@ TEST_WITHIN(300, "what lies on the disk stays within max_bytes while four proces
     free(folder);
 }
 
-TEST_WITHIN(300, "six processes that store many headers at full speed are not in each other's way, and each can flush")
+TEST_WITHIN(300, "six forked processes that store many headers at full speed are not in each other's way, and each can flush")
 {
     on_a_slow_disk();
     enum { WRITERS = 6 };
