@@ -54,9 +54,10 @@ package final class Cache: Store, @unchecked Sendable {
                 events(CacheEvent(.unwritable, danger.message))
                 throw danger
             }
+            // The writer tries both again, and says what is wrong.
             try? folder.make()
             key = FolderKey()
-            _ = key.join(folder.key)
+            _ = try? key.join(folder.key)
             disk = try DiskStore(
                 folder: folder, key: key, configuration: configuration, clock: clock, tuning: tuning, changes: changes,
                 memory: memory,

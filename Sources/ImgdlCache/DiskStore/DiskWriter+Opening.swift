@@ -22,7 +22,7 @@ extension DiskWriter {
         }
         do throws(DiskError) {
             try folder.make()
-            if store.key.join(folder.key) { forgetOwnMemory() }
+            if try store.key.join(folder.key) { forgetOwnMemory() }
             if writerFolder.map({ access($0.path, F_OK) != 0 }) ?? true {
                 writerFolder = try WriterFolder.make(in: folder)
             }

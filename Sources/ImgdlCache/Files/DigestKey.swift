@@ -32,34 +32,48 @@ struct DigestKey: Equatable, Sendable {
 
     // MARK: The folder's
 
-    /// nil: there is none, or none that this user alone can read.
-    static func read(_ path: String) -> DigestKey? {
-        guard let descriptor = try? PlainFile.open(path, O_RDONLY) else { return nil }
-        defer { close(descriptor) }
+    /// nil: there is none that can be used. Throws where there is one that cannot be read now: what is stored needs it.
+    static func read(_ path: String) throws(DiskError) -> DigestKey? {
         var status = stat()
-        guard fstat(descriptor, &status) == 0, isSecret(status), Int(status.st_size) == byteCount else { return nil }
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return nil }
+            throw DiskError("look at \(path)")
+        }
+        guard isUsable(status) else { return nil }
+        let descriptor: Int32
+        do throws(DiskError) {
+            descriptor = try PlainFile.open(path, O_RDONLY)
+        } catch {
+            // Another program has put something else there.
+            if error.isMissing || error.isNoFile { return nil }
+            throw error
+        }
+        defer { close(descriptor) }
         var bytes = [UInt8](repeating: 0, count: byteCount)
-        guard Glibc.read(descriptor, &bytes, byteCount) == byteCount else { return nil }
-        return DigestKey(bytes)
+        guard fstat(descriptor, &status) == 0 else { throw DiskError("read \(path)") }
+        guard isUsable(status) else { return nil }
+        let count = Glibc.read(descriptor, &bytes, byteCount)
+        guard count >= 0 else { throw DiskError("read \(path)") }
+        return count == byteCount ? DigestKey(bytes) : nil
     }
 
-    /// This user's alone; or root's, who may let others read what is stored.
-    private static func isSecret(_ status: stat) -> Bool {
-        if status.st_uid == geteuid() { return status.st_mode & 0o077 == 0 }
-        return status.st_uid == 0 && status.st_mode & 0o022 == 0
+    /// As everything in the folder: this user's or root's, and nobody else may write to it. Whom its owner lets read it is the
+    /// owner's affair: others need it to find what is stored, and without it what is stored would be lost.
+    private static func isUsable(_ status: stat) -> Bool {
+        PlainFile.isSound(status) && Int(status.st_size) == byteCount
     }
 
     /// Puts it where none is that can be used. Of several programs that do so at once, one is the first: gives that one's.
-    /// nil: the folder takes none.
-    func share(_ path: String) -> DigestKey? {
+    /// nil: the folder takes none. Throws as `read`.
+    func share(_ path: String) throws(DiskError) -> DigestKey? {
         let temporary = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-        guard let descriptor = try? PlainFile.create(temporary, O_WRONLY) else { return Self.read(path) }
+        guard let descriptor = try? PlainFile.create(temporary, O_WRONLY) else { return try Self.read(path) }
         let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
         close(descriptor)
         defer { unlink(temporary) }
         guard isWritten else { return nil }
         if link(temporary, path) == 0 { return self }
-        if let other = Self.read(path) { return other }
+        if let other = try Self.read(path) { return other }
         // No key lies there; perhaps a folder.
         rmdir(path)
         return rename(temporary, path) == 0 ? self : nil

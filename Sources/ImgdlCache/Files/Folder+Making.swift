@@ -11,8 +11,8 @@ extension Folder {
             try Self.makeFolder(String(path[..<end]))
         }
         if isRootsForReading {
-            let reading =
-                DigestKey.read(key) == nil ? ", or read its key, without which nothing that is stored can be used" : ""
+            let hasKey = (try? DigestKey.read(key)) != nil
+            let reading = hasKey ? "" : ", or read its key, without which nothing that is stored can be used"
             throw DiskError("write to \(path), which is root's\(reading)", EACCES)
         }
         try makeBodies()

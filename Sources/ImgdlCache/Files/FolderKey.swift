@@ -9,12 +9,14 @@ final class FolderKey: @unchecked Sendable {
     func digest(_ message: ContextMessage) -> ContextDigest { lock.withLock { key }.digest(message) }
 
     /// Takes the one in the folder. True: it is another one, and what is in memory was stored by the one of before.
-    func take(_ path: String) -> Bool { DigestKey.read(path).map(use) ?? false }
+    func take(_ path: String) -> Bool { (try? DigestKey.read(path)).map(use) ?? false }
 
-    /// As `take`; where there is none, this one is put there.
-    func join(_ path: String) -> Bool {
-        guard let found = DigestKey.read(path) ?? lock.withLock({ key }).share(path) else { return false }
-        return use(found)
+    /// As `take`; where there is none, this one is put there. Throws where there is one that cannot be read now: what would be
+    /// stored without it nobody could find.
+    func join(_ path: String) throws(DiskError) -> Bool {
+        if let found = try DigestKey.read(path) { return use(found) }
+        guard let shared = try lock.withLock({ key }).share(path) else { return false }
+        return use(shared)
     }
 
     private func use(_ found: DigestKey) -> Bool {

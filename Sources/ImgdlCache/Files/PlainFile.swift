@@ -64,7 +64,12 @@ enum PlainFile {
     static func isSound(_ path: String) -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else { return errno == ENOENT }
-        return status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o022 == 0
+        return isSound(status)
+    }
+
+    /// A file of this user's, or root's, that no other user may write to.
+    static func isSound(_ status: stat) -> Bool {
+        status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o022 == 0
             && (status.st_uid == geteuid() || status.st_uid == 0)
     }
 }

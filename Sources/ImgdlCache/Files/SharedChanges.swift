@@ -329,9 +329,7 @@ final class SharedChanges: @unchecked Sendable {
         guard let descriptor = try? isReadOnly ? PlainFile.open(path, O_RDONLY) : PlainFile.openOrCreate(path, O_RDWR)
         else { return nil }
         var status = stat()
-        let isOurs =
-            fstat(descriptor, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0)
-            && status.st_mode & 0o022 == 0
+        let isOurs = fstat(descriptor, &status) == 0 && PlainFile.isSound(status)
         let isWhole = Int(status.st_size) >= byteCount && Int(status.st_blocks) * 512 >= byteCount
         if isOurs, isWhole || (!isReadOnly && posix_fallocate(descriptor, 0, off_t(byteCount)) == 0) {
             return descriptor
