@@ -780,7 +780,9 @@ typedef struct imgdl_request {
     size_t accepted_type_count;
     const char *ca_file;                 /* PEM; in place of the downloader's. One that cannot be used ends the      */
                                          /* request with IMGDL_ERROR_TLS_FAILED. These files are read when the       */
-                                         /* request is made, up to 4 MiB of each, and its connections go by that     */
+                                         /* request is made, up to 4 MiB of each, and its connections go by that.    */
+                                         /* Held are the same bytes once, whoever names them, and 128 MiB of         */
+                                         /* different ones in a process: more is IMGDL_ERROR_OUT_OF_MEMORY           */
     const char *client_certificate;      /* a file in PEM                                                            */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
     const char *client_key_password;

@@ -26,21 +26,21 @@ package enum FileDigest {
     /// that was written a moment ago may have other bytes and the same times now.
     static func isSettled(changed: Int64, now: Int64) -> Bool { changed < now - 2 }
 
-    private static let maximumKnown = 64
-
-    /// As long as others hold it.
-    private struct Held { weak var contents: FileContents? }
+    private static let maximumKnown = 1_024
 
     private final class Known: @unchecked Sendable {
         let lock = Lock()
         var digests: [State: [UInt8]] = [:]
-        var contents: [[UInt8]: Held] = [:]
+        var held = HeldContents()
     }
 
     private static let known = Known()
 
     /// Guards what is known of all files. Made when the library is loaded, and held across fork(), as those of the process.
     package static var lock: Lock { known.lock }
+
+    /// In the child of a fork, inside the lock: what only the parent's threads would let go of takes no room here.
+    package static func becomeChild() { known.held = HeldContents() }
 
     /// nil: there is no such file, or it cannot be read.
     package static func of(_ path: String) -> [UInt8]? {
@@ -65,26 +65,31 @@ package enum FileDigest {
     static let maximumBytes = 4 << 20
 
     /// Contents of the file now: the same for all that name it while it stays as it is, and others hold them. nil: there is no
-    /// such file, or it cannot be read, or is larger than `maximumBytes`.
-    package static func contents(of path: String) -> FileContents? {
+    /// such file, or it cannot be read, or is larger than `maximumBytes`. Throws `outOfMemory` where the process holds as much
+    /// of other files as it may.
+    package static func contents(of path: String) throws(Failure) -> FileContents? {
         guard let state = State(path) else { return nil }
-        if let held = known.lock.withLock({ known.digests[state].flatMap { known.contents[$0]?.contents } }) {
+        if let held = known.lock.withLock({ known.digests[state].flatMap { known.held.contents(of: $0) } }) {
             return held
         }
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         var count = 0
         guard let bytes = ccurl_read_file(path, &digest, maximumBytes, &count) else { return nil }
-        let read = FileContents(taking: bytes, count: count, digest: digest)
+        let read = FileContents(taking: bytes, count: count, digest: digest) { bytes, digest in
+            known.lock.withLock { known.held.forget(bytes, digest) }
+        }
         // It may have been written to meanwhile: then this is what one state or the other has, and nobody else gets it for it.
         let isWhole = State(path) == state
-        return known.lock.withLock {
+        let held = known.lock.withLock {
             if isWhole { remember(digest, of: state) }
-            if let held = known.contents[digest]?.contents { return held }
-            if known.contents.count >= maximumKnown {
-                known.contents = known.contents.filter { $0.value.contents != nil }
-            }
-            if known.contents.count < maximumKnown { known.contents[digest] = Held(contents: read) }
-            return read
+            return known.held.hold(read)
         }
+        // Its end takes the lock.
+        withExtendedLifetime(read) {}
+        if let held { return held }
+        throw Failure(
+            .outOfMemory,
+            "“\(path)”: certificates and keys of requests and connections take "
+                + "\(HeldContents.maximumBytes >> 20) MiB already")
     }
 }

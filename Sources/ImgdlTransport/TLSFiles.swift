@@ -47,10 +47,20 @@ enum TLSFiles {
 }
 
 extension TLSOptions {
-    /// Reads the files: a connection that is made for these options goes by what is in them now.
-    package mutating func readFiles() {
-        authorities = certificateAuthorities.flatMap(FileDigest.contents)
-        certificate = clientCertificate.flatMap(FileDigest.contents)
-        key = clientKey.flatMap(FileDigest.contents)
+    /// Reads the files: a connection that is made for these options goes by what is in them now. Throws `outOfMemory`, which
+    /// names the option and the file, where the process holds too much of others.
+    package mutating func readFiles() throws(Failure) {
+        authorities = try Self.contents(certificateAuthorities, "ca_file")
+        certificate = try Self.contents(clientCertificate, "client_certificate")
+        key = try Self.contents(clientKey, "client_key")
+    }
+
+    private static func contents(_ file: String?, _ option: String) throws(Failure) -> FileContents? {
+        guard let file else { return nil }
+        do throws(Failure) {
+            return try FileDigest.contents(of: file)
+        } catch {
+            throw Failure(error.code, "\(option) \(error.message)")
+        }
     }
 }

@@ -88,7 +88,7 @@ struct ConfigReader {
             key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
             pin: config.pinned_public_key)
         // Each request looks anew; what has not changed is held here for all of them.
-        tls.readFiles()
+        try tls.readFiles()
         let partition = try partition(config.partition) ?? ""
         configuration.transport.cookiePartition = partition
         configuration.defaults.identity = RequestIdentity(

@@ -170,6 +170,7 @@ enum Process {
             {
                 system_forget_thread_number()
                 ProcessGeneration.advance()
+                FileDigest.becomeChild()
                 FileDigest.lock.leaveFork()
                 Process.codec.registry.lock.leaveFork()
                 HandleTable.shared.lock.leaveFork()

@@ -75,7 +75,7 @@ extension TLSOptions {
             clientKey = own.clientKey
             clientKeyPassword = own.clientKeyPassword
         }
-        readFiles()
+        try readFiles()
         if let pin = own.pinnedPublicKey { pinnedPublicKey = pin }
         allowsInvalidCertificates = request.flags & UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) != 0
     }

@@ -1,4 +1,5 @@
 import Foundation
+import ImgdlCore
 import XCTest
 
 @testable import ImgdlTransport
@@ -30,14 +31,14 @@ final class FileDigestTests: XCTestCase {
     func testContentsAreSharedAndLetGo() throws {
         let file = NSTemporaryDirectory() + "imgdl-contents-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: file) }
-        XCTAssertNil(FileDigest.contents(of: file))
-        XCTAssertNil(FileDigest.contents(of: NSTemporaryDirectory()), "a folder")
+        XCTAssertNil(try FileDigest.contents(of: file))
+        XCTAssertNil(try FileDigest.contents(of: NSTemporaryDirectory()), "a folder")
         try Data("abc".utf8).write(to: URL(fileURLWithPath: file))
-        var one = FileDigest.contents(of: file)
+        var one = try FileDigest.contents(of: file)
         weak var held = one
         XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8))
         XCTAssertEqual(one?.digest, FileDigest.of(file))
-        XCTAssertTrue(FileDigest.contents(of: file) === one)
+        XCTAssertTrue(try FileDigest.contents(of: file) === one)
         try Data("abd".utf8).write(to: URL(fileURLWithPath: file))
         let other = try XCTUnwrap(FileDigest.contents(of: file))
         XCTAssertNotEqual(other, one)
@@ -46,11 +47,59 @@ final class FileDigestTests: XCTestCase {
         XCTAssertNil(held)
         // One that nobody has written to for long is not read again.
         let shell = try XCTUnwrap(FileDigest.contents(of: "/bin/sh"))
-        XCTAssertTrue(FileDigest.contents(of: "/bin/sh") === shell)
+        XCTAssertTrue(try FileDigest.contents(of: "/bin/sh") === shell)
         XCTAssertEqual(shell.digest, FileDigest.of("/bin/sh"))
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
-        XCTAssertEqual(FileDigest.contents(of: file)?.bytes.count, FileDigest.maximumBytes)
+        XCTAssertEqual(try FileDigest.contents(of: file)?.bytes.count, FileDigest.maximumBytes)
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes + 1)), 0)
-        XCTAssertNil(FileDigest.contents(of: file))
+        XCTAssertNil(try FileDigest.contents(of: file))
+    }
+
+    /// However many files there are: each is held once, by all that go by it.
+    func testContentsAreSharedAmongMany() throws {
+        let folder = NSTemporaryDirectory() + "imgdl-many-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let files = (0..<200).map { "\(folder)/\($0)" }
+        for file in files { try Data(file.utf8).write(to: URL(fileURLWithPath: file)) }
+        let held = try files.map { try XCTUnwrap(FileDigest.contents(of: $0)) }
+        for (file, contents) in zip(files, held) {
+            XCTAssertTrue(try FileDigest.contents(of: file) === contents, file)
+            XCTAssertEqual(Array(contents.bytes), Array(file.utf8))
+        }
+        // Under another name, too.
+        try FileManager.default.copyItem(atPath: files[199], toPath: folder + "/copy")
+        XCTAssertTrue(try FileDigest.contents(of: folder + "/copy") === held[199])
+    }
+
+    /// What differs is held up to a bound, and no further; what is let go of makes room.
+    func testContentsThatDifferHaveABound() throws {
+        let file = NSTemporaryDirectory() + "imgdl-large-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        func read(_ number: Int) throws -> FileContents? {
+            try Data("\(number)".utf8).write(to: URL(fileURLWithPath: file))
+            XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
+            return try FileDigest.contents(of: file)
+        }
+        var held: [FileContents] = []
+        while held.count < 100 {
+            do {
+                guard let contents = try read(held.count) else { return XCTFail("it cannot be read") }
+                held.append(contents)
+            } catch {
+                XCTAssertEqual((error as? Failure)?.code, .outOfMemory)
+                let message = (error as? Failure)?.message ?? ""
+                XCTAssertTrue(message.contains(file) && message.contains("128 MiB"), message)
+                break
+            }
+        }
+        XCTAssertEqual(held.count, HeldContents.maximumBytes / (FileDigest.maximumBytes + HeldContents.bytesBesides))
+        XCTAssertTrue(try read(0) === held[0], "what is held already needs no room")
+        XCTAssertThrowsError(try read(100))
+        held.removeLast()
+        held.append(try XCTUnwrap(read(100)))
+        XCTAssertThrowsError(try read(101))
+        held = []
+        XCTAssertNotNil(try read(101))
     }
 }

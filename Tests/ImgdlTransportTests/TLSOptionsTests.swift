@@ -296,7 +296,7 @@ final class TLSOptionsTests: TransportTestCase {
             tls.certificateAuthorities = folder + "/ca"
             tls.clientCertificate = folder + "/cert"
             tls.clientKey = folder + "/key"
-            tls.readFiles()
+            try tls.readFiles()
             if let later { try write(later) } else { try FileManager.default.removeItem(atPath: folder + "/key") }
             let record = record(of: try start(secure.url("/a"), tls: tls, isRead: true))
             XCTAssertEqual(record.failure?.code, code, "\(index): \(record.failure?.message ?? "")")
@@ -308,7 +308,7 @@ final class TLSOptionsTests: TransportTestCase {
         try Data("no certificate".utf8).write(to: URL(fileURLWithPath: folder + "/ca"))
         var broken = TLSOptions()
         broken.certificateAuthorities = folder + "/ca"
-        broken.readFiles()
+        try broken.readFiles()
         try FileManager.default.removeItem(atPath: folder + "/ca")
         let complaint = record(of: try start(secure.url("/a"), tls: broken, isRead: true)).failure
         XCTAssertEqual(complaint?.code, .tlsFailed)
@@ -317,7 +317,7 @@ final class TLSOptionsTests: TransportTestCase {
         // What was not there when the request was made is not used when it is there later.
         var tls = TLSOptions()
         tls.certificateAuthorities = folder + "/later"
-        tls.readFiles()
+        try tls.readFiles()
         try Data(contentsOf: URL(fileURLWithPath: authority.file)).write(to: URL(fileURLWithPath: folder + "/later"))
         let failure = record(of: try start(secure.url("/a"), tls: tls, isRead: true)).failure
         XCTAssertEqual(failure?.code, .tlsFailed)

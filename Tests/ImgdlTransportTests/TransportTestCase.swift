@@ -60,7 +60,7 @@ class TransportTestCase: XCTestCase {
         let url = try transport.parse(url)
         // As a request is made.
         var tls = tls
-        if !isRead { tls.readFiles() }
+        if !isRead { try tls.readFiles() }
         transport.start(
             id,
             TransportRequest(

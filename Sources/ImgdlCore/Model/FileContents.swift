@@ -8,16 +8,23 @@ package final class FileContents: Hashable, @unchecked Sendable {
     package let digest: [UInt8]
     package let bytes: UnsafeRawBufferPointer
     private let memory: UnsafeMutableRawPointer
+    private let willEnd: (@Sendable (UnsafeRawBufferPointer, [UInt8]) -> Void)?
 
-    /// `memory`: of malloc(), which becomes its own.
-    package init(taking memory: UnsafeMutableRawPointer, count: Int, digest: [UInt8]) {
+    /// `memory`: of malloc(), which becomes its own. `willEnd`: called with bytes and digest when nobody goes by them any
+    /// more, before that memory is given back.
+    package init(
+        taking memory: UnsafeMutableRawPointer, count: Int, digest: [UInt8],
+        willEnd: (@Sendable (UnsafeRawBufferPointer, [UInt8]) -> Void)? = nil
+    ) {
         self.memory = memory
         self.digest = digest
+        self.willEnd = willEnd
         bytes = UnsafeRawBufferPointer(start: memory, count: count)
     }
 
     deinit {
         explicit_bzero(memory, bytes.count)
+        willEnd?(bytes, digest)
         free(memory)
     }
 
