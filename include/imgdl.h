@@ -94,12 +94,16 @@ extern "C" {
  *            long as the text says; static ones forever.
  *
  * Threads    Every function may be called from any thread, also inside callbacks; where "one at a time" is said, calls
- *            on that one handle must not overlap. No call waits for the network except those with "wait" in their
- *            name and imgdl_downloader_destroy, none for the disk except imgdl_cache_…; those answer
- *            IMGDL_ERROR_WOULD_DEADLOCK where they would wait for the thread that they are on. No lock is held while
- *            your code runs. A thread needs 64 KiB of stack for the library's part of any call. No call is a cancellation
- *            point: a thread that pthread_cancel is called for inside of one, or inside a callback that one runs, ends
- *            after the call; the library's own threads cannot be cancelled. A callback must not end its thread.
+ *            on that one handle must not overlap. No call waits for the network except those with "wait" in their name
+ *            and imgdl_downloader_destroy, none for the disk except imgdl_cache_… and those that read files:
+ *            imgdl_downloader_create, _shared and _reconfigure the system's certificates and what the config names
+ *            (ca_file, crl_file, client_certificate, client_key, cookie_file), imgdl_download and
+ *            imgdl_downloader_prefetch what a request names (ca_file, client_certificate, client_key). Such files are
+ *            regular ones of a bounded size: nobody waits at a pipe or a device. What waits for a thread answers
+ *            IMGDL_ERROR_WOULD_DEADLOCK where that is the one that it is on. No lock is held while your code runs. A
+ *            thread needs 64 KiB of stack for the library's part of any call. No call is a cancellation point: a
+ *            thread that pthread_cancel is called for inside of one, or inside a callback that one runs, ends after
+ *            the call; the library's own threads cannot be cancelled. A callback must not end its thread.
  *
  * Processes  The library sets no signal handler, blocks all signals on its own threads, never lets SIGPIPE reach you,
  *            changes no locale, directory or environment, prints nothing, and starts no thread before the first

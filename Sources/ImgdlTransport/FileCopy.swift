@@ -22,10 +22,7 @@ final class FileCopy: Sendable {
         try TrustFile.checkReadable(name, option: option)
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         descriptor = ccurl_copy_file(name, &digest, Self.maximumBytes)
-        guard descriptor >= 0 else {
-            throw Failure(
-                .invalidOperation, "\(option) “\(name)” cannot be read: \(String(cString: strerror(errno)))")
-        }
+        guard descriptor >= 0 else { throw TrustFile.cannotBeRead(name, option, Self.maximumBytes) }
         let copy = "/proc/self/fd/\(descriptor)"
         self.name = name
         path = access(copy, R_OK) == 0 ? copy : name

@@ -15,15 +15,29 @@ package enum TrustFile {
         try check(path, option, lists: true, kind: "revocation list")
     }
 
+    /// Regular files of a bounded size alone: nobody waits at a pipe, or for the end of what has none.
     private static func check(_ path: String, _ option: String, lists: Bool, kind: String) throws(Failure) {
         try checkReadable(path, option: option)
-        guard let cause = unusable(ccurl_count_in_trust_file(path, lists), kind) else { return }
+        var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
+        var count = 0
+        guard let bytes = ccurl_read_file(path, &digest, FileCopy.maximumBytes, &count) else {
+            throw cannotBeRead(path, option, FileCopy.maximumBytes)
+        }
+        defer { free(bytes) }
+        guard let cause = unusable(ccurl_count_in_file(bytes, count, lists), kind) else { return }
         throw Failure(.invalidOperation, cannotBeUsed(path, option, cause))
+    }
+
+    /// As errno says. `maximumBytes`: what such a file may have.
+    static func cannotBeRead(_ path: String, _ option: String, _ maximumBytes: Int) -> Failure {
+        let number = errno
+        let cause = number == EFBIG ? "it is larger than \(maximumBytes) bytes" : String(cString: strerror(number))
+        return Failure(.invalidOperation, "\(option) “\(path)” cannot be read: \(cause)")
     }
 
     /// Complaint of OpenSSL about what was read of such a file; nil: it can be used.
     static func complaint(about contents: FileContents, of path: String, option: String) -> String? {
-        let count = ccurl_count_certificates(contents.bytes.baseAddress, contents.bytes.count)
+        let count = ccurl_count_in_file(contents.bytes.baseAddress, contents.bytes.count, false)
         return unusable(count, "certificate").map { cannotBeUsed(path, option, $0) }
     }
 

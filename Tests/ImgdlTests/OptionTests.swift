@@ -117,6 +117,14 @@ final class OptionTests: DownloaderTestCase {
             assertTrustFile(option, folder.appendingPathComponent("nothing.pem").path, "No such file")
             assertTrustFile(option, folder.path, "not a file")
             assertTrustFile(option, "/dev/null", "not a file")
+            let pipe = folder.appendingPathComponent("pipe-\(option)").path
+            XCTAssertEqual(mkfifo(pipe, 0o600), 0)
+            assertTrustFile(option, pipe, "not a file")
+            // More than there is memory for.
+            let hole = folder.appendingPathComponent("hole-\(option)").path
+            close(creat(hole, 0o600))
+            XCTAssertEqual(truncate(hole, 64 << 30), 0)
+            assertTrustFile(option, hole, "larger than")
         }
         let authority = try Authority(.valid)
         assertTrustFile("crl_file", authority.file, "no revocation list")

@@ -54,21 +54,13 @@ static int count_in(BIO *file, bool lists)
     return count;
 }
 
-int ccurl_count_in_trust_file(const char *path, bool lists)
-{
-    /* Errors that the host's thread has met with OpenSSL itself stay to be read there. */
-    ERR_set_mark();
-    int count = count_in(BIO_new_file(path, "r"), lists);
-    ERR_pop_to_mark();
-    return count;
-}
-
-int ccurl_count_certificates(const void *bytes, size_t size)
+int ccurl_count_in_file(const void *bytes, size_t size, bool lists)
 {
     if (size > INT_MAX)
         return -1;
+    /* Errors that the host's thread has met with OpenSSL itself stay to be read there. */
     ERR_set_mark();
-    int count = count_in(BIO_new_mem_buf(bytes, (int)size), false);
+    int count = count_in(BIO_new_mem_buf(bytes, (int)size), lists);
     ERR_pop_to_mark();
     return count;
 }
@@ -142,7 +134,6 @@ int ccurl_copy_file(const char *path, unsigned char *digest, size_t limit)
     errno = cause;
     return -1;
 }
-
 
 static unsigned char *read_all(int descriptor, size_t limit, size_t *count)
 {

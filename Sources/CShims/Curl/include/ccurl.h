@@ -56,10 +56,8 @@ CURLSH *ccurl_share_of_tls_sessions(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 
-/* How many certificates, or revocation lists, a file in PEM holds; -1 where one of them cannot be read. */
-int ccurl_count_in_trust_file(const char *path, bool lists);
-/* The same of certificates in bytes that were read before. */
-int ccurl_count_certificates(const void *bytes, size_t size);
+/* How many certificates, or revocation lists, the bytes of a file in PEM hold; -1 where one of them cannot be read. */
+int ccurl_count_in_file(const void *bytes, size_t size, bool lists);
 
 /* SHA-256 of what is in a regular file of 64 MiB at most; false where it cannot be read. */
 enum { CCURL_DIGEST_BYTES = 32 };
