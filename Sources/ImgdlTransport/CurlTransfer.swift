@@ -221,7 +221,13 @@ final class CurlTransfer: LingeringStream {
             failure.message = complaint
             return
         }
-        if let file = request.tls.clientCertificate { failure.message += " (client certificate “\(file)”)" }
+        guard let certificate = request.tls.clientCertificate else { return }
+        let key = request.tls.clientKey
+        // Where curl has words for a file that it was given the contents of.
+        failure.message = failure.message.replacing("CURLOPT_SSLCERT_BLOB", with: "“\(certificate)”")
+            .replacing("'(memory blob)'", with: "“\(key ?? certificate)”")
+        failure.message += " (client_certificate “\(certificate)”"
+        failure.message += key.map { ", client_key “\($0)”)" } ?? ")"
     }
 
     private func outcome(_ code: CURLcode) -> CurlOutcome {

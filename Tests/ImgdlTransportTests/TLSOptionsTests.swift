@@ -244,20 +244,55 @@ final class TLSOptionsTests: TransportTestCase {
     func testFilesThatCannotBeUsed() throws {
         try serve()
         let own = try XCTUnwrap(secure.authority?.file)
+        let folder = NSTemporaryDirectory() + "imgdl-unusable-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        XCTAssertEqual(mkfifo(folder + "/pipe", 0o600), 0)
+        for name in ["empty", "hole"] { close(creat("\(folder)/\(name)", 0o600)) }
+        // More than there is memory for.
+        XCTAssertEqual(truncate(folder + "/hole", 64 << 30), 0)
         let files = [
-            ("/nonexistent/x.pem", "No such file"), ("/tmp", "not a file"), ("/etc/hostname", "/etc/hostname"),
+            ("/nonexistent/x.pem", "No such file"), ("/tmp", "not a file"), ("/etc/hostname", "“/etc/hostname”"),
+            (folder + "/empty", "“\(folder)/empty”"), (folder + "/pipe", "not a file"), ("/dev/zero", "not a file"),
+            (folder + "/hole", "larger than \(FileDigest.maximumBytes) bytes"),
         ]
         for (file, cause) in files {
             for option in [\TLSOptions.certificateAuthorities, \.clientCertificate, \.clientKey] {
                 var tls = TLSOptions()
                 if option == \TLSOptions.clientKey { tls.clientCertificate = own }
                 tls[keyPath: option] = file
-                let failure = try fetch(tls).failure
-                XCTAssertEqual(failure?.code, .tlsFailed, failure?.message ?? "")
-                let named = failure?.message.contains(cause) ?? false
-                XCTAssertTrue(named || option == \TLSOptions.clientKey, failure?.message ?? "")
+                for allowsInvalidCertificates in [false, true] {
+                    tls.allowsInvalidCertificates = allowsInvalidCertificates
+                    let failure = try fetch(tls).failure
+                    let message = failure?.message ?? "\(option) \(file)"
+                    XCTAssertEqual(failure?.code, .tlsFailed, message)
+                    XCTAssertTrue(message.contains(cause), message)
+                    XCTAssertTrue(message.contains("“\(file)”"), message)
+                    XCTAssertFalse(message.contains("blob") || message.contains("BLOB"), message)
+                }
             }
         }
+        for name in ["text", "key"] {
+            let block = "-----BEGIN PUBLIC KEY-----\nbm8gREVSIGF0IGFsbA==\n-----END PUBLIC KEY-----\n"
+            let text = name == "key" ? block : "no certificate\n"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)"))
+            var tls = TLSOptions()
+            tls.certificateAuthorities = "\(folder)/\(name)"
+            for allowsInvalidCertificates in [false, true, true] {
+                tls.allowsInvalidCertificates = allowsInvalidCertificates
+                let failure = try fetch(tls).failure
+                XCTAssertEqual(failure?.code, .tlsFailed)
+                let words = "ca_file “\(folder)/\(name)” cannot be used: it holds no certificate in PEM"
+                XCTAssertEqual(failure?.message, words)
+            }
+        }
+        var both = TLSOptions()
+        both.certificateAuthorities = own
+        both.allowsInvalidCertificates = true
+        for _ in 0..<2 { XCTAssertEqual(try fetch(both).text, "a") }
+        // What holds none is found after what holds some, too.
+        both.certificateAuthorities = folder + "/empty"
+        XCTAssertEqual(try fetch(both).failure?.code, .tlsFailed)
         var keyAlone = TLSOptions()
         keyAlone.clientKey = own
         XCTAssertEqual(try fetch(keyAlone).failure?.code, .tlsFailed)
