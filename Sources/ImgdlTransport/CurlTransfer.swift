@@ -34,10 +34,14 @@ final class CurlTransfer: LingeringStream {
     private(set) var connection: Connection
     /// Kept from being sent: the network had changed since its connection was chosen.
     private var isTurnedBack = false
-    /// Cancelled, and still to be reset: what comes is thrown away.
-    var isLingering = false
-    /// It was reset ahead of its turn, and is counted as such.
-    private(set) var isResetAhead = false
+    /// Stopped, and still to be reset: what comes is thrown away.
+    var isLingering = false {
+        didSet {
+            guard isLingering else { return }
+            decoder = nil
+            heldHead = nil
+        }
+    }
     /// Cancelled, finished or failed: nothing more is reported.
     var isEnded = false
     /// Whether it was stopped before its end, by a callback or by `cancel`.
@@ -57,6 +61,8 @@ final class CurlTransfer: LingeringStream {
     private var connectionsAtServer: Int?
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
+    /// Its request goes out on that connection, or has.
+    private(set) var hasStream = false
     /// The name of that connection.
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
@@ -115,9 +121,7 @@ final class CurlTransfer: LingeringStream {
                 let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(bytes.count) }
-                    if transfer.isLingering {
-                        return transfer.goesOn { $0.passOver(bytes) } ? bytes.count : bytes.count &+ 1
-                    }
+                    if transfer.isLingering { return transfer.passOver(bytes) ? bytes.count : bytes.count &+ 1 }
                     if transfer.keepsBodyBack || !transfer.takesPiece { return Int(CURL_WRITEFUNC_PAUSE) }
                     return transfer.goesOn { $0.receiveBody(bytes) } ? bytes.count : bytes.count &+ 1
                 }
@@ -126,6 +130,7 @@ final class CurlTransfer: LingeringStream {
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
                     transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(line.count) }
+                    if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
                     return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }
             },
@@ -133,7 +138,10 @@ final class CurlTransfer: LingeringStream {
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
                     if transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
-                    return transfer.goesOn { $0.connected(to: address) } ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+                    transfer.hasStream = transfer.connected(to: address)
+                    guard !transfer.hasStream else { return CURL_PREREQFUNC_OK }
+                    transfer.abandon()
+                    return CURL_PREREQFUNC_ABORT
                 }
             })
         if addressGuard != nil {
@@ -301,6 +309,7 @@ final class CurlTransfer: LingeringStream {
     /// Connections are counted anew, and the next one may have a tunnel to be made.
     private func forgetConnection() {
         connectionsAtServer = nil
+        hasStream = false
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
@@ -345,10 +354,9 @@ final class CurlTransfer: LingeringStream {
         handle?.forbidReuse()
     }
 
+    /// Where a callback stops it, its stream may have to wait for its reset: then curl goes on with that.
     private func goesOn(_ callback: (CurlTransfer) -> Bool) -> Bool {
-        if callback(self) { return true }
-        abandon()
-        return false
+        callback(self) || transport._withUnsafeGuaranteedRef { $0.stopsLater(self) }
     }
 
     /// Asked right before anything is sent. Whoever is to be stopped is not turned back.
@@ -388,8 +396,6 @@ final class CurlTransfer: LingeringStream {
     }
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Nobody reads it, and libcurl keeps it.
-        if isLingering { return parser.hasRoom(for: line) }
         guard !isEnded, ownFailure == nil else { return false }
         if isTunnelled, connectionsAtServer != handle?.newConnections { return receiveTunnelHeader(line) }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
@@ -485,6 +491,8 @@ final class CurlTransfer: LingeringStream {
     func goOn() {
         if let decoder, decoder.isBusy, !holdsBody {
             guard decode({ body throws(Failure) in try decoder.resume(body) }) else {
+                // Where curl is done with it there is no stream any more.
+                if end == nil, transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }
                 abandon()
                 end = end ?? CURLE_WRITE_ERROR
                 return
@@ -598,13 +606,25 @@ final class CurlTransfer: LingeringStream {
         return !isEnded && discardedBytes <= limit
     }
 
+    // MARK: Waiting for a reset
+
     /// Bytes of a stream that waits for its reset. One that costs more than a reset is reset ahead of its turn, unless too
     /// many were.
     private func passOver(_ bytes: UnsafeRawBufferPointer) -> Bool {
         discardedBytes += bytes.count
-        guard discardedBytes > Self.discardLimit else { return true }
-        isResetAhead = transport._withUnsafeGuaranteedRef { $0.takeResetAhead(of: self) }
-        return !isResetAhead
+        guard discardedBytes > Self.discardLimit, transport._withUnsafeGuaranteedRef({ $0.takeResetAhead(of: self) })
+        else { return true }
+        abandon()
+        return false
+    }
+
+    /// A line that nobody reads, and that libcurl keeps: one that has too many is reset whatever the pace, since memory has
+    /// to have a bound, and that is counted.
+    private func passOver(header line: UnsafeRawBufferPointer) -> Bool {
+        if parser.hasRoom(for: line) { return true }
+        server?.resets.use(transport._withUnsafeGuaranteedRef(\.now))
+        abandon()
+        return false
     }
 
     private func sent(_ count: Int64) {

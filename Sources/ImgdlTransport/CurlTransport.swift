@@ -30,6 +30,8 @@ package final class CurlTransport: Transport {
     private var line = BodyLine()
     /// In the order in which their bodies were decoded, behind what curl had to do with them, or stopped being so.
     private var readyToEnd: [CurlTransfer] = []
+    /// Those whose streams wait for their reset, and whose ends are still to be told.
+    private var stopped: [(transfer: CurlTransfer, failure: Failure?, times: TransferTimes)] = []
 
     private var lingering = LingeringStreams<CurlTransfer>()
     /// The servers that requests are held back from, since too many streams of theirs wait for a reset.
@@ -297,9 +299,29 @@ package final class CurlTransport: Transport {
             resolver.abandon(lookUp)
         }
         guard transfer.handle != nil else { return leaveServer(transfer, handshakeEnded: false) }
-        if lingering.join(transfer, loop.now) { return }
-        transfer.abandon()
-        if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
+        if transfer.isLingering { return }
+        if lingering.join(transfer, loop.now) {
+            // It may be paused: what is left of it would never come.
+            nudgeLater(transfer)
+        } else {
+            transfer.abandon()
+            if isReporting { deferred.append(.release(transfer)) } else { release(transfer, isCancelled: true) }
+        }
+    }
+
+    /// By whatever stops a transfer but `cancel`: a callback of curl's, or decoding in line. True: its stream has to wait for
+    /// its reset, and curl goes on with it; its end is told with the others. False: it may be reset at once.
+    func stopsLater(_ transfer: CurlTransfer) -> Bool {
+        // It may have been cancelled inside that very callback.
+        if transfer.isLingering { return true }
+        guard !transfer.isEnded, lingering.join(transfer, loop.now) else {
+            transfer.abandon()
+            return false
+        }
+        stopped.append((transfer, transfer.failure(for: CURLE_WRITE_ERROR), transfer.times))
+        // Ends are told soon, also of one that nobody was reading for.
+        nudgeLater(transfer)
+        return true
     }
 
     package func leaveConnections() {
@@ -353,6 +375,8 @@ package final class CurlTransport: Transport {
             if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
         }
     }
+
+    var now: Instant { loop.now }
 
     /// By a callback of curl's, of one that waits for its reset and goes on sending. False: it waits on.
     func takeResetAhead(of transfer: CurlTransfer) -> Bool { transfer.server?.resets.takeAhead(loop.now) != false }
@@ -442,6 +466,7 @@ package final class CurlTransport: Transport {
             return
         }
         transfer.isNudged = false
+        if transfer.isLingering { return drive { transfer.flush() } }
         guard !transfer.isEnded else { return }
         drive { transfer.goOn() }
         if transfer.isReadyToEnd { readyToEnd.append(transfer) }
@@ -490,6 +515,7 @@ package final class CurlTransport: Transport {
         lanes.forEach { reportEnds(of: $0.multi) }
         for transfer in readyToEnd { if let code = transfer.end { conclude(transfer, code) } }
         readyToEnd.removeAll(keepingCapacity: true)
+        if !stopped.isEmpty { tellStopped() }
         isReporting = false
         performDeferred()
         if lanes.areRetired { lanes.closeRetired() }
@@ -536,12 +562,20 @@ package final class CurlTransport: Transport {
 
     private func conclude(_ transfer: CurlTransfer, _ code: CURLcode) {
         lingering.leave(transfer)
-        // What a callback of ours stopped was reset, too.
-        if transfer.isAbandoned, transfer.isHTTP2, !transfer.isResetAhead { transfer.server?.resets.use(loop.now) }
         let failure = transfer.failure(for: code)
         let times = transfer.times
         release(transfer)
         releaseHeld()
+        tellEnd(of: transfer, failure, times)
+    }
+
+    private func tellStopped() {
+        let ends = stopped
+        stopped = []
+        for (transfer, failure, times) in ends { tellEnd(of: transfer, failure, times) }
+    }
+
+    private func tellEnd(of transfer: CurlTransfer, _ failure: Failure?, _ times: TransferTimes) {
         guard !transfer.isEnded else { return }
         transfer.isEnded = true
         transfers.remove(transfer.id)

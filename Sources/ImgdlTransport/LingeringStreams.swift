@@ -1,8 +1,9 @@
 import ImgdlCore
 
-/// A stream that may wait for its reset once it has been cancelled.
+/// A stream that may wait for its reset once it has been stopped.
 protocol LingeringStream: AnyObject {
-    var isConnected: Bool { get }
+    /// There is one, or is to be at once.
+    var hasStream: Bool { get }
     /// Its connection speaks HTTP/2: known from the handshake on.
     var isHTTP2: Bool { get }
     /// Tells its connection from the others of its lane.
@@ -12,7 +13,8 @@ protocol LingeringStream: AnyObject {
 }
 
 /// Streams of HTTP/2 that nobody wants any more and that are not reset yet, since too many of their server's were: what
-/// comes of them is thrown away, and many come to their end by themselves.
+/// comes of them is thrown away, and many come to their end by themselves. It makes no difference why nobody does: they
+/// were cancelled, or have failed, or a body is read no further. Whoever waited for them has been told.
 ///
 /// None is reset ahead of its turn because too many wait. Where a server is crowded, connections on which nobody waits for
 /// anything are closed as a whole, which is no reset of a stream; and while it stays so, no request to it begins. So what
@@ -35,9 +37,10 @@ struct LingeringStreams<Stream: LingeringStream> {
         server.lingering >= (count < Self.maximumCount ? Self.maximumOfServer : 1)
     }
 
-    /// False: it may be reset at once, or is no stream that others share a connection with.
+    /// Asked once of each that is stopped. False: it is to be reset at once, which is counted, or is no stream that others
+    /// share a connection with.
     mutating func join(_ transfer: Stream, _ now: Instant) -> Bool {
-        guard transfer.isConnected, transfer.isHTTP2, let server = transfer.server, !server.resets.take(now) else {
+        guard transfer.hasStream, transfer.isHTTP2, let server = transfer.server, !server.resets.take(now) else {
             return false
         }
         transfer.isLingering = true

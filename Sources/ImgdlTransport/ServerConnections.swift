@@ -29,7 +29,7 @@ final class ServerConnections {
     private var connected = 0
     /// Of its streams, where it speaks HTTP/2.
     var resets = ResetPace()
-    /// Cancelled streams that wait for their reset.
+    /// Stopped streams that wait for their reset.
     var lingering = 0
     /// Requests that wait until there are fewer of these.
     private var held: [TransferID] = []

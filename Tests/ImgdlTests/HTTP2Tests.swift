@@ -27,7 +27,9 @@ final class HTTP2Tests: XCTestCase {
 
     override func tearDown() {
         if downloader != nil { _ = imgdl_downloader_destroy(downloader) }
+        downloader = nil
         origin?.stop()
+        origin = nil
     }
 
     private func start(_ path: String, events: UInt32 = 63) -> Download {
@@ -118,15 +120,26 @@ final class HTTP2Tests: XCTestCase {
 
     /// The server has not looked at it: it is sent again, whether or not retries are asked for.
     func testARequestThatAGoAwayRefuses() throws {
-        try begin()
-        let body = Pictures.bytes("baseline.jpg")
-        let origin = origin!
-        origin.route("/a.jpg") { exchange in
-            if origin.log.requests.count == 1 { return try exchange.goAway(lastStream: 0) }
-            try exchange.respond(body: body)
+        for (code, closes) in [
+            (HTTP2Error.noError, false), (.enhanceYourCalm, false), (.enhanceYourCalm, true),
+        ] {
+            // On a new connection, and on one that has brought something.
+            for used in [0, 1] {
+                try begin()
+                let body = Pictures.bytes("baseline.jpg")
+                let origin = origin!
+                origin.route("/first.jpg") { try $0.respond(body: body) }
+                origin.route("/a.jpg") { exchange in
+                    guard origin.log.requests.count == used + 1 else { return try exchange.respond(body: body) }
+                    try exchange.goAway(lastStream: used == 0 ? 0 : exchange.request.stream - 2, code: code)
+                    if closes { exchange.close() }
+                }
+                for _ in 0..<used { assertEnds(start("/first.jpg"), "IMGDL_OK") }
+                assertEnds(start("/a.jpg"), "IMGDL_OK")
+                XCTAssertEqual(origin.log.requests.count, used + 2, "\(code), used \(used) times")
+                tearDown()
+            }
         }
-        assertEnds(start("/a.jpg"), "IMGDL_OK")
-        XCTAssertEqual(origin.log.requests.count, 2)
     }
 
     /// Servers take it for an attack when a client opens streams and resets them all.

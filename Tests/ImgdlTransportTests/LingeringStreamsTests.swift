@@ -3,10 +3,10 @@ import XCTest
 
 @testable import ImgdlTransport
 
-/// Which cancelled streams wait for their reset, and for how long.
+/// Which stopped streams wait for their reset, and for how long.
 final class LingeringStreamsTests: XCTestCase {
     private final class Stream: LingeringStream {
-        var isConnected = true
+        var hasStream = true
         var isHTTP2 = true
         let connectionName: UInt64
         let server: ServerConnections?
@@ -31,7 +31,7 @@ final class LingeringStreamsTests: XCTestCase {
     func testOnlyStreamsOverTheirServersPaceWait() {
         let rested = ServerConnections()
         let unconnected = Stream(busyServer())
-        unconnected.isConnected = false
+        unconnected.hasStream = false
         let separate = Stream(busyServer())
         separate.isHTTP2 = false
         let table: [(String, Stream, Bool)] = [
