@@ -63,6 +63,8 @@ final class CurlTransfer: LingeringStream {
     private(set) var isConnected = false
     /// Its request goes out on that connection, or has.
     private(set) var hasStream = false
+    /// Nothing of its answer has come since.
+    private var isUnanswered = false
     /// The name of that connection.
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
@@ -137,8 +139,9 @@ final class CurlTransfer: LingeringStream {
             connected: { context, address, _, remotePort, localPort in
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
-                    if transfer.turnsBack { return CURL_PREREQFUNC_ABORT }
+                    if transfer.turnsBack || transfer.stopsRepetition { return CURL_PREREQFUNC_ABORT }
                     transfer.hasStream = transfer.connected(to: address)
+                    transfer.isUnanswered = transfer.hasStream
                     guard !transfer.hasStream else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
                     return CURL_PREREQFUNC_ABORT
@@ -310,6 +313,7 @@ final class CurlTransfer: LingeringStream {
     private func forgetConnection() {
         connectionsAtServer = nil
         hasStream = false
+        isUnanswered = false
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
@@ -367,6 +371,26 @@ final class CurlTransfer: LingeringStream {
         return isTurnedBack
     }
 
+    /// Asked right before anything is sent, too. curl sends a request whose kept connection ends without an answer on the next
+    /// kept one, up to five times, and whatever its method. It goes on a new one instead, once; and nowhere where the server may
+    /// have done what it asks, and would do it twice. In HTTP/2 curl repeats what the server has not looked at, too, and does not
+    /// tell these apart.
+    private var stopsRepetition: Bool {
+        guard isUnanswered, !isEnded, connection == .any, !isHTTP2 else { return false }
+        if RetryRules.isIdempotent(request.method) {
+            guard handle?.newConnections == 0 else { return false }
+            connection = .fresh
+            isTurnedBack = true
+        } else {
+            ownFailure = Failure(
+                .connectionLost,
+                "the server closed the connection without an answer; \(request.method) is not sent again, since the server "
+                    + "may have done what it asks")
+            abandon()
+        }
+        return true
+    }
+
     /// Also asked for a connection that is used again.
     private func connected(to address: UnsafePointer<CChar>?) -> Bool {
         guard !isEnded else { return false }
@@ -397,6 +421,7 @@ final class CurlTransfer: LingeringStream {
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
+        isUnanswered = false
         if isTunnelled, connectionsAtServer != handle?.newConnections { return receiveTunnelHeader(line) }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil

@@ -1,3 +1,4 @@
+import Dispatch
 import ImgdlCore
 import Origin
 import XCTest
@@ -38,6 +39,55 @@ final class ExchangeTests: TransportTestCase {
         }
         for _ in 0..<3 { XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a") }
         XCTAssertEqual(origin.log.connections.count, 3)
+    }
+
+    /// So many connections of a new transport's are idle. Their numbers.
+    private func keepConnections(_ count: Int) throws -> Set<Int> {
+        try makeTransport()
+        let arrived = DispatchSemaphore(value: 0)
+        let mayAnswer = DispatchSemaphore(value: 0)
+        origin.route("/kept") { exchange in
+            arrived.signal()
+            mayAnswer.wait()
+            try exchange.respond(text: "a")
+        }
+        let ids = try (0..<count).map { _ in try start(origin.url("/kept")) }
+        DispatchQueue.global().async {
+            for _ in 0..<count { arrived.wait() }
+            for _ in 0..<count { mayAnswer.signal() }
+        }
+        for id in ids { XCTAssertEqual(record(of: id).text, "a") }
+        let kept = Set(origin.log.requests.suffix(count).map(\.connection))
+        XCTAssertEqual(kept.count, count)
+        return kept
+    }
+
+    /// RFC 9110 section 9.2.2. curl would send it on each of the kept connections, up to six times.
+    func testARequestThatKeptConnectionsDoNotAnswerIsSentOnceMore() throws {
+        let table: [(method: String, body: [UInt8]?, count: Int)] = [
+            ("GET", nil, 2), ("HEAD", nil, 2), ("PUT", Array("body".utf8), 2), ("DELETE", nil, 2),
+            ("POST", Array("body".utf8), 1), ("POST", nil, 1), ("PATCH", Array("body".utf8), 1), ("LOOK", nil, 1),
+        ]
+        for (method, body, count) in table {
+            _ = try keepConnections(4)
+            origin.route("/close") { $0.close() }
+            let before = origin.log.requests.count
+            let record = record(of: try start(origin.url("/close"), method: method, body: body))
+            XCTAssertEqual(record.failure?.code, .connectionLost, method)
+            let sent = origin.log.requests.suffix(from: before)
+            XCTAssertEqual(sent.map(\.method), Array(repeating: method, count: count))
+            XCTAssertEqual(sent.map(\.body), Array(repeating: body ?? [], count: count), method)
+            XCTAssertEqual(record.failure?.message.contains("is not sent again"), count == 1, method)
+        }
+    }
+
+    func testARequestThatAKeptConnectionDoesNotAnswerSucceedsOnANewOne() throws {
+        let kept = try keepConnections(4)
+        origin.route("/a") { exchange in
+            if kept.contains(exchange.request.connection) { exchange.close() } else { try exchange.respond(text: "new") }
+        }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "new")
+        XCTAssertEqual(origin.log.requests.filter { $0.path == "/a" }.count, 2)
     }
 
     func testChunkedWithTrailers() throws {
