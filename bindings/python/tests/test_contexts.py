@@ -240,7 +240,7 @@ class ContextTests(OriginTests):
         self.assertEqual(self.sees(url), "hit")
         key = self.directory / "key"
         self.assertEqual(key.stat().st_mode & 0o777, 0o600)
-        for spoil in (lambda: key.chmod(0o644), lambda: key.write_bytes(b"short"), lambda: key.write_bytes(bytes(33))):
+        for spoil in (lambda: key.chmod(0o666), lambda: key.write_bytes(b"short"), lambda: key.write_bytes(bytes(33))):
             spoil()
             self.assertEqual(self.sees(url), "NOT_CACHED")
             self.stores(url)
