@@ -64,6 +64,9 @@ package enum FileDigest {
     /// Size of a file that a request may name: all authorities of a system, and some more.
     static let maximumBytes = 4 << 20
 
+    /// By all contents that somebody holds, with what each takes besides.
+    static var bytesHeld: Int { known.lock.withLock { known.held.bytes } }
+
     /// Contents of the file now: the same for all that name it while it stays as it is, and others hold them. nil: there is no
     /// such file, or it cannot be read, or is larger than `maximumBytes`. Throws `outOfMemory` where the process holds as much
     /// of other files as it may.

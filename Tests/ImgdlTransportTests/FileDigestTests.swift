@@ -1,5 +1,6 @@
 import Foundation
 import ImgdlCore
+import Synchronization
 import XCTest
 
 @testable import ImgdlTransport
@@ -101,5 +102,31 @@ final class FileDigestTests: XCTestCase {
         XCTAssertThrowsError(try read(101))
         held = []
         XCTAssertNotNil(try read(101))
+    }
+
+    /// Many threads take and let go of the same ones: what they see is whole, and in the end nothing is held.
+    func testContentsAreTakenAndLetGoByManyThreads() throws {
+        let folder = NSTemporaryDirectory() + "imgdl-threads-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        // Two that are read again each time, as they were written a moment ago, and two that are known.
+        let files = ["\(folder)/a", "\(folder)/b", "/bin/sh", "/etc/passwd"]
+        for file in files.prefix(2) { try Data(file.utf8).write(to: URL(fileURLWithPath: file)) }
+        let digests = try files.map { try XCTUnwrap(FileDigest.of($0)) }
+        let before = FileDigest.bytesHeld
+        let wrong = Atomic(0)
+        let threads = try (0..<4).map { first in
+            try ImgdlCore.Thread.start(name: "taker") {
+                for round in 0..<200 {
+                    let index = (first + round) % files.count
+                    let one = try? FileDigest.contents(of: files[index])
+                    let same = try? FileDigest.contents(of: files[index])
+                    if one?.digest != digests[index] || one !== same { wrong.add(1, ordering: .relaxed) }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        XCTAssertEqual(wrong.load(ordering: .relaxed), 0)
+        XCTAssertLessThanOrEqual(FileDigest.bytesHeld, before)
     }
 }
