@@ -86,6 +86,8 @@ final class CurlTransfer: LingeringStream {
     var isNudged = false
     /// It waits for a turn of decoding.
     var isInLine = false
+    /// The engine has been told so.
+    var isWaiting = false
     /// Bytes of a coded body that have come since anything could be decoded.
     private var silentBytes = 0
     private var announcedBytes: Int64 = 0

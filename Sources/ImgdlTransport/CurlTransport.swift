@@ -439,6 +439,7 @@ package final class CurlTransport: Transport {
     }
 
     func goOnInLine(_ transfer: CurlTransfer) {
+        setWaiting(transfer, true)
         if line.join(transfer) { serveLineLater() }
     }
 
@@ -456,8 +457,15 @@ package final class CurlTransport: Transport {
         for _ in 0..<line.beginTurn() {
             guard !turn.isOver, let transfer = line.takeFirst() else { break }
             nudge(transfer)
+            if !transfer.isInLine { setWaiting(transfer, false) }
         }
         if line.needsTurn() { serveLineLater() }
+    }
+
+    private func setWaiting(_ transfer: CurlTransfer, _ isWaiting: Bool) {
+        guard transfer.isWaiting != isWaiting, !transfer.isEnded else { return }
+        transfer.isWaiting = isWaiting
+        events.transferWaits(transfer.id, isWaiting)
     }
 
     private func nudge(_ transfer: CurlTransfer) {

@@ -209,6 +209,24 @@ final class PauseTests: TransportTestCase {
         XCTAssertEqual(everything, 100 * size)
     }
 
+    /// While its bytes wait for their turn it is not the server that is silent: that they do is told, and that they do no more.
+    func testWhoWaitsForATurnIsKnown() throws {
+        let bomb = Deflate.gzipOfZeros(20_000_000)
+        origin.route("/bomb") { exchange in
+            try exchange.send(status: 200, headers: ["Content-Encoding": "gzip"])
+            try exchange.send(body: bomb)
+            try exchange.wait("go")
+            try exchange.end()
+        }
+        let ids = try (0..<3).map { _ in try start(origin.url("/bomb")) }
+        run(until: ids.allSatisfy { recorder[$0].body.count == 20_000_000 && recorder[$0].waits.last == false })
+        for id in ids { XCTAssertEqual(recorder[id].waits.first, true) }
+        origin.route("/a") { try $0.respond(text: "a") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).waits, [], "who does not wait")
+        origin.gate("go").open()
+        for id in ids { XCTAssertTrue(record(of: id).isFinished) }
+    }
+
     /// Bytes come, of which nothing can be decoded yet: the server is not idle, unless it goes on like that.
     func testBytesThatMeanNothingYet() throws {
         // Blocks without anything in them, for ever.

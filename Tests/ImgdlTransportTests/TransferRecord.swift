@@ -11,6 +11,8 @@ struct TransferRecord {
     var times = TransferTimes()
     var sent = 0
     var advanced = 0
+    /// Whether its body waits for its turn, as it was told.
+    var waits: [Bool] = []
 
     var hasEnded: Bool { isFinished || failure != nil }
     var text: String { String(decoding: body, as: UTF8.self) }
@@ -71,6 +73,12 @@ final class Recorder: TransportEvents {
         XCTAssertFalse(self[id].hasEnded)
         XCTAssertNotEqual(held[id]?.last ?? 0, bytes, "told only where it has changed")
         held[id, default: []].append(bytes)
+    }
+
+    func transferWaits(_ id: TransferID, _ isWaiting: Bool) {
+        XCTAssertFalse(self[id].hasEnded)
+        XCTAssertNotEqual(self[id].waits.last ?? false, isWaiting, "told only where it has changed")
+        records[id, default: TransferRecord()].waits.append(isWaiting)
     }
 
     func bodyLimit(_ id: TransferID) -> Int64 { bodyLimits[id] ?? .max }

@@ -134,6 +134,8 @@ extension Engine: TransportEvents {
 
     func transferAdvanced(_ id: TransferID) { downloads.advanced(id, clock.now()) }
 
+    func transferWaits(_ id: TransferID, _ isWaiting: Bool) { downloads.bodyWaits(id, isWaiting, clock.now()) }
+
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition {
         guard let transfer = transfer(id) else { return .discard }
         measurements.look(at: id.slot) { $0.update { $0.answer(head.httpVersion) } }

@@ -79,6 +79,9 @@ package protocol TransportEvents: AnyObject {
     func transferSent(_ id: TransferID)
     /// Bytes of a coded body have come that mean nothing yet.
     func transferAdvanced(_ id: TransferID)
+    /// Bytes of its body have come and wait here for their turn, or do so no longer: meanwhile it is not the server that is
+    /// silent. Told where it changes; `true` is not followed by `false` where the transfer ends.
+    func transferWaits(_ id: TransferID, _ isWaiting: Bool)
     /// The head of the final response (1xx are skipped).
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.

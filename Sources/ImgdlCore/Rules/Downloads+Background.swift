@@ -110,6 +110,7 @@ extension Downloads {
     /// Paused, its connect and idle clocks stand still; in the background the total ones of its subscribers do, too.
     mutating func pause(_ id: TransferID, _ reason: Pauses, _ now: Instant) {
         if transfers[id].pauses.isEmpty {
+            settleWait(id, now)
             transfers[id].pausedAt = now
             if hasExchange(id) { actions.append(.setPaused(id, true)) }
         }
@@ -125,6 +126,7 @@ extension Downloads {
         if hasExchange(id) { actions.append(.setPaused(id, false)) }
         // What it had left before the pause it has left now.
         shiftClocks(id, by: now.nanoseconds - transfers[id].pausedAt.nanoseconds, now)
+        if transfers[id].waitingSince != nil { transfers[id].waitingSince = now }
         watch(id)
     }
 

@@ -44,7 +44,10 @@ extension Downloads {
     package mutating func turnBegins(after delay: TurnDelay, _ now: Instant) {
         if delay.outlivesConnections { networkChanged() }
         guard delay.excess > 0 else { return }
-        for id in running where transfers[id].pauses.isEmpty { shiftClocks(id, by: delay.excess, now) }
+        // Who waits for a turn gets all of that time back.
+        for id in running where transfers[id].pauses.isEmpty && transfers[id].waitingSince == nil {
+            shiftClocks(id, by: delay.excess, now)
+        }
     }
 
     /// What they had left before, they have left now; those of a pause, or of a time in which nobody looked.

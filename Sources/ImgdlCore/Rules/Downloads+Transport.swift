@@ -3,6 +3,7 @@ extension Downloads {
     package mutating func connected(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .connecting else { return }
         transfers[id].phase = .receiving
+        transfers[id].waitingSince = nil
         transfers[id].sent = now
         touch(id, now)
     }
@@ -72,6 +73,27 @@ extension Downloads {
         startWaiting(now)
     }
 
+    /// Bytes of its body have come and wait for their turn here, or do so no longer: what its idle clock had left before, it
+    /// has left then. A drain has so much time and no more.
+    package mutating func bodyWaits(_ id: TransferID, _ isWaiting: Bool, _ now: Instant) {
+        guard isAtTransport(id), transfers[id].phase == .receiving else { return }
+        guard isWaiting else {
+            settleWait(id, now)
+            transfers[id].waitingSince = nil
+            return watch(id)
+        }
+        if transfers[id].waitingSince == nil { transfers[id].waitingSince = now }
+    }
+
+    /// The time that it has waited so far is no time of its clocks. While it is paused they stand still anyhow.
+    mutating func settleWait(_ id: TransferID, _ now: Instant) {
+        guard let since = transfers[id].waitingSince, transfers[id].pauses.isEmpty, !transfers[id].isDraining else {
+            return
+        }
+        shiftClocks(id, by: now.nanoseconds - since.nanoseconds, now)
+        transfers[id].waitingSince = now
+    }
+
     /// So many bytes that nobody has been given are held where they came, since it is paused: they count as what was
     /// received does.
     package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
@@ -127,6 +149,7 @@ extension Downloads {
     /// comes too late for everybody.
     private mutating func endsExchange(_ id: TransferID, _ end: Result<Void, Failure>, _ now: Instant) -> Bool {
         guard isAtTransport(id) else { return false }
+        transfers[id].waitingSince = nil
         if transfers[id].question == nil {
             transfers[id].isAtTransport = false
             changeHeld(id, 0)

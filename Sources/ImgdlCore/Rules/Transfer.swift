@@ -122,6 +122,7 @@ struct Transfer: ~Copyable {
         case .receiving where isDraining:
             return course.value.lastActivity.advanced(
                 byMilliseconds: min(limits.drainTimeout, course.value.lowest.idleTimeout))
+        case .receiving where course.value.waitingSince != nil: return nil
         case .receiving: return course.value.lastActivity.advanced(byMilliseconds: course.value.lowest.idleTimeout)
         case .waiting, .asking, .consulting, .transforming, .decoding, .resting: return nil
         }
@@ -165,6 +166,7 @@ struct Transfer: ~Copyable {
         course.value.cache.reset()
         course.value.heldRequest = nil
         isUnderWay = false
+        course.value.waitingSince = nil
         course.value.sent = nil
         course.value.answered = nil
         course.value.expected = -1

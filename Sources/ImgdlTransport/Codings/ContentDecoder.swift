@@ -27,6 +27,7 @@ final class ContentDecoder {
     private let layers: [CodingLayer]
     private let now: () -> Int64
     private var bytesOfLayers = 0
+    private var budget = CodingBudget()
     /// Bytes that came out of all layers in the last call of `decode` or `resume`.
     private(set) var producedBytes = 0
     /// Nanoseconds of CPU time that it took, with what was made of the bytes.
@@ -65,6 +66,7 @@ final class ContentDecoder {
     /// Calls `body` with each piece of what `input` means, until it says false, or the turn is over. What is left then is
     /// kept for `resume`.
     func decode(_ input: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
+        budget.receive(input.count)
         layers[0].input = input
         defer { keepRest() }
         return try run(body)
@@ -72,6 +74,7 @@ final class ContentDecoder {
 
     /// Keeps it for `resume`, and decodes nothing.
     func keep(_ input: UnsafeRawBufferPointer) {
+        budget.receive(input.count)
         layers[0].input = input
         keepRest()
     }
@@ -86,11 +89,22 @@ final class ContentDecoder {
     private func run(_ body: (UnsafeRawBufferPointer) -> Bool) throws(Failure) -> Outcome {
         bytesOfLayers = 0
         producedBytes = 0
+        if let failure = budget.failure { throw failure }
         let turn = DecodingTurn(now)
-        defer { usedTime = turn.time }
+        // What is made of the bytes is no work of the codings.
+        var timeOfOthers: Int64 = 0
+        defer {
+            usedTime = turn.time
+            budget.spend(usedTime - timeOfOthers)
+        }
         while true {
             switch try next(layers.count - 1, turn) {
-            case .bytes(let bytes): if !body(bytes) { return .stopped }
+            case .bytes(let bytes):
+                budget.produce(bytes.count)
+                let begin = turn.time
+                let goesOn = body(bytes)
+                timeOfOthers += turn.time - begin
+                if !goesOn { return .stopped }
             case .needsInput: return .needsInput
             case .turnIsOver: return .turnIsOver
             }
@@ -112,6 +126,10 @@ final class ContentDecoder {
             let output = try layer.step(turn)
             bytesOfLayers += output.count
             producedBytes += output.count
+            if index < layers.count - 1 {
+                budget.handOn(output.count)
+                if let failure = budget.failure { throw failure }
+            }
             if !output.isEmpty { return .bytes(output) }
         }
     }

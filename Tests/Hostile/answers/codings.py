@@ -214,6 +214,13 @@ coded("br-context-maps", "OK", "br", context_maps(3000), **TABLES)
 coded("br-context-maps-in-gzip", "OK", "br, gzip", deflate(context_maps(3000), 31), **TABLES)
 coded("zstd-tables-in-gzip", "OK", "zstd, gzip", deflate(zstd_tables(100000), 31), **TABLES)
 coded("gzip-tables-in-gzip", "OK", "gzip, gzip", deflate(deflate_tables(40000), 31), **TABLES)
+# More of them than a body may have: what codings hand to one another has a limit, and so has the time.
+coded("br-context-maps-too-many", "CONTENT_ENCODING", "br, gzip", deflate(context_maps(100000), 31), **TABLES)
+coded("gzip-tables-too-many", "CONTENT_ENCODING", "gzip, gzip", deflate(deflate_tables(400000), 31), says="hand on",
+      **TABLES)
+NOTHING = b"\0\0\0\xff\xff" * (1 << 20)
+coded("gzip-three-times-nothing", "CONTENT_ENCODING", "gzip, gzip, gzip",
+      deflate(deflate(GZIP[:10] + NOTHING, 31) + deflate(NOTHING, 31) * 2000, 31), says="hand on", cpu=0.3)
 reply("coding-gzip-bomb-error-page", "INVALID_STATUS", status=500, fields=[("Content-Encoding", "gzip")],
     body=GZIP_BOMB)
 reply("coding-gzip-bomb-redirect", "OK", status=302, fields=[("Content-Encoding", "gzip"), ("Location", "/good")],

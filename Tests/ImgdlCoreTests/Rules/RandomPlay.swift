@@ -391,6 +391,11 @@ struct RandomPlay: ~Copyable {
             witness.transfers[id]!.since = witness.now
             downloads.advanced(id, witness.now)
             try settle("\(name(id)) has sent something")
+        } else if transfer.transport == .receiving, transfer.hasHead, random.oneIn(12) {
+            let isWaiting = transfer.waitingSince == nil
+            witness.seeWait(id, isWaiting)
+            downloads.bodyWaits(id, isWaiting, witness.now)
+            try settle("the body of \(name(id)) \(isWaiting ? "waits" : "waits no more")")
         } else if !transfer.hasHead, !transfer.isDraining {
             try head(id)
         } else if random.oneIn(4) {

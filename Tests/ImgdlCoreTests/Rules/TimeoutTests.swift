@@ -92,6 +92,61 @@ final class TimeoutTests: XCTestCase {
         ])
     }
 
+    /// It is not the server that is silent: what was left before is left after.
+    func testABodyThatWaitsForItsTurnIsNotIdle() {
+        var play = Play { $0.idleTimeout = 300 }
+        let a = play.submit("a")
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.skip()
+        for _ in 0..<3 {
+            play.body(a.transfer, 1)
+            play.pass(200)
+            play.downloads.bodyWaits(a.transfer, true, play.now)
+            play.pass(60_000)
+            play.downloads.bodyWaits(a.transfer, false, play.now)
+            play.pass(99)
+        }
+        play.body(a.transfer, 1)
+        play.pass(200)
+        play.downloads.bodyWaits(a.transfer, true, play.now)
+        play.pass(1_000)
+        play.downloads.enterBackground(grace: nil, play.now)
+        play.pass(1_000)
+        play.downloads.bodyWaits(a.transfer, false, play.now)
+        play.pass(1_000)
+        play.downloads.enterForeground(play.now)
+        play.skip()
+        play.pass(99)
+        play.expect([])
+        play.pass(1)
+        play.expect([
+            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms", 200)),
+            .forget(a.transfer),
+        ])
+    }
+
+    /// Nor does what comes of it while it waits give it more than a whole time.
+    func testABodyThatWaitsHasAWholeTimeAtMost() {
+        var play = Play { $0.idleTimeout = 300 }
+        let a = play.submit("a")
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.downloads.bodyWaits(a.transfer, true, play.now)
+        play.pass(500)
+        play.body(a.transfer, 1)
+        play.pass(500)
+        play.downloads.bodyWaits(a.transfer, false, play.now)
+        play.skip()
+        play.pass(299)
+        play.expect([])
+        play.pass(1)
+        play.expect([
+            .stop(a.transfer), .end(a.subscriber, timeout(.idleTimeout, "the server sent nothing for 300 ms", 200)),
+            .forget(a.transfer),
+        ])
+    }
+
     func testIdleBringsWhatCanBeSalvaged() {
         var play = Play { $0.idleTimeout = 300 }
         let a = play.submit("a", .with { $0.salvages = true })

@@ -101,9 +101,28 @@ extension Witness {
 
     /// What it and its subscribers had left before, they have left then.
     private mutating func seePause(_ id: TransferID, _ isPaused: Bool) {
-        if isPaused, transfers[id]!.pausedAt == nil { transfers[id]!.pausedAt = now }
+        if isPaused, transfers[id]!.pausedAt == nil {
+            settleWait(id)
+            transfers[id]!.pausedAt = now
+        }
         guard !isPaused, let paused = transfers[id]!.pausedAt.take() else { return }
-        let span = now.nanoseconds - paused.nanoseconds
+        giveBack(now.nanoseconds - paused.nanoseconds, id)
+        if transfers[id]!.waitingSince != nil { transfers[id]!.waitingSince = now }
+    }
+
+    mutating func seeWait(_ id: TransferID, _ isWaiting: Bool) {
+        settleWait(id)
+        transfers[id]!.waitingSince = isWaiting ? now : nil
+    }
+
+    private mutating func settleWait(_ id: TransferID) {
+        let transfer = transfers[id]!
+        guard let since = transfer.waitingSince, transfer.pausedAt == nil, !transfer.isDraining else { return }
+        giveBack(now.nanoseconds - since.nanoseconds, id)
+        transfers[id]!.waitingSince = now
+    }
+
+    private mutating func giveBack(_ span: Int64, _ id: TransferID) {
         func shifted(_ start: Instant) -> Instant {
             Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + span))
         }
@@ -118,7 +137,8 @@ extension Witness {
         func shifted(_ start: Instant) -> Instant {
             Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + nanoseconds))
         }
-        for id in running where transfers[id]!.pausedAt == nil && transfers[id]!.heldSince == nil {
+        for id in running
+        where transfers[id]!.pausedAt == nil && transfers[id]!.heldSince == nil && transfers[id]!.waitingSince == nil {
             transfers[id]!.since = shifted(transfers[id]!.since)
             for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
                 subscribers[subscriber]!.joined = subscribers[subscriber]!.joined.map(shifted)

@@ -40,7 +40,7 @@ struct Witness {
 
     struct TransferRecord {
         var transport = Transport.waiting {
-            didSet { if transport == .ended { held = 0 } }
+            didSet { if transport == .ended { (held, waitingSince) = (0, nil) } }
         }
         var isForgotten = false
         /// Its observer has been told that it has stopped.
@@ -80,6 +80,8 @@ struct Witness {
         var isPaused = false
         /// Of its body, at the transport.
         var held: Int64 = 0
+        /// Its body waits for its turn.
+        var waitingSince: Instant?
         var retryAfter: Int64?
         /// Between which moments it may be tried again.
         var rest: ClosedRange<Instant>?
@@ -713,7 +715,8 @@ struct Witness {
         }
     }
 
-    /// nil while it is paused or a hook is asked: the clocks stand still; and for what is stored, which nobody waits for.
+    /// nil while it is paused, its body waits or a hook is asked: the clocks stand still; and for what is stored, which
+    /// nobody waits for.
     private func deadline(_ id: TransferID) -> Instant? {
         let transfer = transfers[id]!
         guard transfer.pausedAt == nil, transfer.question == nil, !transfer.isPlaying,
@@ -724,6 +727,7 @@ struct Witness {
             let idle = own.map { $0.options.idleTimeout(limits) }.min() ?? limits.idleTimeout
             return transfer.since.advanced(byMilliseconds: min(limits.drainTimeout, idle))
         }
+        if transfer.waitingSince != nil { return nil }
         let code = transfer.transport == .connecting ? ErrorCode.connectTimeout : .idleTimeout
         return own.map { ownDeadline($0, transfer, code) }.min()
     }

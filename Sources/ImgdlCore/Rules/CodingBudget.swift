@@ -1,0 +1,65 @@
+/// How much work it may be to undo the content codings of one body. What comes out in the end has a limit of its own
+/// (`max_body_bytes`). What one of several codings hands to the next has none by itself, nor has the time that it takes: 650 KB
+/// of gzip in gzip in gzip may be 126 GB of blocks that mean nothing, and tables of brotli may take 5 µs a byte. So both
+/// are held against the bytes that have come and those that have come out.
+///
+/// An honest body is far below. A coding makes what it is given larger by hardly anything: by 8 bytes each where every byte is
+/// flushed by itself in gzip, by some 20 where every byte is a member of its own. So of codings on top of each other, each
+/// hands on little more than what comes out in the end, or less; and the slowest machines undo a coding at 10 MB a second or
+/// more, most of them at hundreds.
+package struct CodingBudget {
+    /// Bytes that codings may hand to one another whatever comes out, and for each byte that has come or has come out.
+    package static let innerBytes: Int64 = 1 << 20
+    package static let innerBytesPerByte: Int64 = 32
+    /// Nanoseconds of CPU time, likewise.
+    package static let time: Int64 = 2_000_000_000
+    package static let timePerByte: Int64 = 100
+
+    private var received: Int64 = 0
+    private var produced: Int64 = 0
+    private var inner: Int64 = 0
+    private var time: Int64 = 0
+
+    package init() {}
+
+    /// So many bytes have come from the network.
+    package mutating func receive(_ count: Int) { received = Self.sum(received, Int64(count)) }
+
+    /// So many have come out of the last coding.
+    package mutating func produce(_ count: Int) { produced = Self.sum(produced, Int64(count)) }
+
+    /// So many have come out of another.
+    package mutating func handOn(_ count: Int) { inner = Self.sum(inner, Int64(count)) }
+
+    /// So many nanoseconds of CPU time were used.
+    package mutating func spend(_ nanoseconds: Int64) { time = Self.sum(time, max(0, nanoseconds)) }
+
+    /// Why no more may be done; nil while it may.
+    package var failure: Failure? {
+        if inner > allowed(Self.innerBytes, Self.innerBytesPerByte) {
+            return Failure(
+                .contentEncoding,
+                "the body's codings on top of each other hand on \(inner) bytes, while \(bytes): the limit is "
+                    + "\(Self.innerBytes), and \(Self.innerBytesPerByte) for each of these")
+        }
+        if time > allowed(Self.time, Self.timePerByte) {
+            return Failure(
+                .contentEncoding,
+                "to undo the body's coding has taken \(time / 1_000_000) ms of CPU time, while \(bytes): the limit is "
+                    + "\(Self.time / 1_000_000) ms, and \(Self.timePerByte) ns for each of these")
+        }
+        return nil
+    }
+
+    private var bytes: String { "\(received) bytes have come and \(produced) have come out" }
+
+    private func allowed(_ base: Int64, _ perByte: Int64) -> Int64 {
+        let (product, overflow) = Self.sum(received, produced).multipliedReportingOverflow(by: perByte)
+        return overflow ? .max : Self.sum(base, product)
+    }
+
+    private static func sum(_ one: Int64, _ other: Int64) -> Int64 {
+        let (sum, overflow) = one.addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}
