@@ -173,6 +173,7 @@ void violation(const char *format, ...)
 enum place enter(enum place place)
 {
     enum place before = here;
+    host_begins();
     here = place;
     inside[here]++;
     depth++;
@@ -184,6 +185,7 @@ void leave(enum place before)
     inside[here]--;
     here = before;
     depth--;
+    host_ends();
 }
 
 void play_inside(enum place place)
@@ -263,8 +265,28 @@ static int may_wait(enum function function)
     return cells[cell_of(function, here)].may_wait && *functions[function].waits;
 }
 
-imgdl_status judge(enum function function, imgdl_status status)
+unsigned patience_with(enum function function, enum place *place)
 {
+    /* Where it waits for others, such as a timeout of milliseconds or the disk. */
+    enum { AT_ONCE = 10, SOON = 30 };
+    unsigned least = 0;
+    for (int at = HOST; at < PLACES && child_place == HOST; at++) {
+        enum cell cell = cell_of(function, (enum place)at);
+        int is_there = inside[at] || at == (int)here;
+        if (!is_there || (!cells[cell].may_deadlock && (cells[cell].may_wait || !*functions[function].waits)))
+            continue;
+        unsigned patience = cells[cell].may_wait ? SOON : AT_ONCE;
+        if (!least || patience < least)
+            least = patience, *place = (enum place)at;
+    }
+    return least;
+}
+
+const char *cell_text(enum function function, enum place place) { return cells[cell_of(function, place)].text; }
+
+imgdl_status judge_answer(enum function function, imgdl_status status)
+{
+    end_call();
     log_call(function, status);
     if (status == IMGDL_ERROR_INTERNAL || !strcmp(imgdl_error_name(status), "IMGDL_ERROR_UNKNOWN"))
         violation("%s gave %d (%s) in %s: %s", function_names[function], status, imgdl_error_name(status),

@@ -314,6 +314,8 @@ static int is_everything_on(void)
 int main(int argc, char **argv)
 {
     const char *program = NULL, *folder = NULL;
+    if (argc == 5 && !strcmp(argv[1], "--wait-in"))
+        return wait_in(argv[2], argv[3], argv[4]), 0;
     double seconds = 60;
     play_seed = (uint64_t)time(NULL) * 1000 + (uint64_t)getpid() % 1000;
     for (unsigned i = 0; i < FEATURES; i++)
@@ -354,6 +356,7 @@ int main(int argc, char **argv)
     read_pictures(folder);
     start_origin(program, folder);
     faults_start();
+    waits_start();
     seed_thread(0);
     for (unsigned i = 0; i < thread_count; i++) {
         pthread_t thread;

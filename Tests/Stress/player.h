@@ -62,8 +62,13 @@ enum function {
 };
 extern const char *const function_names[FUNCTIONS];
 
-/* Writes it to the log, and holds it against the rule of the function. */
-imgdl_status judge(enum function function, imgdl_status status);
+/* Makes the call, writes it to the log, and holds it against the rule of the function: also while it lasts. */
+#define judge(function, call) judge_answer(function, (begin_call(function), call))
+imgdl_status judge_answer(enum function function, imgdl_status status);
+/* Seconds that a call from here may take which is not to wait, or not for what may need this thread; 0: it may wait. `place`:
+ * the one that says so. */
+unsigned patience_with(enum function function, enum place *place);
+const char *cell_text(enum function function, enum place place);
 /* The same for what returns no status. */
 void note(enum function function, long value);
 /* How often each was called, with a handle that lives where it takes one. */
@@ -94,6 +99,17 @@ void play_inside(enum place place);
 /* The same with no move. */
 enum place enter(enum place place);
 void leave(enum place before);
+
+/* ---- Calls that wait where they must not */
+
+void waits_start(void);
+void begin_call(enum function function);
+void end_call(void);
+/* Of the thread's innermost call: a function of the host's runs in it. */
+void host_begins(void);
+void host_ends(void);
+/* For a test: the function waits there for so long. */
+void wait_in(const char *place, const char *function, const char *milliseconds);
 
 /* ---- Waiting for what others do */
 

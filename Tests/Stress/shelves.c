@@ -237,7 +237,9 @@ int dispatch(struct executor_model *model, uint32_t most)
     if (atomic_exchange(&model->dispatching, 1))
         return -1;
     uint32_t ran = 0;
+    begin_call(F_imgdl_executor_dispatch);
     imgdl_status status = imgdl_executor_dispatch(model->handle, most, &ran);
+    end_call();
     atomic_store(&model->dispatching, 0);
     ring();
     if (ran || status != IMGDL_OK)
