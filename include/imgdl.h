@@ -123,7 +123,9 @@ extern "C" {
  *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
  *            microseconds mostly, 1 s at most, and while the process's first downloader or decoder is made. Where
  *            the child's thread is one of the library's, it is the host's from then on, with the signal mask of who made
- *            the downloader; when the code in which it forked returns, the child ends as by _exit(0).
+ *            the downloader; when the code in which it forked returns, the child ends as by _exit(0). In a signal
+ *            handler fork() is for exec and _exit alone, as POSIX has it: a child that returns from there into a call
+ *            that waits would wait for ever.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */
@@ -1044,8 +1046,8 @@ IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *download
 
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
  *  their clocks with them: what a redirect or a hook's answer leads to is not sent before the foreground. After grace_ms
- *  (0: no end) those that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for the foreground as
- *  the others do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+ *  (0: no end) requests with that flag that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for
+ *  the foreground as the ones without it do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);
@@ -1395,7 +1397,8 @@ typedef struct imgdl_transport_table {
     void *(*start)(const imgdl_outgoing *request, imgdl_transfer *transfer, void *user_data);
     /* Nobody wants it any more: report nothing further, release transfer. Called on the library's thread, once at most. It
      * neither runs nor begins any more when imgdl_transfer_end or _release has returned on another thread: what started
-     * points to can be freed then. (These two wait for it, so hold no lock there that cancel takes.) */
+     * points to can be freed then. (These two wait for it, so hold no lock there that cancel takes; and inside a cancel
+     * or resume end no transfer of another downloader that may do the same to this one: each would wait for the other.) */
     void (*cancel)(void *started, void *user_data);
     void *user_data;
     void (*destructor)(void *user_data);
