@@ -28,10 +28,10 @@ extension Witness {
             let eligible = eligible(start.waiting, placed)
             try require(eligible.contains(start.id), "started without a place at its host, or in the background")
             // What has come to its end at the transport within the event may have had its place until after this start:
-            // those that waited for that place alone start within the event, too.
+            // of those that waited for that place alone one starts within the event, too.
             let open = self.eligible(start.waiting, placed + start.ending)
-            let later = starts.dropFirst(index + 1).map(\.id)
-            let ranked = eligible.filter { open.contains($0) || !later.contains($0) }
+            let later = Set(starts.dropFirst(index + 1).map { transfers[$0.id]!.host })
+            let ranked = eligible.filter { open.contains($0) || !later.contains(transfers[$0]!.host) }
             if startsSinceAged >= 3, let oldest = ranked.map({ transfers[$0]!.waitsSince }).min(),
                 oldest.advanced(byMilliseconds: limits.agingInterval) <= now
             {
