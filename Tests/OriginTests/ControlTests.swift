@@ -39,6 +39,29 @@ final class ControlTests: XCTestCase {
         for _ in 0..<2 { XCTAssertEqual(try ask("/_log").text, expected, "asking leaves no trace") }
     }
 
+    /// Those that are asked for, those that took long, and those that are not answered.
+    func testTimes() throws {
+        let held = try RawClient(port: origin.port)
+        held.get("/pictures/a?hold_after=2")
+        XCTAssertTrue(origin.gate("hold").waitUntilReached())
+        XCTAssertEqual(try ask("/redirect?to=/pictures/a").status, 302)
+        XCTAssertEqual(try ask("/pictures/a?n=1").status, 200)
+        let times = try ask("/_times?target=%2Fredirect%3Fto%3D%2Fpictures%2Fa&slower_ms=100000").text
+        let patterns = [
+            #"/pictures/a\?hold_after=2 on connection 1: came \d+\.\d{3}, not answered, \d+ bytes"#,
+            #"/redirect\?to=/pictures/a on connection 2: came \d+\.\d{3}, answered \d+\.\d{3}, 0 bytes"#,
+        ]
+        let lines = times.split(separator: "\n").map(String.init)
+        XCTAssertEqual(lines.count, patterns.count, times)
+        for (line, pattern) in zip(lines, patterns) {
+            XCTAssertNotNil(try Regex(pattern).wholeMatch(in: line), line)
+        }
+        XCTAssertEqual(try ask("/_gate/hold/open").status, 200)
+        XCTAssertEqual(held.readResponse().body, [1, 2, 3, 4])
+        XCTAssertEqual(try ask("/_times?slower_ms=100000").text, "")
+        XCTAssertEqual(try ask("/_times?slower_ms=0").text.split(separator: "\n").count, 3)
+    }
+
     func testResetForgetsTheLogAndTheFailures() throws {
         XCTAssertEqual(try ask("/flaky?id=x").status, 503)
         XCTAssertEqual(try ask("/_reset").status, 200)

@@ -20,9 +20,56 @@ static struct flag hundreds = FLAG_INIT; /* of requests that were accepted */
 static atomic_uint doubled, after_end, overlapping, unnamed;
 
 struct subscription {
+    const char *url;
     atomic_int terminals, destroyed, inside;
     int cancel_in_callback;
 };
+
+/* ---- What cannot be: what is known of it on both sides */
+
+enum { MOST_TOLD = 20, MOST_OF_URL = 3 };
+static _Atomic(const char *) impossible[MOST_TOLD]; /* URLs */
+static atomic_uint impossible_count;
+
+static void tell_impossible(const imgdl_event *event, const struct subscription *subscription)
+{
+    unsigned same = 0;
+    for (unsigned i = 0; i < MOST_TOLD; i++)
+        same += impossible[i] == subscription->url;
+    unsigned number = same < MOST_OF_URL ? impossible_count++ : MOST_TOLD;
+    if (number >= MOST_TOLD)
+        return;
+    impossible[number] = subscription->url;
+    imgdl_metrics metrics;
+    imgdl_metrics_init(&metrics, sizeof metrics);
+    ignore_status(imgdl_token_metrics(event->token, &metrics));
+    fprintf(stderr,
+            "    at %.3f %s: %s: %s: status %d, %u redirects, %u retries, %s connection, %s, from “%s”, %.3f s in all, "
+            "%.3f s of them waiting, %lld bytes\n",
+            seconds_now(), subscription->url, imgdl_error_name(event->code), event->message, event->http_status,
+            metrics.redirect_count, metrics.retry_count, metrics.is_connection_reused ? "used" : "new",
+            metrics.is_shared ? "joined" : "first", metrics.address, (double)metrics.total_ns / 1e9,
+            (double)metrics.queue_ns / 1e9, (long long)metrics.bytes_received);
+}
+
+/* When those requests came to the origin, and when it answered: of all hops that took long, too. */
+static void tell_origins_times(void)
+{
+    for (unsigned i = 0; i < impossible_count && i < MOST_TOLD; i++) {
+        unsigned known = 0;
+        while (impossible[known] != impossible[i])
+            known++;
+        if (known < i)
+            continue;
+        const char *url = impossible[i];
+        char target[512] = "";
+        for (const char *at = strchr(url + strlen("http://"), '/'); at && *at; at++)
+            snprintf(target + strlen(target), sizeof target - strlen(target), "%%%02X", (unsigned char)*at);
+        char *times = ask_origin("/_times?target=%s&slower_ms=1000", target);
+        fprintf(stderr, "    the origin of %s:\n%s", url, times);
+        free(times);
+    }
+}
 
 static uint32_t next_random(uint64_t *state)
 {
@@ -54,7 +101,7 @@ static void on_stress_event(const imgdl_event *event, void *user_data)
                 event->code != IMGDL_ERROR_TRUNCATED && event->code != IMGDL_ERROR_CONNECTION_LOST &&
                 event->code != IMGDL_ERROR_INVALID_OPERATION && event->code != IMGDL_ERROR_INVALID_CONTENT_TYPE) {
                 unnamed++;
-                fprintf(stderr, "    %s: %s\n", imgdl_error_name(event->code), event->message);
+                tell_impossible(event, subscription);
             }
         }
     }
@@ -150,7 +197,7 @@ static imgdl_request draw_request(uint64_t *random, struct subscription *subscri
     options->target_width = more / 3 % 4 == 0 ? 2 + more / 11 % 8 : 0;
     imgdl_request request;
     imgdl_request_init(&request, sizeof request);
-    request.url = urls[dice / 11 % URLS];
+    request.url = subscription->url = urls[dice / 11 % URLS];
     request.event_mask = dice % 3 ? IMGDL_EVENT_TERMINAL : IMGDL_EVENT_ALL;
     request.flags = (dice / 5 % 3 == 0 ? IMGDL_REQUEST_BODY : 0) | (more % 2 ? IMGDL_REQUEST_CONTINUE_IN_BACKGROUND : 0);
     request.priority = (imgdl_priority)(dice / 13 % 3) - 1;
@@ -331,6 +378,7 @@ static void run_stress(uint64_t seed)
     CHECK_NUMBER(after_end, 0);
     CHECK_NUMBER(overlapping, 0);
     CHECK_NUMBER(unnamed, 0);
+    tell_origins_times();
     CHECK(succeeded > 1000 && cancelled > 100 && failed > 100);
     imgdl_executor_release(executors[2]);
     imgdl_stats stats;

@@ -11,6 +11,8 @@ struct Control {
         switch (parts.first, parts.count) {
         case ("_log", 1):
             try answer(exchange, journal.log)
+        case ("_times", 1):
+            try exchange.respond(text: times(request.query))
         case ("_wait", 1):
             try waitForLog(exchange)
         case ("_reset", 1):
@@ -26,6 +28,17 @@ struct Control {
 
     private func answer(_ exchange: Exchange, _ log: Log, status: Int = 200) throws {
         try exchange.respond(status, headers: ["Content-Type": "application/json"], text: log.json.text)
+    }
+
+    /// `/_times?target=T&slower_ms=N`: a line for each of the last requests that are for the target, took so long, or have
+    /// no answer. Seconds are those of the monotonic clock, which clients on this machine have, too.
+    private func times(_ query: Query) -> String {
+        let target = query["target"]
+        let limit = Duration.milliseconds(query["slower_ms"].flatMap { Int($0) } ?? 1000)
+        let chosen = journal.log.arrivals.filter { arrival in
+            arrival.request.target == target || arrival.finished.map { $0 - arrival.arrived >= limit } ?? true
+        }
+        return chosen.suffix(40).map(\.timesText).joined()
     }
 
     private func gate(_ exchange: Exchange, _ gate: Gate, _ order: String) throws {
@@ -76,5 +89,20 @@ struct Control {
 
     private func deadline(_ query: Query) -> Deadline {
         .after(.milliseconds(query["deadline_ms"].flatMap { Int($0) } ?? 30_000))
+    }
+}
+
+extension Log.Arrival {
+    fileprivate var timesText: String {
+        let end = finished.map { "\(isAbandoned ? "abandoned" : "answered") \($0.secondsText)" } ?? "not answered"
+        let beginning = "\(request.target) on connection \(request.connection): came \(arrived.secondsText)"
+        return "\(beginning), \(end), \(bytesSent) bytes\n"
+    }
+}
+
+extension Moment {
+    fileprivate var secondsText: String {
+        let milliseconds = String(nanoseconds / 1_000_000 % 1000)
+        return "\(nanoseconds / 1_000_000_000).\(String(repeating: "0", count: 3 - milliseconds.count))\(milliseconds)"
     }
 }
