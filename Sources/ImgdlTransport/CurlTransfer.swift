@@ -529,10 +529,13 @@ final class CurlTransfer: LingeringStream {
         if end == nil { flush() }
     }
 
-    /// Sends what curl has to say for it.
+    /// Sends what curl has to say for it. Where a callback refuses what curl had kept of the body, curl does nothing more for it:
+    /// it is ready to end then.
     func flush() {
+        let wasAbandoned = isAbandoned
         lane?.multi.noteUse()
         handle?.flush()
+        if isAbandoned, !wasAbandoned { end = end ?? CURLE_WRITE_ERROR }
     }
 
     /// Some of what has come is still to be decoded. A transfer that was stopped gets no more of it.
@@ -545,7 +548,7 @@ final class CurlTransfer: LingeringStream {
         return false
     }
 
-    /// Its end is to be told: curl is done with it and all is decoded, or decoding has stopped it.
+    /// Its end is to be told: curl is done with it and all is decoded, or a callback has stopped it that curl did not wait for.
     var isReadyToEnd: Bool { end != nil && !isEnded && !isDecoding }
 
     // MARK: The body

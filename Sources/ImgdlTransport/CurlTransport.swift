@@ -372,7 +372,9 @@ package final class CurlTransport: Transport {
         let url = ended.request.url
         guard url.isSecure, ended.isConnected else { return }
         for other in transfers.all + lingering.all where other.isConnected && other !== ended && other.lane === lane {
-            if other.request.url.host == url.host, other.request.url.port == url.port { other.flush() }
+            guard other.request.url.host == url.host, other.request.url.port == url.port else { continue }
+            other.flush()
+            if other.isReadyToEnd { nudgeLater(other) }
         }
     }
 

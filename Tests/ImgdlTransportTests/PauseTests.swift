@@ -66,6 +66,24 @@ final class PauseTests: TransportTestCase {
         XCTAssertEqual(record(of: id).body.count, Self.size)
     }
 
+    /// curl, which is asked to go on and hears that what it kept is not taken, does nothing more for it: no byte would come,
+    /// and no end. On a connection that is used again no timer of its own helps.
+    func testABodyThatIsRefusedAfterThePause() throws {
+        origin.route("/a") { try $0.respond(text: "a") }
+        origin.route("/not") { try $0.respond(headers: ["Content-Encoding": "gzip"], text: "this is not gzip") }
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a")
+        let id = try start(origin.url("/not"))
+        transport.setPaused(id, true)
+        run(until: recorder[id].head != nil)
+        for _ in 0..<10 { loop.turn(transport) }
+        XCTAssertFalse(recorder[id].hasEnded)
+        transport.setPaused(id, false)
+        XCTAssertEqual(record(of: id).failure?.code, .contentEncoding)
+        XCTAssertEqual(origin.log.requests.map(\.connection), [1, 1])
+        XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "a", "others go on")
+        XCTAssertTrue(origin.wait { $0.connectionsClosedByClient == 1 })
+    }
+
     func testCancelWhilePaused() throws {
         let id = try start(huge)
         transport.setPaused(id, true)
