@@ -84,7 +84,8 @@ final class ExchangeTests: TransportTestCase {
     func testARequestThatAKeptConnectionDoesNotAnswerSucceedsOnANewOne() throws {
         let kept = try keepConnections(4)
         origin.route("/a") { exchange in
-            if kept.contains(exchange.request.connection) { exchange.close() } else { try exchange.respond(text: "new") }
+            guard !kept.contains(exchange.request.connection) else { return exchange.close() }
+            try exchange.respond(text: "new")
         }
         XCTAssertEqual(try fetchSucceeding(origin.url("/a")).text, "new")
         XCTAssertEqual(origin.log.requests.filter { $0.path == "/a" }.count, 2)
