@@ -80,7 +80,7 @@ public func imgdl_cache_query(
 ) -> imgdl_status {
     call { () throws(Failure) in
         let cache = try cache(handle)
-        guard entry != nil else { throw Failure(.invalidArgument, "entry is NULL") }
+        try imgdl_cache_entry.checkSize(of: entry)
         guard let stored = try cache.query(try cacheKey(url)) else {
             throw Failure(.notCached, "nothing is stored for this URL")
         }
@@ -138,7 +138,7 @@ public func imgdl_cache_statistics(
 ) -> imgdl_status {
     call { () throws(Failure) in
         let cache = try cache(handle)
-        guard stats != nil else { throw Failure(.invalidArgument, "stats is NULL") }
+        try imgdl_cache_stats.checkSize(of: stats)
         try statsStruct(try cache.statistics()).write(to: stats)
     }
 }

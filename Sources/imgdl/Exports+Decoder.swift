@@ -174,6 +174,7 @@ public func imgdl_decoder_info(_ decoder: OpaquePointer?, _ info: UnsafeMutableP
 {
     call { () throws(Failure) in
         let decoder = try object(decoder, .decoder, as: DecoderObject.self)
+        try imgdl_image_info.checkSize(of: info)
         guard let header = decoder.decoder.header else { throw Failure(.notReady, "the header is not complete yet") }
         try imageInfo(header).write(to: info)
     }

@@ -31,7 +31,7 @@ public func imgdl_token_metrics(_ handle: OpaquePointer?, _ metrics: UnsafeMutab
 {
     call { () throws(Failure) in
         let token: Subscription = try object(handle, .token)
-        guard metrics != nil else { throw Failure(.invalidArgument, "metrics is NULL") }
+        try imgdl_metrics.checkSize(of: metrics)
         guard let measured = token.recipient.downloader.metrics(of: token) else {
             throw Failure(.notReady, "the download has not begun yet")
         }

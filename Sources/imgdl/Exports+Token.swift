@@ -134,7 +134,7 @@ public func imgdl_token_result(_ handle: OpaquePointer?, _ result: UnsafeMutable
 {
     call { () throws(Failure) in
         let token = try token(handle)
-        guard result != nil else { throw Failure(.invalidArgument, "result is NULL") }
+        try imgdl_result.checkSize(of: result)
         guard let value = token.borrowedResult() else { throw Failure(.notReady, "the download has not ended yet") }
         try value.write(to: result)
     }

@@ -75,12 +75,20 @@ extension SizedStruct {
         return true
     }
 
-    /// Fills a caller's struct as far as it reaches; its struct_size stays.
-    func write(to target: UnsafeMutablePointer<Self>?) throws(Failure) {
+    /// Whether a caller's struct can be filled is known before there is anything to fill it with: a wrong struct_size is told
+    /// even where there is nothing. Throws as `read`.
+    static func checkSize(of target: UnsafeMutablePointer<Self>?) throws(Failure) {
         guard let target else { throw Failure(.invalidArgument, "\(Self.self) is NULL") }
+        let size = Int(UnsafeRawPointer(target).load(as: UInt32.self))
+        guard isPossible(size) else { throw wrongSize(size) }
+    }
+
+    /// Fills a caller's struct as far as it reaches; its struct_size stays. Throws as `read`.
+    func write(to target: UnsafeMutablePointer<Self>?) throws(Failure) {
+        try Self.checkSize(of: target)
+        guard let target else { return }
         let raw = UnsafeMutableRawPointer(target)
         let size = Int(raw.load(as: UInt32.self))
-        guard Self.isPossible(size) else { throw Self.wrongSize(size) }
         withUnsafeBytes(of: self) { bytes in
             let count = min(size, bytes.count)
             guard count > 4, let start = bytes.baseAddress else { return }

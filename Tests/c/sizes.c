@@ -27,8 +27,10 @@ static union {
 } memory;
 static imgdl_downloader *downloader;
 static imgdl_token *ended;
+static imgdl_token *waiting; /* has no result and no metrics yet */
 static imgdl_cache *cache;
 static imgdl_decoder *decoder;
+static imgdl_decoder *empty_decoder;
 static imgdl_batch *batch;
 static imgdl_continuation *question;
 static const char *url;
@@ -99,6 +101,14 @@ static imgdl_status take_info(void) { return imgdl_decoder_info(decoder, (imgdl_
 static imgdl_status take_stats(void) { return imgdl_downloader_stats(downloader, (imgdl_stats *)&memory); }
 static imgdl_status take_progress(void) { return imgdl_batch_progress_get(batch, (imgdl_batch_progress *)&memory); }
 static imgdl_status take_entry(void) { return imgdl_cache_query(cache, url, (imgdl_cache_entry *)&memory); }
+/* Where there is nothing to fill a struct with. */
+static imgdl_status take_no_result(void) { return imgdl_token_result(waiting, (imgdl_result *)&memory); }
+static imgdl_status take_no_metrics(void) { return imgdl_token_metrics(waiting, (imgdl_metrics *)&memory); }
+static imgdl_status take_no_info(void) { return imgdl_decoder_info(empty_decoder, (imgdl_image_info *)&memory); }
+static imgdl_status take_no_entry(void)
+{
+    return imgdl_cache_query(cache, "http://localhost/never-stored", (imgdl_cache_entry *)&memory);
+}
 static imgdl_status take_cache_stats(void) { return imgdl_cache_statistics(cache, (imgdl_cache_stats *)&memory); }
 
 static int is_possible(size_t size, const struct shape *shape)
@@ -195,6 +205,16 @@ static void on_question(const imgdl_outgoing *outgoing, imgdl_continuation *next
     CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
 }
 
+static void on_response(const imgdl_response *response, imgdl_continuation *next, void *user_data)
+{
+    (void)response;
+    (void)user_data;
+    question = next;
+    /* No answer to this question: what is taken is INVALID_OPERATION. */
+    TRY(give_outgoing, imgdl_outgoing);
+    CHECK_CODE(imgdl_continue_unchanged(next), IMGDL_OK);
+}
+
 TEST("what a caller takes: a struct_size that ends inside a field is UNSUPPORTED_OPTION for every function")
 {
     size_t size;
@@ -208,6 +228,7 @@ TEST("what a caller takes: a struct_size that ends inside a field is UNSUPPORTED
     memset(&table, 0, sizeof table);
     table.struct_size = sizeof table;
     table.modify_request = on_question;
+    table.modify_response = on_response;
     imgdl_request request;
     imgdl_request_init(&request, sizeof request);
     request.url = url;
@@ -227,6 +248,18 @@ TEST("what a caller takes: a struct_size that ends inside a field is UNSUPPORTED
     TRY(take_progress, imgdl_batch_progress);
     TRY(take_cache_stats, imgdl_cache_stats);
     TRY(take_entry, imgdl_cache_entry);
+
+    REQUIRE_OK(imgdl_downloader_set_suspended(downloader, 1));
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png?_=waiting");
+    REQUIRE_OK(imgdl_download(downloader, &request, &waiting));
+    REQUIRE_OK(imgdl_decoder_create(NULL, &empty_decoder));
+    TRY(take_no_result, imgdl_result);
+    TRY(take_no_metrics, imgdl_metrics);
+    TRY(take_no_info, imgdl_image_info);
+    TRY(take_no_entry, imgdl_cache_entry);
+    imgdl_decoder_destroy(empty_decoder);
+    imgdl_token_release(waiting);
     imgdl_batch_release(batch);
     imgdl_decoder_destroy(decoder);
     imgdl_token_release(ended);
