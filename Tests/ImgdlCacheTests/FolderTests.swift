@@ -72,13 +72,17 @@ final class FolderTests: StoreTestCase {
         let isDone = Atomic(false)
         let cleaners = try (0..<2).map { _ in
             try ImgdlCore.Thread.start(name: "cleaner") {
-                while !isDone.load(ordering: .relaxed) { for dead in WriterFolder.dead(in: folder) { dead.remove() } }
+                while !isDone.load(ordering: .relaxed) {
+                    for name in (try? WriterFolder.dead(in: folder)) ?? [] {
+                        try? WriterFolder.claim(name, in: folder)?.remove()
+                    }
+                }
             }
         }
         for _ in 0..<2_000 {
             let own = try WriterFolder.make(in: folder)
             XCTAssertEqual(access(own.path, F_OK), 0)
-            own.remove()
+            try own.remove()
         }
         isDone.store(true, ordering: .relaxed)
         for thread in cleaners { thread.join() }

@@ -38,12 +38,13 @@ extension DiskWriter {
                 if isDone { nextAging = store.clock.now().advanced(byMilliseconds: Self.agingMilliseconds) }
             } else if isRecountDue {
                 try recount(index)
-            } else {
-                try searchOrphans(index)
+            } else if try !searchOrphans(index) {
+                pauseBackground()
+                return false
             }
         } catch {
             if error.isBusy || error.isLogFull {
-                backgroundPause = MonotonicClock().now().advanced(byMilliseconds: Self.pauseMilliseconds)
+                pauseBackground()
                 return false
             }
             needsEviction = false
@@ -52,18 +53,26 @@ extension DiskWriter {
         return true
     }
 
-    private func searchOrphans(_ index: Index) throws(DatabaseError) {
-        try orphans?.step(folder, index) { (name) throws(DatabaseError) in
-            try change(index, .changing) { (_) throws(DatabaseError) in try index.release(name) }
-        }
-        guard orphans?.isAtEnd ?? true else { return }
-        orphans = nil
-        hasUnknownBodies = false
+    private func pauseBackground() {
+        backgroundPause = MonotonicClock().now().advanced(byMilliseconds: Self.pauseMilliseconds)
     }
 
-    /// The index is a new one, and what its forerunner knew still takes its place: nothing is stored beside it.
+    /// False: there is no descriptor for it.
+    private func searchOrphans(_ index: Index) throws(DatabaseError) -> Bool {
+        let step = try orphans?.step(folder, index) { (name) throws(DatabaseError) in
+            try change(index, .changing) { (_) throws(DatabaseError) in try index.release(name) }
+        }
+        if step == .later { return false }
+        guard orphans?.isAtEnd ?? true else { return true }
+        orphans = nil
+        hasUnknownBodies = false
+        return true
+    }
+
+    /// The index is a new one, and what its forerunner knew still takes its place: nothing is stored beside it. Without a
+    /// descriptor it cannot be found, and a body cannot be stored.
     func removeUnknownBodies(_ index: Index) throws(DatabaseError) {
-        while hasUnknownBodies { try searchOrphans(index) }
+        while hasUnknownBodies, try searchOrphans(index) {}
     }
 
     /// Down to what is allowed, and beginnings to nine tenths of that. False: there is no more to evict.

@@ -48,9 +48,9 @@ extension DiskWriter {
                 replaceIndex(message)
             }
         }
-        let dead = WriterFolder.dead(in: folder)
+        let dead = try? WriterFolder.dead(in: folder)
         // A new index knows none of the bodies that may be there.
-        if !dead.isEmpty || isNew { orphans = OrphanSearch(dead) }
+        if isNew || dead.map({ !$0.isEmpty }) ?? true { orphans = OrphanSearch(dead) }
     }
 
     private func use(_ index: Index) {

@@ -321,7 +321,7 @@ final class DiskWriter {
         }
         letGoOfIndex()
         // Left behind, it makes the next one look for orphans.
-        if hasOrphans { writerFolder?.removeFiles() } else { writerFolder?.remove() }
+        if hasOrphans { try? writerFolder?.removeFiles() } else { try? writerFolder?.remove() }
         writerFolder = nil
     }
 }

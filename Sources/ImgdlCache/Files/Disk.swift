@@ -24,6 +24,8 @@ struct DiskError: Error, Equatable {
     }
 
     var isMissing: Bool { number == ENOENT }
+    /// The process or the machine has no descriptor or memory left for it, which may soon be otherwise.
+    var isExhaustion: Bool { [EMFILE, ENFILE, ENOMEM].contains(number) }
     /// A link, a pipe, a device, a folder is where a file should be.
     var isNoFile: Bool { [ELOOP, ENXIO, ENODEV, EISDIR].contains(number) }
 

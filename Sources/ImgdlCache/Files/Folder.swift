@@ -65,12 +65,20 @@ package struct Folder: Sendable {
     }
 
     /// The names in a folder; none when it is not there, or a link.
-    package static func names(in path: String) -> [String] {
+    package static func names(in path: String) -> [String] { (try? list(path)) ?? [] }
+
+    /// The same. Throws when there is no descriptor or memory to look: that says nothing of what is there.
+    static func list(_ path: String) throws(DiskError) -> [String] {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard descriptor >= 0 else { return [] }
-        guard let folder = fdopendir(descriptor) else {
-            close(descriptor)
+        guard descriptor >= 0 else {
+            let error = DiskError("open \(path)")
+            if error.isExhaustion { throw error }
             return []
+        }
+        guard let folder = fdopendir(descriptor) else {
+            let error = DiskError("read \(path)")
+            close(descriptor)
+            throw error
         }
         defer { closedir(folder) }
         var names: [String] = []

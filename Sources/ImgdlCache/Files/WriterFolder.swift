@@ -31,23 +31,38 @@ final class WriterFolder {
         throw DiskError("make a folder in \(folder.writers)", EEXIST)
     }
 
-    /// Those of writers that are no more, locked so that nobody else cleans up after them, too.
-    static func dead(in folder: Folder) -> [WriterFolder] {
-        Folder.names(in: folder.writers).compactMap { name in
-            let path = "\(folder.writers)/\(name)"
-            guard let lock = try? FileLock(path, .exclusive, isFolder: true) else { return nil }
+    /// The names of those of writers that are no more. None stays locked, since there may be more of them than a process may
+    /// have descriptors: what becomes of one is decided under its own lock, with `claim`. Throws what stands in the way of
+    /// finding them all.
+    static func dead(in folder: Folder) throws(DiskError) -> [String] {
+        var dead: [String] = []
+        for name in try Folder.list(folder.writers) where try claim(name, in: folder) != nil { dead.append(name) }
+        return dead
+    }
+
+    /// That of a writer that is no more, locked so that nobody else cleans up after it, too. nil: it lives, or somebody does,
+    /// or it is gone, or no folder of ours. Throws what may be otherwise the next time.
+    static func claim(_ name: String, in folder: Folder) throws(DiskError) -> WriterFolder? {
+        let path = "\(folder.writers)/\(name)"
+        do throws(DiskError) {
+            guard let lock = try FileLock(path, .exclusive, isFolder: true) else { return nil }
             return WriterFolder(path, lock)
+        } catch {
+            guard error.isExhaustion else { return nil }
+            throw error
         }
     }
 
     func body(_ id: EntryID) -> String { "\(path)/\(Folder.name(of: id))" }
 
-    func removeFiles() {
-        for name in Folder.names(in: path) { unlink("\(path)/\(name)") }
+    /// Throws where nothing could be seen of what is in it: all of it is still there.
+    func removeFiles() throws(DiskError) {
+        for name in try Folder.list(path) { unlink("\(path)/\(name)") }
     }
 
-    func remove() {
-        removeFiles()
+    /// Throws as `removeFiles`.
+    func remove() throws(DiskError) {
+        try removeFiles()
         rmdir(path)
     }
 }
