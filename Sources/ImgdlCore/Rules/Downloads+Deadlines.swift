@@ -173,9 +173,14 @@ extension Downloads {
 
     /// Ends those whose total timeout is over, before anything is given out that has come: it waits for nobody.
     mutating func endOverdue(_ now: Instant) {
-        guard let earliest = totalTimeouts.earliest, earliest <= now else { return }
+        if expireOverdue(now) { startWaiting(now) }
+    }
+
+    /// The same, and nobody gets a place by it before the caller calls `startWaiting`. False: there are none.
+    mutating func expireOverdue(_ now: Instant) -> Bool {
+        guard let earliest = totalTimeouts.earliest, earliest <= now else { return false }
         while let subscriber = totalTimeouts.popDue(now) { expireSubscriber(subscriber, now) }
-        startWaiting(now)
+        return true
     }
 
     private mutating func expireSubscriber(_ subscriber: SubscriberID, _ now: Instant) {

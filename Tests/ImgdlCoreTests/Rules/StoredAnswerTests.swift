@@ -34,4 +34,22 @@ final class StoredAnswerTests: XCTestCase {
             XCTAssertEqual(downloads.needsProbe(id), decodes)
         }
     }
+
+    /// Its answer is the first that is heard after a while: others' timeouts are due, and their places free.
+    func testWhatIsNotStoredIsInTheQueueBeforeAFreePlaceIsGivenAway() {
+        var play = Play(width: 1)
+        play.downloads.hasStore = true
+        let overdue = play.submit("overdue", .with { $0.totalTimeout = 1_000 })
+        let low = play.submit("low", .with { $0.priority = .low })
+        let wanted = play.submit(TransferRequest(url: testURL("https://a.example/wanted"), cacheMode: .use))
+        let actions = play.take()
+        XCTAssertTrue(actions.contains(.start(overdue.transfer)))
+        XCTAssertTrue(actions.contains { if case .consult(wanted.transfer, _) = $0 { true } else { false } })
+        play.now = play.now.advanced(byMilliseconds: 1_000)
+        play.downloads.consulted(wanted.transfer, 1, .forward(fallbackUntil: nil), play.now)
+        let next = play.take()
+        XCTAssertTrue(next.contains(.stop(overdue.transfer)))
+        XCTAssertTrue(next.contains(.send(wanted.transfer)))
+        XCTAssertFalse(next.contains(.start(low.transfer)), "it has a lower priority")
+    }
 }
