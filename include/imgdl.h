@@ -1423,9 +1423,12 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_response(imgdl_transfer *tra
  *  While the transfer is paused (memory_budget is used up, the downloader is in the background, a hook owes an answer), or
  *  what came before is still on its way, bytes are held: 1 MiB for each transfer, which counts for memory_budget and
  *  max_body_bytes. A call that brings more answers NOT_READY, nothing of it is taken, and resume is called once it may be
- *  made again. Otherwise one call may bring as much as there is: what is more than max_body_bytes ends in BODY_LIMIT.
- *  Returns: as imgdl_transfer_response, and NOT_READY; with a table without resume instead BODY_LIMIT, with which the
- *  transfer ends, when more than 64 MiB would be held. Since 1.1. */
+ *  made again. Otherwise one call may bring as much as there is. What is more than max_body_bytes, held or offered, ends in
+ *  BODY_LIMIT at once, paused or not: cancel is called. (While a hook is asked about a response that the request would not
+ *  take as it is, a 401 say, that is seen with the answer.)
+ *  Returns: as imgdl_transfer_response, and NOT_READY; with a table without resume instead BODY_LIMIT, when more than 64 MiB
+ *  would be held: it is the end, whatever the transfer waits for, as by imgdl_transfer_end; cancel is not called. What a hook
+ *  answers after such an end goes nowhere. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_body(imgdl_transfer *transfer, const void *bytes, size_t length);
 /** Reports the end: IMGDL_OK, or why it failed, with a sentence or NULL. Returns: as imgdl_transfer_response. Since 1.1. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_transfer_end(imgdl_transfer *transfer, imgdl_status code, const char *message);

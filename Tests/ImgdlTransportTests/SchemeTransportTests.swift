@@ -125,8 +125,20 @@ final class SchemeTransportTests: XCTestCase {
             }
         }
         XCTAssertEqual(failure?.code, .bodyLimit)
-        transport.setPaused(id, false)
+        XCTAssertEqual(end(id).failure?.code, .bodyLimit, "paused or not")
+        XCTAssertEqual(recorder[id].body, [])
+        XCTAssertEqual(loader.givenUp, 0, "it has been told")
+    }
+
+    /// It would wait for what nobody takes.
+    func testAPieceThatIsMoreThanAnybodyTakesEndsWhileItIsPaused() throws {
+        recorder.bodyLimits = [TransferID(rawValue: 1): 2 << 20]
+        let id = try startPaused()
+        XCTAssertEqual(code(of: [1]), .ok)
+        XCTAssertEqual(code(of: [UInt8](repeating: 7, count: 2 << 20)), .notReady)
         XCTAssertEqual(end(id).failure?.code, .bodyLimit)
+        XCTAssertEqual(loader.givenUp, 1)
+        XCTAssertEqual(loader.resumed, 0)
     }
 
     /// What `receive` says to each.

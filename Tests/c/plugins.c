@@ -351,7 +351,7 @@ TEST("600 MiB pushed at a paused request of 10 MiB: 1 MiB is held, the rest wait
         imgdl_status status = imgdl_transfer_body(loader.transfer, piece, sizeof piece);
         if (status == IMGDL_OK)
             taken++;
-        else if (status == IMGDL_ERROR_NOT_READY && taken <= 160) /* what was taken is not too much yet */
+        else if (status == IMGDL_ERROR_NOT_READY && taken < 160) /* with this one it is not too much yet */
             await_flag(&loader.resumed, ++resumes);
         else
             break;
@@ -384,6 +384,76 @@ TEST("what is held is more than the request takes: it ends at once, also while i
     free(loader.picture);
 }
 
+static struct flag response_asked = FLAG_INIT;
+static imgdl_continuation *response_question;
+
+static void owe_answer(const imgdl_response *response, imgdl_continuation *next, void *user_data)
+{
+    (void)user_data;
+    CHECK_NUMBER(response->status, 200);
+    response_question = next;
+    raise_flag(&response_asked);
+}
+
+static int runs_nothing(const imgdl_stats *stats, uint64_t unused)
+{
+    (void)unused;
+    return stats->running == 0 && stats->memory == 0;
+}
+
+/* waits: what is held is more than the request takes; otherwise more than can be held. */
+static void overflow_while_hook_is_silent(int waits)
+{
+    imgdl_downloader *downloader = new_downloader();
+    struct loader loader;
+    loader_init(&loader, HELD);
+    imgdl_transport_table table = table_of(&loader);
+    if (waits)
+        table.resume = resume;
+    REQUIRE_OK(imgdl_transport_register(downloader, "app", &table));
+    imgdl_hooks_table hooks = {.struct_size = sizeof hooks, .modify_response = owe_answer};
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request("app:x", &recorder);
+    request.flags = IMGDL_REQUEST_BODY;
+    if (waits)
+        request.max_body_bytes = 64 << 10;
+    REQUIRE_OK(imgdl_hooks_create(&hooks, &request.hooks));
+    response_asked = (struct flag)FLAG_INIT;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    imgdl_hooks_release(request.hooks);
+    await_flag(&loader.started, 1);
+    CHECK_CODE(imgdl_transfer_response(loader.transfer, 200, NULL, 0), IMGDL_OK);
+    await_flag(&response_asked, 1);
+    size_t size = waits ? 100000 : 64 << 20;
+    uint8_t *piece = calloc(1, size);
+    CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, size), IMGDL_OK);
+    if (!waits)
+        CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1), IMGDL_ERROR_BODY_LIMIT);
+    await_end(&recorder, NULL);
+    check_ending(&recorder);
+    CHECK_CODE(recorder.code, IMGDL_ERROR_BODY_LIMIT);
+    await_stats(downloader, runs_nothing, 0);
+    if (waits)
+        await_flag(&loader.cancelled, 1);
+    else
+        imgdl_transfer_release(loader.transfer);
+    CHECK_NUMBER(loader.cancels, waits);
+    CHECK_NUMBER(loader.resumed.value, 0);
+    /* As after a cancel: it goes nowhere, and is no error. */
+    CHECK_CODE(imgdl_continue_unchanged(response_question), IMGDL_OK);
+    recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    free(loader.picture);
+    free(piece);
+}
+
+TEST("a body that is too large ends while a hook owes its answer, with and without resume (T06, B10, R2)")
+{
+    overflow_while_hook_is_silent(1);
+    overflow_while_hook_is_silent(0);
+}
+
 TEST("a loader that cannot be told to wait fails beyond 64 MiB, older tables too (T06, B10)")
 {
     uint8_t *piece = calloc(1, 16 << 20);
@@ -394,11 +464,14 @@ TEST("a loader that cannot be told to wait fails beyond 64 MiB, older tables too
         CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 16 << 20), IMGDL_OK);
     CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1), IMGDL_ERROR_BODY_LIMIT);
     CHECK_CODE(imgdl_transfer_body(loader.transfer, piece, 1), IMGDL_ERROR_INVALID_OPERATION);
-    REQUIRE_OK(imgdl_downloader_enter_foreground(downloader));
+    /* It is in the background still, and stays there until it has ended. */
     await_end(&recorder, NULL);
     CHECK_CODE(recorder.code, IMGDL_ERROR_BODY_LIMIT);
+    await_stats(downloader, holds, 0);
+    CHECK_NUMBER(loader.cancelled.value, 0);
     imgdl_transfer_release(loader.transfer);
     recorder_clear(&recorder);
+    REQUIRE_OK(imgdl_downloader_enter_foreground(downloader));
 
     imgdl_transport_table older = table_of(&loader);
     older.struct_size = offsetof(imgdl_transport_table, resume);

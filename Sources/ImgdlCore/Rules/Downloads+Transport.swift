@@ -99,18 +99,35 @@ extension Downloads {
     package mutating func bodyHeld(_ id: TransferID, _ bytes: Int64, _ now: Instant) {
         guard isAtTransport(id), transfers[id].heldBytes != bytes else { return }
         changeHeld(id, bytes)
-        // What a hook is asked about may turn out to be nobody's body.
-        let isTheirs = !transfers[id].isDraining && transfers[id].question == nil
-        if isTheirs, transfers[id].received + bytes > transfers[id].lowest.bodyBytes { enforceBodyLimits(id, now) }
+        let isTooMuch = transfers[id].received + bytes > transfers[id].lowest.bodyBytes
+        if isTooMuch, isBodyWanted(id) { enforceBodyLimits(id, now) }
         startWaiting(now)
     }
 
     /// The most that one of its subscribers takes of the body.
     package func bodyLimit(_ id: TransferID) -> Int64 {
-        guard isAtTransport(id), !transfers[id].isDraining else { return .max }
+        guard isAtTransport(id), isBodyWanted(id) else { return .max }
         var limit: Int64 = 0
-        forEachSubscriber(of: id) { limit = max(limit, subscribers[$0].options.maximumBodyBytes) }
+        forEachSubscriber(of: id) {
+            limit = max(limit, isBodyWanted($0) ? subscribers[$0].options.maximumBodyBytes : .max)
+        }
         return limit
+    }
+
+    /// Whether what comes is the body of an answer, as far as is known. That of a challenge is nobody's where a hook has a
+    /// credential.
+    private func isBodyWanted(_ id: TransferID) -> Bool {
+        !transfers[id].isDraining && transfers[id].question?.kind != .challenge
+    }
+
+    /// While a hook is asked about a response, this subscriber takes the body of one that it would take as it came: there is
+    /// as much of it, whatever the hook makes of the head.
+    private func isBodyWanted(_ subscriber: SubscriberID) -> Bool {
+        let id = transfer(of: subscriber)
+        guard transfers[id].question != nil, let head = transfers[id].askedHead?.head else { return true }
+        return ResponseRules.refusal(
+            status: head.status, mediaType: head.mediaType, coding: head.remainingCoding,
+            subscribers[subscriber].options, request: transfers[id].request) == nil
     }
 
     /// More of the body is there: who takes no more ends, the others hear of it, decoders get it.
@@ -139,6 +156,10 @@ extension Downloads {
     }
 
     package mutating func failed(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        // No answer of a hook's brings back what the transport could not hold for it.
+        if failure.code == .bodyLimit, isAtTransport(id), transfers[id].question != nil {
+            return endWithoutAnswer(id, failure, now)
+        }
         guard endsExchange(id, .failure(failure), now) else { return }
         // What the body of a redirect or of an error page comes to does not matter.
         if hasFollowed(id, now) { return startWaiting(now) }
@@ -158,6 +179,18 @@ extension Downloads {
         }
         endOverdue(now)
         return transfers.contains(id) && transfers[id].question == nil
+    }
+
+    /// The transport has nothing of it any more, and nobody waits for what the hook says.
+    private mutating func endWithoutAnswer(_ id: TransferID, _ failure: Failure, _ now: Instant) {
+        transfers[id].waitingSince = nil
+        transfers[id].isAtTransport = false
+        changeHeld(id, 0)
+        endOverdue(now)
+        guard transfers.contains(id) else { return startWaiting(now) }
+        unshare(id)
+        forEachSubscriber(id) { $0.end($1, .failure(failure), now) }
+        startWaiting(now)
     }
 
     /// It has its place and nothing at the transport any more: it is tried again, or ends once decoders have salvaged
@@ -348,7 +381,7 @@ extension Downloads {
         transfers[id].lowest.bodyBytes = .max
         forEachSubscriber(id) { downloads, subscriber in
             let limit = downloads.subscribers[subscriber].options.maximumBodyBytes
-            if received > limit {
+            if received > limit, downloads.isBodyWanted(subscriber) {
                 downloads.end(subscriber, .failure(ResponseRules.bodyLimit(limit, announced: nil)), now)
             } else {
                 let lowest = downloads.transfers[id].lowest.bodyBytes

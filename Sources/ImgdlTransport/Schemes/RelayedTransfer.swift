@@ -44,6 +44,8 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     /// How many bytes would have come with the piece that was refused, which are more than `bodyLimit` allows.
     private var offeredBytes: Int64?
     private var isPaused = false
+    /// More would be held than may be: it has ended in that, and nobody is told what waits of the body.
+    private var isCut = false
     private let waits: Bool
     /// The thread that calls its loader's controls at this moment.
     private var controller: pthread_t?
@@ -126,7 +128,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
                 .bodyLimit,
                 "more than \(Self.maximumWaitingBytes) bytes of the body wait to be taken: the loader does not wait for it"
             )
-            try end(failure)
+            try end(failure, cutting: true)
             throw failure
         }
         try report(
@@ -144,13 +146,16 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         }
         // As a rule it fits, and nothing has to be added up from what others say.
         if waitingBytes + count <= Self.waitingBytesBeforeWait { return .taken }
-        if waitingBytes > 0 || isPaused { return .later }
-        if Int64(count) <= bodyLimit - comeBytes { return .taken }
-        offeredBytes = comeBytes + Int64(count)
-        return .later
+        if Int64(count) > bodyLimit - comeBytes {
+            offeredBytes = comeBytes + Int64(count)
+            return .later
+        }
+        return waitingBytes > 0 || isPaused ? .later : .taken
     }
 
-    func end(_ failure: Failure?) throws(Failure) {
+    func end(_ failure: Failure?) throws(Failure) { try end(failure, cutting: false) }
+
+    private func end(_ failure: Failure?, cutting: Bool) throws(Failure) {
         lock.withLock {
             while let controller, pthread_equal(controller, pthread_self()) == 0, !HostCode.isAbandoned {
                 _ = controlReturned.wait(until: clock.now().advanced(byMilliseconds: Int64(HostCode.lookMilliseconds)))
@@ -160,14 +165,18 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
         if failure != nil, stage == .head {
             try report(.end(failure), at: .head, next: .nothing, "")
         } else {
-            try report(.end(failure), at: .body, next: .nothing, "a transfer ends once, after its response")
+            try report(
+                .end(failure), at: .body, next: .nothing, "a transfer ends once, after its response", cutting: cutting)
         }
     }
 
-    private func report(_ report: Report, at expected: Stage, next: Stage, _ problem: String) throws(Failure) {
+    private func report(
+        _ report: Report, at expected: Stage, next: Stage, _ problem: String, cutting: Bool = false
+    ) throws(Failure) {
         let (isInOrder, isHeard) = lock.withLock { () -> (Bool, Bool) in
             guard stage == expected else { return (false, false) }
             stage = next
+            if cutting { isCut = true }
             if self.isHeard { reported.append(report) }
             return (true, self.isHeard)
         }
@@ -187,7 +196,10 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
 
     func setPaused(_ isPaused: Bool) {
         lock.withLock { self.isPaused = isPaused }
-        if !isPaused { postTelling() }
+        guard !isPaused else { return }
+        // What it waited for may have told whose body it is.
+        if !hasEnded { learnBodyLimit() }
+        postTelling()
     }
 
     /// Nothing is told any more. `givingUp`: and its loader hears of it, unless it has reported the end.
@@ -222,20 +234,23 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
 
     /// What was refused may come again, once nothing waits any more.
     private func resumeLoader() {
-        let (isDue, offered) = lock.withLock { () -> (Bool, Int64?) in
-            guard owesResume, !isPaused, waitingBytes == 0, stage == .body else { return (false, nil) }
+        let isDue = lock.withLock { () -> Bool in
+            guard owesResume, !isPaused, waitingBytes == 0, stage == .body else { return false }
             owesResume = false
+            return true
+        }
+        if isDue, let resume = controls?.resume { control(resume) }
+    }
+
+    /// What was refused is to come again, and may be more than anybody takes: that is so whether it is paused or not.
+    private func weighOffer() {
+        let offered = lock.withLock { () -> Int64? in
             defer { offeredBytes = nil }
-            return (true, offeredBytes)
+            return stage == .body ? offeredBytes : nil
         }
-        guard isDue else { return }
-        if let offered {
-            let limit = learnBodyLimit()
-            guard offered <= limit else {
-                return fail(ResponseRules.bodyLimit(limit, announced: nil))
-            }
-        }
-        if let resume = controls?.resume { control(resume) }
+        guard let offered else { return }
+        let limit = learnBodyLimit()
+        if offered > limit { fail(ResponseRules.bodyLimit(limit, announced: nil)) }
     }
 
     @discardableResult
@@ -248,13 +263,14 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     // MARK: What the engine is told
 
     private func tell() {
-        let new = lock.withLock { () -> [Report] in
+        let (new, isCut) = lock.withLock { () -> ([Report], Bool) in
             isTellingPosted = false
             defer { reported = [] }
-            return reported
+            return (reported, self.isCut)
         }
         guard !hasEnded else { return }
         untold += new
+        if isCut { dropBody() }
         while !hasEnded, position < untold.count {
             if case .body = untold[position], lock.withLock({ isPaused }) {
                 tellHeld()
@@ -269,7 +285,13 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
             untold = []
             position = 0
         }
+        if !hasEnded { weighOffer() }
         if !hasEnded { resumeLoader() }
+    }
+
+    private func dropBody() {
+        untold = untold[position...].filter { if case .body = $0 { false } else { true } }
+        position = 0
     }
 
     /// What is held, where that has changed.

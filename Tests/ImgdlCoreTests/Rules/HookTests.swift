@@ -378,6 +378,70 @@ final class HookTests: XCTestCase {
         }
     }
 
+    private func failures(_ actions: [Action]) -> [ErrorCode] {
+        actions.compactMap { if case .end(_, .failure(let failure, _)) = $0 { failure.code } else { nil } }
+    }
+
+    /// What is held at the transport, for as long as a hook is silent.
+    func testWhatIsHeldMeetsItsLimitAtOnce() {
+        var play = Play()
+        let asking = request(.modifyResponse)
+        let a = play.submit(asking, .with { $0.maximumBodyBytes = 10 })
+        let b = play.submit(asking, .with { $0.maximumBodyBytes = 20 })
+        XCTAssertEqual(a.transfer, b.transfer)
+        play.connected(a.transfer)
+        play.head(a.transfer)
+        play.skip()
+        XCTAssertEqual(play.downloads.bodyLimit(a.transfer), 20)
+        play.downloads.bodyHeld(a.transfer, 11, play.now)
+        XCTAssertEqual(failures(play.take()), [.bodyLimit], "of who takes no more than 10")
+        play.downloads.bodyHeld(a.transfer, 21, play.now)
+        let actions = play.take()
+        XCTAssertEqual(failures(actions), [.bodyLimit])
+        XCTAssertTrue(actions.contains(.stop(a.transfer)))
+        XCTAssertEqual(play.downloads.memoryInUse, 0)
+        play.answer(a.transfer, 1, .unchanged)
+        play.expect([], "too late")
+    }
+
+    /// The body of a challenge, and of a response that is refused, may be of any length.
+    func testWhatIsHeldOfABodyThatMayBeNobodysMeetsNoLimit() {
+        for (kinds, status) in [(HookKinds.authenticate, Int32(401)), (.modifyResponse, 404)] {
+            var play = Play()
+            let a = play.submit(request(kinds), .with { $0.maximumBodyBytes = 10 })
+            play.connected(a.transfer)
+            play.head(a.transfer, status)
+            XCTAssertEqual(play.downloads.bodyLimit(a.transfer), .max)
+            play.skip()
+            play.downloads.bodyHeld(a.transfer, 50, play.now)
+            play.expect([])
+            XCTAssertEqual(play.downloads.memoryInUse, 50)
+            play.downloads.cancel(a.subscriber, play.now)
+            XCTAssertEqual(play.downloads.memoryInUse, 0)
+        }
+    }
+
+    /// The transport could not hold what came: no answer brings that back.
+    func testABodyThatCannotBeHeldEndsWithoutTheAnswer() {
+        for (kinds, status) in [(HookKinds.authenticate, Int32(401)), (.modifyResponse, 200)] {
+            var play = Play(width: 1)
+            let a = play.submit(request(kinds), .with { $0.salvages = true })
+            let next = play.submit("next")
+            play.connected(a.transfer)
+            play.head(a.transfer, status)
+            play.downloads.bodyHeld(a.transfer, 50, play.now)
+            play.skip()
+            play.failed(a.transfer, Failure(.bodyLimit, "too much"))
+            let actions = play.take()
+            XCTAssertEqual(failures(actions), [.bodyLimit])
+            XCTAssertTrue(actions.contains(.start(next.transfer)))
+            XCTAssertFalse(actions.contains(.stop(a.transfer)), "there is nothing to stop")
+            XCTAssertEqual(play.downloads.memoryInUse, 0)
+            play.answer(a.transfer, 1, .unchanged)
+            play.expect([], "too late")
+        }
+    }
+
     func testTheyAreToldAndDecodedWithTheAnswer() {
         var play = Play()
         let a = play.submit(request(.modifyResponse), .with([.progress, .partial]))

@@ -426,6 +426,17 @@ struct RandomPlay: ~Copyable {
         witness.transfers[id]!.held = held
         downloads.bodyHeld(id, held, witness.now)
         try settle("\(name(id)) holds \(held)")
+        guard let transfer = witness.transfers[id], transfer.transport != .ended, !transfer.isDraining,
+            transfer.question == nil || transfer.question?.kind == .response
+        else { return }
+        for subscriber in witness.liveSubscribers {
+            guard let record = witness.subscribers[subscriber], record.transfer == id else { continue }
+            let refusal = ResponseRules.refusal(
+                status: transfer.lastStatus, mediaType: transfer.mediaType, record.options, request: transfer.request)
+            guard refusal != nil || transfer.received + held <= record.options.maximumBodyBytes else {
+                throw Witness.Violation(text: "holds more than \(subscriber) takes")
+            }
+        }
     }
 
     /// Before what comes of it. False: it is over.
@@ -462,6 +473,13 @@ struct RandomPlay: ~Copyable {
             witness.transfers[id]!.received += Int64(count)
             downloads.bodyReceived(id, count, witness.now)
             return try settle("\(name(id)) receives \(count) while a hook is asked")
+        }
+        if random.oneIn(6) {
+            ended(id, failed: true)
+            downloads.failed(id, Failure(.bodyLimit, "too much to hold"), witness.now)
+            try settle("\(name(id)) has more than can be held while a hook is asked")
+            guard downloads.request(id) == nil else { throw Witness.Violation(text: "waits for what does not matter") }
+            return
         }
         witness.transfers[id]!.hasHeldEnd = true
         witness.transfers[id]!.failed = random.oneIn(2)
