@@ -19,7 +19,13 @@ enum TLSFiles {
     }
 
     private static func check(_ file: String?, _ contents: FileContents?, _ option: String) throws(Failure) {
-        guard let file, contents == nil else { return }
+        guard let file else { return }
+        if let contents {
+            // From some version on curl takes no empty contents.
+            guard contents.bytes.isEmpty else { return }
+            let missing = option == "client_key" ? "key" : "certificate"
+            throw Failure(.tlsFailed, TrustFile.cannotBeUsed(file, option, "it holds no \(missing) in PEM"))
+        }
         do throws(Failure) {
             try TrustFile.checkReadable(file, option: option)
         } catch {

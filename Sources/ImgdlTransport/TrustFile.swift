@@ -46,7 +46,7 @@ package enum TrustFile {
         return count == 0 ? "it holds no \(kind) in PEM" : "a \(kind) in it is broken"
     }
 
-    private static func cannotBeUsed(_ path: String, _ option: String, _ cause: String) -> String {
+    static func cannotBeUsed(_ path: String, _ option: String, _ cause: String) -> String {
         "\(option) “\(path)” cannot be used: \(cause)"
     }
 

@@ -40,7 +40,7 @@ FAILURES = {
 SAYS = {
     "refused": "two belong|INVALID_URL|INVALID_HEADER|failed: [1-9]",
     "missing": "404|INVALID_STATUS|INVALID_HEADER|failed: [1-9]",
-    "cut": "TRUNCATED|remaining to read|INVALID_HEADER|failed: [1-9]",
+    "cut": "TRUNCATED|remaining to read|bytes missing|INVALID_HEADER|failed: [1-9]",
 }
 
 # The program of the console says what kind of error it was, as docs/terminal.md has them.
