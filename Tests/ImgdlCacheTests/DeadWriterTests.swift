@@ -28,14 +28,17 @@ final class DeadWriterTests: StoreTestCase {
 
     /// So many more descriptors may be open than there are.
     private func withDescriptors<Result>(_ free: Int32, _ body: () throws -> Result) throws -> Result {
-        let next = Glibc.open("/dev/null", O_RDONLY | O_CLOEXEC)
-        XCTAssertGreaterThanOrEqual(next, 0)
-        close(next)
+        var limit: Int32 = 0
+        var left = free
+        while fcntl(limit, F_GETFD) >= 0 || left > 0 {
+            if fcntl(limit, F_GETFD) < 0 { left -= 1 }
+            limit += 1
+        }
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var usual = rlimit()
         XCTAssertEqual(getrlimit(resource, &usual), 0)
         var low = usual
-        low.rlim_cur = rlim_t(next + free)
+        low.rlim_cur = rlim_t(limit)
         XCTAssertEqual(setrlimit(resource, &low), 0)
         defer { XCTAssertEqual(setrlimit(resource, &usual), 0) }
         return try body()
