@@ -563,7 +563,8 @@ IMGDL_API imgdl_executor *imgdl_executor_retain(imgdl_executor *executor);
 
 /** Gives a reference back. Downloads that use the executor hold it too. After the last release of yours, callbacks that
  *  wait there are not run any more; their user_data destructors run, inside this call or later on a thread of the
- *  library; that of a callback which runs at this moment runs when it has returned, on the thread that dispatches it.
+ *  library; that of a callback which runs or begins at this moment, one at most, runs when it has returned, on the thread
+ *  that dispatches it.
  *  Downloads whose callbacks were to run there go on for nobody: cancel them first. In the statistics an end that is not
  *  told moves from succeeded or failed to cancelled. NULL, stale handles and IMGDL_EXECUTOR_INLINE are ignored. Since 1.0. */
 IMGDL_API void imgdl_executor_release(imgdl_executor *executor);

@@ -21,35 +21,36 @@ final class CallbackSink: EventSink {
         _ = HandleTable.shared.release(subscription.handle, .token)
     }
 
-    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
         switch event {
         case .started:
-            send(IMGDL_EVENT_STARTED, Progress(), to: subscription) { _ in }
+            return send(IMGDL_EVENT_STARTED, Progress(), to: subscription) { _ in }
         case .response(let response, let progress):
-            ResponseStruct(response, showsFullURLs: showsFullURLs).withPointer { pointer in
+            return ResponseStruct(response, showsFullURLs: showsFullURLs).withPointer { pointer in
                 send(IMGDL_EVENT_RESPONSE, progress, to: subscription) {
                     $0.response = pointer
                     $0.http_status = response.head.status
                 }
             }
         case .header(let header, let progress):
-            withUnsafePointer(to: imageInfo(header)) { info in
+            return withUnsafePointer(to: imageInfo(header)) { info in
                 send(IMGDL_EVENT_HEADER, progress, to: subscription) { $0.info = info }
             }
         case .progress(let progress):
-            send(IMGDL_EVENT_PROGRESS, progress, to: subscription) { _ in }
+            return send(IMGDL_EVENT_PROGRESS, progress, to: subscription) { _ in }
         case .partial(let image, let progress):
             let handle = ImageObject.handle(image)
-            send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
-            _ = HandleTable.shared.release(handle, .image)
-        case .terminal(let result): deliverTerminal(result, to: subscription)
+            defer { _ = HandleTable.shared.release(handle, .image) }
+            return send(IMGDL_EVENT_PARTIAL, progress, to: subscription) { $0.image = handle }
+        case .terminal(let result): return deliverTerminal(result, to: subscription)
+        case .step: preconditionFailure("a request has no steps")
         }
     }
 
-    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) {
+    private func deliverTerminal(_ result: DownloadResult, to subscription: Subscription) -> Bool {
         let image = !result.hasImage ? nil : result.image.flatMap { ImageObject.handle($0) }
         let data = dataHandle(result.body)
-        withMetricsStruct(result.metrics) { metrics in
+        let isTold = withMetricsStruct(result.metrics) { metrics in
             result.message.withCString { message in
                 result.contentType.withCString { contentType in
                     result.preview.withUnsafeBytes { preview in
@@ -71,12 +72,13 @@ final class CallbackSink: EventSink {
         }
         if image != nil { _ = HandleTable.shared.release(image, .image) }
         if data != nil { _ = HandleTable.shared.release(data, .data) }
+        return isTold
     }
 
     private func send(
         _ kind: some BinaryInteger, _ progress: Progress, to subscription: Subscription,
         _ fill: (inout imgdl_event) -> Void
-    ) {
+    ) -> Bool {
         var event = imgdl_event()
         event.struct_size = UInt32(MemoryLayout<imgdl_event>.stride)
         event.kind = UInt32(kind)
@@ -84,6 +86,6 @@ final class CallbackSink: EventSink {
         event.received = progress.received
         event.expected = progress.expected
         fill(&event)
-        withUnsafePointer(to: event) { event in HostCode.run { callback(event, subscription.userData) } }
+        return withUnsafePointer(to: event) { event in HostCode.run { callback(event, subscription.userData) } }
     }
 }

@@ -13,9 +13,10 @@ private final class CallbackBatchSink: BatchSink, @unchecked Sendable {
         userData = options.user_data
     }
 
-    func deliver(_ progress: BatchProgress) {
-        guard let callback else { return }
-        withUnsafePointer(to: progressStruct(progress)) { pointer in HostCode.run { callback(pointer, userData) } }
+    func deliver(_ progress: BatchProgress) -> Bool {
+        guard let callback else { return false }
+        let told = progressStruct(progress)
+        return withUnsafePointer(to: told) { pointer in HostCode.run { callback(pointer, userData) } }
     }
 
     func close() { dispose(destructor, userData) }

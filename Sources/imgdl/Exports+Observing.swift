@@ -14,7 +14,7 @@ func metricsStruct(_ metrics: Metrics, address: UnsafePointer<CChar>?) -> imgdl_
 }
 
 /// A struct that lives during the call.
-func withMetricsStruct(_ metrics: Metrics, _ body: (UnsafePointer<imgdl_metrics>) -> Void) {
+func withMetricsStruct<Result>(_ metrics: Metrics, _ body: (UnsafePointer<imgdl_metrics>) -> Result) -> Result {
     metrics.address.withCString { address in
         withUnsafePointer(to: metricsStruct(metrics, address: address)) { body($0) }
     }

@@ -41,7 +41,7 @@ final class ResponseStruct {
     /// Valid while this object lives.
     var pointer: UnsafePointer<imgdl_response> { UnsafePointer(storage) }
 
-    func withPointer(_ body: (UnsafePointer<imgdl_response>) -> Void) {
+    func withPointer<Result>(_ body: (UnsafePointer<imgdl_response>) -> Result) -> Result {
         withExtendedLifetime(self) { body(pointer) }
     }
 }

@@ -94,7 +94,11 @@ private final class EndSink: EventSink, @unchecked Sendable {
     /// What its callback does; set before the end.
     var then: () -> Void = {}
 
-    func deliver(_ event: DownloadEvent, of subscription: Subscription) { if case .terminal = event { then() } }
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
+        if case .terminal = event { then() }
+        return true
+    }
+
     func close(_ subscription: Subscription) {}
 }
 

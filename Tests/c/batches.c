@@ -214,6 +214,69 @@ TEST("what a batch's request tells it told as any other: order, one terminal, on
     CHECK_CODE(imgdl_downloader_destroy(downloader), IMGDL_OK);
 }
 
+struct held_steps {
+    struct flag entered, leaves, over;
+    struct recorder *other;
+    unsigned count, before_other;
+};
+
+static void on_held_step(const imgdl_batch_progress *progress, void *user_data)
+{
+    (void)progress;
+    struct held_steps *held = user_data;
+    if (!held->count++) {
+        raise_flag(&held->entered);
+        await_flag(&held->leaves, 1);
+    }
+    if (!held->other->terminals)
+        held->before_other++;
+}
+
+static void on_held_steps_over(void *user_data) { raise_flag(&((struct held_steps *)user_data)->over); }
+
+TEST("a slow progress takes turns with the other callbacks of its delivery thread")
+{
+    enum { COUNT = 8 };
+    imgdl_downloader *downloader = new_downloader();
+    struct recorder other, inline_one;
+    recorder_init(&other);
+    recorder_init(&inline_one);
+    struct held_steps held = {.entered = FLAG_INIT, .leaves = FLAG_INIT, .over = FLAG_INIT, .other = &other};
+    imgdl_request requests[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        imgdl_request_init(&requests[i], sizeof requests[i]);
+        requests[i].url = at_origin("/pictures/tiny.png?_=turn-%d", i);
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.progress = on_held_step;
+    options.destructor = on_held_steps_over;
+    options.user_data = &held;
+    REQUIRE_OK(imgdl_downloader_prefetch(downloader, requests, COUNT, &options, NULL));
+    REQUIRE(await_flag(&held.entered, 1));
+    await_stats(downloader, have_ended_well, COUNT);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=turn-other"), &other);
+    request.event_mask = IMGDL_EVENT_TERMINAL;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    await_stats(downloader, have_ended_well, COUNT + 1);
+    /* Once this one has been told, the other's end waits for the thread. */
+    request = recorded_request(at_origin("/pictures/tiny.png?_=turn-inline"), &inline_one);
+    request.executor = IMGDL_EXECUTOR_INLINE;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    REQUIRE(await_end(&inline_one, NULL));
+    raise_flag(&held.leaves);
+    REQUIRE(await_flag(&held.over, 1));
+    REQUIRE(await_end(&other, NULL));
+    CHECK_NUMBER(held.count, COUNT);
+    /* The one that ran, and one whose turn came before. */
+    if (held.before_other > 2)
+        FAIL("%u of %d progress calls came before a callback that waited", held.before_other, COUNT);
+    check_ending(&other);
+    recorder_clear(&other);
+    recorder_clear(&inline_one);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+}
+
 static void on_nothing(const imgdl_batch_progress *progress, void *user_data) { (void)progress, (void)user_data; }
 
 TEST("what a batch announces counts as no request, also where its executor is gone")

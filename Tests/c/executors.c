@@ -209,6 +209,146 @@ TEST("a released executor: the thread that made it waits for what is left there,
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
+/* ---- What a dispatch runs */
+
+enum { STEPS = 8 };
+
+/* A batch whose progress waits in a pumped executor. */
+struct steps {
+    imgdl_downloader *downloader;
+    imgdl_executor *executor;
+    size_t finished[STEPS];
+    unsigned count, destroyed;
+    int is_finished;
+    void (*on_first)(imgdl_executor *executor);
+};
+
+static void on_step(const imgdl_batch_progress *progress, void *user_data)
+{
+    struct steps *steps = user_data;
+    if (steps->destroyed || steps->is_finished)
+        FAIL("a step comes after the last one");
+    if (steps->count < STEPS)
+        steps->finished[steps->count] = progress->finished;
+    steps->is_finished = progress->is_finished;
+    if (!steps->count++ && steps->on_first)
+        steps->on_first(steps->executor);
+}
+
+static void on_steps_destroyed(void *user_data) { ((struct steps *)user_data)->destroyed++; }
+
+/* All requests of the batch have ended, and none of its steps has been told. */
+static void have_steps_wait(struct steps *steps, int are_heard)
+{
+    steps->downloader = new_downloader();
+    REQUIRE_OK(imgdl_executor_create_pumped(&steps->executor));
+    imgdl_request requests[STEPS];
+    for (int i = 0; i < STEPS; i++) {
+        imgdl_request_init(&requests[i], sizeof requests[i]);
+        requests[i].url = at_origin("/pictures/tiny.png?_=step-%d", i);
+    }
+    imgdl_batch_options options;
+    imgdl_batch_options_init(&options, sizeof options);
+    options.executor = steps->executor;
+    options.progress = are_heard ? on_step : NULL;
+    options.destructor = on_steps_destroyed;
+    options.user_data = steps;
+    REQUIRE_OK(imgdl_downloader_prefetch(steps->downloader, requests, STEPS, &options, NULL));
+    await_told(steps->downloader, STEPS);
+    CHECK_NUMBER(steps->count, 0);
+}
+
+static uint32_t dispatched(imgdl_executor *executor, uint32_t most)
+{
+    uint32_t count = UINT32_MAX;
+    REQUIRE_OK(imgdl_executor_dispatch(executor, most, &count));
+    return count;
+}
+
+static int is_readable(imgdl_executor *executor)
+{
+    struct pollfd descriptor = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+    return poll(&descriptor, 1, 0) == 1;
+}
+
+TEST("a dispatch runs max_events progress calls of a batch at most, and says how many")
+{
+    struct steps steps = {.count = 0};
+    have_steps_wait(&steps, 1);
+    static const uint32_t most[] = {1, 1, 4, 1};
+    unsigned told = 0;
+    for (unsigned i = 0; i < sizeof most / sizeof *most; i++) {
+        told += most[i];
+        CHECK_NUMBER(dispatched(steps.executor, most[i]), most[i]);
+        CHECK_NUMBER(steps.count, told);
+        CHECK_NUMBER(steps.destroyed, 0);
+        CHECK(is_readable(steps.executor));
+    }
+    CHECK_NUMBER(dispatched(steps.executor, 0), STEPS - told);
+    CHECK_NUMBER(steps.count, STEPS);
+    CHECK_NUMBER(steps.is_finished, 1);
+    CHECK_NUMBER(steps.destroyed, 1);
+    for (int i = 0; i < STEPS; i++)
+        CHECK_NUMBER(steps.finished[i], i + 1);
+    CHECK_NUMBER(dispatched(steps.executor, 0), 0);
+    CHECK(!is_readable(steps.executor));
+    REQUIRE_OK(imgdl_downloader_wait_idle(steps.downloader, PATIENCE_MS));
+    imgdl_executor_release(steps.executor);
+    REQUIRE_OK(imgdl_downloader_destroy(steps.downloader));
+}
+
+TEST("a dispatch does not count what calls nobody: a batch without progress, events of a token that was cancelled")
+{
+    struct steps steps = {.count = 0};
+    have_steps_wait(&steps, 0);
+    CHECK_NUMBER(dispatched(steps.executor, 0), 0);
+    CHECK_NUMBER(steps.destroyed, 1);
+    struct recorder recorder;
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=cancelled"), &recorder);
+    request.event_mask = IMGDL_EVENT_ALL;
+    request.executor = steps.executor;
+    imgdl_token *token = NULL;
+    REQUIRE_OK(imgdl_download(steps.downloader, &request, &token));
+    await_told(steps.downloader, STEPS + 2);
+    REQUIRE_OK(imgdl_token_cancel(token));
+    CHECK_NUMBER(dispatched(steps.executor, 1), 1);
+    CHECK_NUMBER(recorder.count, 1);
+    CHECK_NUMBER(recorder.terminals, 1);
+    CHECK_CODE(recorder.code, IMGDL_ERROR_CANCELLED);
+    CHECK_NUMBER(dispatched(steps.executor, 0), 0);
+    imgdl_token_release(token);
+    recorder_clear(&recorder);
+    imgdl_executor_release(steps.executor);
+    REQUIRE_OK(imgdl_downloader_destroy(steps.downloader));
+}
+
+static void *release_executor(void *executor)
+{
+    imgdl_executor_release(executor);
+    return NULL;
+}
+
+static void release_on_another_thread(imgdl_executor *executor)
+{
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, release_executor, executor) == 0);
+    pthread_join(thread, NULL);
+}
+
+TEST("an executor that is released while a batch's progress runs: none begins after that, and its destructor runs once")
+{
+    for (int is_other_thread = 0; is_other_thread < 2; is_other_thread++) {
+        struct steps steps = {.on_first = is_other_thread ? release_on_another_thread : imgdl_executor_release};
+        have_steps_wait(&steps, 1);
+        CHECK_NUMBER(dispatched(steps.executor, 0), 1);
+        CHECK_NUMBER(steps.count, 1);
+        CHECK_NUMBER(steps.destroyed, 1);
+        CHECK_CODE(imgdl_downloader_wait_idle(steps.downloader, PATIENCE_MS), IMGDL_OK);
+        REQUIRE_OK(imgdl_downloader_destroy(steps.downloader));
+    }
+}
+
 /* ---- An executor that nobody dispatches */
 
 enum { EACH = 12, BUDGET = 4 << 20 };

@@ -3,6 +3,7 @@ enum PendingEvents {
     case nothing
     case terminal(DownloadResult)
     case several(SeveralEvents)
+    case steps(PendingSteps)
 
     /// The picture that the event takes the place of.
     mutating func add(_ event: DownloadEvent) -> DecodedImage? {
@@ -12,6 +13,10 @@ enum PendingEvents {
                 self = .terminal(result)
                 return nil
             }
+            if case .step(let step) = event {
+                self = .steps(PendingSteps(step))
+                return nil
+            }
             let several = SeveralEvents()
             self = .several(several)
             return several.add(event)
@@ -19,6 +24,9 @@ enum PendingEvents {
             // Nothing comes after it.
             return nil
         case .several(let several): return several.add(event)
+        case .steps(let steps):
+            steps.add(event)
+            return nil
         }
     }
 
@@ -27,6 +35,7 @@ enum PendingEvents {
         case .nothing: true
         case .terminal: false
         case .several(let several): several.isEmpty
+        case .steps(let steps): steps.isEmpty
         }
     }
 
@@ -35,6 +44,7 @@ enum PendingEvents {
         case .nothing: nil
         case .terminal(let result): result
         case .several(let several): several.terminal
+        case .steps(let steps): steps.terminal
         }
     }
 
@@ -45,7 +55,31 @@ enum PendingEvents {
             self = .nothing
             return .terminal(result)
         case .several(let several): return several.takeFirst()
+        case .steps(let steps): return steps.takeFirst()
         }
+    }
+}
+
+/// Of a batch: each step is told, and so is an event of its own. No more than it has requests.
+final class PendingSteps {
+    private var steps = Queue<BatchProgress>()
+    private(set) var terminal: DownloadResult?
+
+    init(_ first: BatchProgress) { steps.append(first) }
+
+    func add(_ event: DownloadEvent) {
+        switch event {
+        case .step(let step): steps.append(step)
+        case .terminal(let result): terminal = result
+        default: preconditionFailure("a batch announces steps and its end alone")
+        }
+    }
+
+    var isEmpty: Bool { steps.isEmpty && terminal == nil }
+
+    func takeFirst() -> DownloadEvent? {
+        if let step = steps.popFirst() { return .step(step) }
+        return terminal.take().map { .terminal($0) }
     }
 }
 
@@ -85,6 +119,7 @@ final class SeveralEvents {
             terminal = result
             // The final picture takes the place of a partial one.
             return partial.take()
+        case .step: preconditionFailure("a batch announces steps and its end alone")
         }
         return nil
     }

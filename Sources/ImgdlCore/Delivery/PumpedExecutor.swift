@@ -67,23 +67,23 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         var value: UInt64 = 0
         _ = read(descriptor, &value, 8)
         let limit = maximum > 0 ? maximum : Self.turn
-        var count = 0
+        var ran = 0
         var delivered: Subscription?
         Occupation.with(.pumping(.passUnretained(self))) {
-            while count < limit, let (subscription, event) = takeNext(after: delivered) {
-                count += 1
-                subscription.deliver(event)
+            // An event that nobody is told takes nobody's place: none has run only where none waited.
+            while ran < limit, let (subscription, event) = takeNext(after: delivered) {
+                if subscription.deliver(event) { ran += 1 }
                 delivered = subscription
             }
         }
         let (isLeft, wasClosed) = lock.withLock { () -> (Bool, Bool) in
-            if count == limit, let delivered { queue.returnTaken(delivered) }
+            if ran == limit, let delivered { queue.returnTaken(delivered) }
             isDispatching = false
             return (!queue.isEmpty, isClosed)
         }
         // One of the callbacks let go of the executor: what was in its hands then has come back since.
         if wasClosed { dropWaiting() } else if isLeft { signal() }
-        return count
+        return ran
     }
 
     private func takeNext(after delivered: Subscription?) -> (Subscription, DownloadEvent)? {

@@ -26,12 +26,13 @@ package final class Recipient: Sendable {
         if sink == nil { subscription.deliver(event) } else { executor.post(subscription, event) }
     }
 
-    /// What is told last, and what follows from it, on the executor's thread.
-    func end(_ subscription: Subscription, _ result: DownloadResult) {
+    /// What is told last, and what follows from it, on the executor's thread. Whether a callback ran.
+    func end(_ subscription: Subscription, _ result: DownloadResult) -> Bool {
+        var isTold = false
         outstanding.beginTerminal(subscription, result)
         if sink != nil {
             // Looked up twice: one that is kept for both would be counted.
-            sink?.deliver(.terminal(result), of: subscription)
+            isTold = sink?.deliver(.terminal(result), of: subscription) == true
             sink?.close(subscription)
             // A callback has had them: nothing keeps pixels alive behind the caller's back.
             result.letGoOfContent()
@@ -39,5 +40,6 @@ package final class Recipient: Sendable {
             result.letGoOfCharges()
         }
         outstanding.complete(subscription)
+        return isTold
     }
 }

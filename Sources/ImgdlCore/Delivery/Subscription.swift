@@ -2,8 +2,9 @@ import Synchronization
 
 /// Whoever subscriptions speak to; the C face implements it over a callback.
 package protocol EventSink: AnyObject, Sendable {
-    /// Never twice at the same time for one subscription. No lock is held.
-    func deliver(_ event: DownloadEvent, of subscription: Subscription)
+    /// Never twice at the same time for one subscription. No lock is held. Whether a callback ran.
+    @discardableResult
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool
     /// Nothing of it will be delivered any more. Once.
     func close(_ subscription: Subscription)
 }
@@ -168,26 +169,27 @@ package final class Subscription: @unchecked Sendable {
         post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
-    /// Runs the callback. Called by the executor on its thread, for one event after the other.
-    func deliver(_ event: DownloadEvent) {
+    /// Runs the callback, and says whether it did: a cancelled one is not told. Called by the executor on its thread, for one
+    /// event after the other.
+    @discardableResult
+    func deliver(_ event: DownloadEvent) -> Bool {
         Occupation.with(.delivery(.passUnretained(self))) {
             switch event {
             case .terminal(let result):
                 if isCancelled, result.code != .cancelled {
                     correctStatistics(result.code)
-                    end(cancelled(result))
-                } else {
-                    end(result)
+                    return end(cancelled(result))
                 }
-            default:
-                if !isCancelled { sink?.deliver(event, of: self) }
+                return end(result)
+            default: return !isCancelled && sink?.deliver(event, of: self) == true
             }
         }
     }
 
-    private func end(_ result: DownloadResult) {
-        template.end(self, result)
+    private func end(_ result: DownloadResult) -> Bool {
+        let isTold = template.end(self, result)
         rarities.look { $0.whenComplete?(result.code) }
+        return isTold
     }
 
     /// They say what is told of it, before it is told.

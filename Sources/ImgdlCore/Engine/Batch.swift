@@ -17,8 +17,8 @@ package struct BatchRequest {
 
 /// Whoever is told how far a batch is; the C face implements it over a callback.
 package protocol BatchSink: AnyObject, Sendable {
-    /// Never twice at the same time. No lock is held.
-    func deliver(_ progress: BatchProgress)
+    /// Never twice at the same time. No lock is held. Whether a callback ran.
+    func deliver(_ progress: BatchProgress) -> Bool
     /// Nothing will be delivered any more. Once.
     func close()
 }
@@ -38,6 +38,9 @@ package final class Batch: @unchecked Sendable {
     private var priority: Priority?
     private let announcement: Subscription
     private let announcer: Announcer
+    /// Those that its executor does not have yet.
+    private var steps = Queue<BatchProgress>()
+    private var isAnnouncing = false
 
     init(
         _ downloader: Downloader, _ subscriptions: [Subscription], width: Int, executor: any Executor,
@@ -48,8 +51,7 @@ package final class Batch: @unchecked Sendable {
         rules = BatchRules(count: subscriptions.count, width: width)
         announcer = Announcer(sink)
         announcement = Subscription(
-            announcingTo: Recipient(
-                downloader, executor: executor is InlineExecutor ? SerialExecutor() : executor, sink: announcer))
+            announcingTo: Recipient(downloader, executor: executor, sink: announcer))
         downloader.outstanding.hold(announcement)
         for (index, subscription) in subscriptions.enumerated() {
             subscription.extras.whenComplete = { [unowned self] code in ended(index, code) }
@@ -62,7 +64,6 @@ package final class Batch: @unchecked Sendable {
     /// Once, when the downloader holds it.
     func start() {
         guard progress.total == 0 else { return beginNext() }
-        announcer.add(progress)
         downloader.end([announcement], nil)
         downloader.forget(self)
     }
@@ -130,52 +131,60 @@ package final class Batch: @unchecked Sendable {
 
     /// Its callback has returned.
     private func ended(_ index: Int, _ code: ErrorCode) {
-        let progress = lock.withLock { () -> BatchProgress in
+        let isFinished = lock.withLock { () -> Bool in
             subscriptions[index] = nil
             rules.ended(index, code)
-            announcer.add(rules.progress)
-            return rules.progress
+            steps.append(rules.progress)
+            return rules.progress.isFinished
         }
-        announce(progress)
-        if !progress.isFinished { beginNext() }
+        announce()
+        if !isFinished { beginNext() }
     }
 
-    private func announce(_ progress: BatchProgress) {
-        if progress.isFinished {
-            announcement.end(nil)
-            downloader.forget(self)
-        } else {
-            announcement.post(.progress(Progress()))
+    /// One thread at a time does this: the executor has the steps in order, and inline none begins inside another.
+    private func announce() {
+        guard
+            lock.withLock({ () -> Bool in
+                if isAnnouncing { return false }
+                isAnnouncing = true
+                return true
+            })
+        else { return }
+        while let step = takeStep() {
+            if step.isFinished {
+                announcer.last = step
+                announcement.end(nil)
+                downloader.forget(self)
+            } else {
+                announcement.post(.step(step))
+            }
+        }
+    }
+
+    private func takeStep() -> BatchProgress? {
+        lock.withLock {
+            let step = steps.popFirst()
+            isAnnouncing = step != nil
+            return step
         }
     }
 }
 
-/// Tells each step of a batch, however many of them one event on the executor stands for.
+/// Tells a batch's sink what comes to its executor.
 private final class Announcer: EventSink, @unchecked Sendable {
-    private let lock = Lock()
     private let sink: any BatchSink
-    private var steps: [BatchProgress] = []
-    private var head = 0
+    /// The one that is told with the end. Set before that is posted.
+    var last = BatchProgress(total: 0)
 
     init(_ sink: any BatchSink) { self.sink = sink }
 
-    func add(_ step: BatchProgress) { lock.withLock { steps.append(step) } }
-
-    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
-        while let step = take() { sink.deliver(step) }
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
+        switch event {
+        case .step(let step): sink.deliver(step)
+        case .terminal: sink.deliver(last)
+        default: preconditionFailure("a batch announces steps and its end alone")
+        }
     }
 
     func close(_ subscription: Subscription) { sink.close() }
-
-    private func take() -> BatchProgress? {
-        lock.withLock {
-            guard head < steps.count else {
-                steps.removeAll(keepingCapacity: true)
-                head = 0
-                return nil
-            }
-            defer { head += 1 }
-            return steps[head]
-        }
-    }
 }

@@ -18,7 +18,7 @@ package final class RequestTemplate: Sendable {
 
     func post(_ event: DownloadEvent, of subscription: Subscription) { recipient.post(event, of: subscription) }
 
-    func end(_ subscription: Subscription, _ result: DownloadResult) { recipient.end(subscription, result) }
+    func end(_ subscription: Subscription, _ result: DownloadResult) -> Bool { recipient.end(subscription, result) }
 
     /// The same but for the priority.
     package func with(_ priority: Priority) -> RequestTemplate {

@@ -167,7 +167,7 @@ final class Heard: EventSink, @unchecked Sendable {
         }
     }
 
-    func deliver(_ event: DownloadEvent, of subscription: Subscription) {
+    func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool {
         lock.withLock {
             switch event {
             case .started: events.append("started")
@@ -181,8 +181,10 @@ final class Heard: EventSink, @unchecked Sendable {
                 events.append("terminal \(result.code)")
                 terminal = Ended(result)
                 changed.broadcast()
+            case .step: preconditionFailure("a request has no steps")
             }
         }
+        return true
     }
 
     func close(_ subscription: Subscription) {}

@@ -14,6 +14,7 @@ final class PendingEventsTests: XCTestCase {
             case .progress(let progress): names.append("progress \(progress.received)")
             case .partial: names.append("partial")
             case .terminal(let result): names.append("terminal \(result.code)")
+            case .step(let step): names.append("step \(step.finished)")
             }
         }
         return names
@@ -42,6 +43,26 @@ final class PendingEventsTests: XCTestCase {
         XCTAssertTrue(pending.isEmpty)
         _ = pending.add(.terminal(DownloadResult(failure: nil)))
         XCTAssertEqual(taken(&pending), ["terminal ok"])
+    }
+
+    func testEachStepOfABatchAndItsTerminalLast() {
+        func step(_ finished: Int) -> DownloadEvent {
+            var progress = BatchProgress(total: 4)
+            progress.finished = finished
+            return .step(progress)
+        }
+        var pending = PendingEvents.nothing
+        _ = pending.add(step(1))
+        XCTAssertFalse(pending.isEmpty)
+        XCTAssertEqual(taken(&pending), ["step 1"])
+        XCTAssertTrue(pending.isEmpty)
+        XCTAssertNil(pending.terminal)
+        _ = pending.add(step(2))
+        _ = pending.add(step(3))
+        _ = pending.add(.terminal(DownloadResult(failure: nil)))
+        XCTAssertNotNil(pending.terminal)
+        XCTAssertEqual(taken(&pending), ["step 2", "step 3", "terminal ok"])
+        XCTAssertTrue(pending.isEmpty)
     }
 
     func testOnceTakenNothingIsLeft() {
