@@ -7,8 +7,6 @@
 
 /* ---- Events */
 
-_Thread_local struct executor_model *dispatching;
-
 static void keep_some(const imgdl_event *event)
 {
     if (!begin_move())
@@ -29,8 +27,7 @@ void on_event(const imgdl_event *event, void *user_data)
     struct ward *ward = user_data;
     enum place place = ward->executor ? DISPATCHED : ward->mask & INLINE_REQUEST ? INLINE : DELIVERY;
     enum place before = enter(place);
-    struct executor_model *outer = dispatching;
-    dispatching = ward->executor;
+    struct executor_model *outer = enter_executor(ward->executor);
     enter_ward(ward, 0);
     if (atomic_load(&ward->terminals))
         violation("an event (%u) after the end: %s", event->kind, ward->url);
@@ -46,7 +43,7 @@ void on_event(const imgdl_event *event, void *user_data)
     if (depth < 3 && one_in(8))
         play();
     leave_ward(ward);
-    dispatching = outer;
+    leave_executor(outer);
     leave(before);
 }
 

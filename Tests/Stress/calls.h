@@ -6,8 +6,6 @@
 
 /* In a ward's mask: its request names the inline executor. */
 enum { INLINE_REQUEST = 1 << 16 };
-/* Whose callback runs on this thread; NULL: none of a pumped executor. */
-extern _Thread_local struct executor_model *dispatching;
 
 void on_event(const imgdl_event *event, void *ward);
 void on_observation(const imgdl_observation *observation, void *ward);

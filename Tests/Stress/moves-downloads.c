@@ -37,13 +37,16 @@ void move_imgdl_executor_retain(void)
         note(F_imgdl_executor_retain, imgdl_executor_retain(executor) != NULL);
         return;
     }
+    atomic_fetch_add(&model->unreleased, 1);
     atomic_fetch_add(&model->references, 1);
     imgdl_executor *same = imgdl_executor_retain(executor);
     note(F_imgdl_executor_retain, same != NULL);
-    if (same)
+    if (same) {
         put_or_release(EXECUTOR, same);
-    else
-        atomic_fetch_sub(&model->references, 1);
+        return;
+    }
+    atomic_fetch_sub(&model->references, 1);
+    atomic_fetch_sub(&model->unreleased, 1);
 }
 
 void move_imgdl_executor_release(void)
@@ -240,8 +243,7 @@ static void on_progress(const imgdl_batch_progress *progress, void *user_data)
 {
     struct ward *ward = user_data;
     enum place before = enter(ward->executor ? DISPATCHED : DELIVERY);
-    struct executor_model *outer = dispatching;
-    dispatching = ward->executor;
+    struct executor_model *outer = enter_executor(ward->executor);
     enter_ward(ward, 0);
     if (atomic_load(&ward->terminals))
         violation("progress of a batch after it was finished");
@@ -252,7 +254,7 @@ static void on_progress(const imgdl_batch_progress *progress, void *user_data)
     if (depth < 3 && one_in(8))
         play();
     leave_ward(ward);
-    dispatching = outer;
+    leave_executor(outer);
     leave(before);
 }
 

@@ -193,10 +193,18 @@ struct executor_model {
     imgdl_executor *handle;
     atomic_int references;
     atomic_int dispatching;
+    atomic_int unreleased; /* references whose release has not returned */
+    atomic_int inside;     /* callbacks that run */
+    atomic_int late;       /* callbacks that began after the last one had; one may have been in hand */
 };
+/* Around each callback that runs there; NULL for one that runs elsewhere. Gives what the thread was inside of. */
+struct executor_model *enter_executor(struct executor_model *model);
+void leave_executor(struct executor_model *outer);
 struct executor_model *model_of(imgdl_executor *executor);
 void new_executor(void);
 int dispatch(struct executor_model *model, uint32_t most); /* how many ran; -1: another thread is at it */
+/* Whose callback runs on this thread; NULL: none of a pumped executor. */
+extern _Thread_local struct executor_model *dispatching;
 void dispatch_all(void);
 /* Those that become readable when there is something to run, and that nobody dispatches now: how many. */
 unsigned executor_descriptors(struct pollfd *places, unsigned room);

@@ -176,6 +176,9 @@ void release_handle(enum kind kind, void *handle)
             atomic_fetch_sub(&model->references, 1);
         note(F_imgdl_executor_release, 0);
         imgdl_executor_release(handle);
+        /* A callback that runs is the one that the dispatch has in hand: another one may not begin. */
+        if (model && atomic_fetch_sub(&model->unreleased, 1) == 1 && atomic_load(&model->inside) > 0)
+            atomic_store(&model->late, 1);
         break;
     }
     case HOOK_TABLE: note(F_imgdl_hooks_release, 0); imgdl_hooks_release(handle); break;
@@ -223,6 +226,7 @@ void new_executor(void)
     if (index < MOST_EXECUTORS) {
         models[index].handle = executor;
         atomic_store(&models[index].references, 1);
+        atomic_store(&models[index].unreleased, 1);
         atomic_store(&model_count, index + 1);
     }
     pthread_mutex_unlock(&lock);
@@ -232,14 +236,42 @@ void new_executor(void)
         imgdl_executor_release(executor);
 }
 
+_Thread_local struct executor_model *dispatching;
+static _Thread_local uint32_t begun; /* in the innermost dispatch */
+
+struct executor_model *enter_executor(struct executor_model *model)
+{
+    struct executor_model *outer = dispatching;
+    dispatching = model;
+    if (!model)
+        return outer;
+    begun++;
+    if (atomic_load(&model->unreleased) <= 0 && atomic_fetch_add(&model->late, 1))
+        violation("a callback begins after the last release of its executor has returned");
+    /* Not before: who releases it would take this one for one that had begun. */
+    atomic_fetch_add(&model->inside, 1);
+    return outer;
+}
+
+void leave_executor(struct executor_model *outer)
+{
+    if (dispatching)
+        atomic_fetch_sub(&dispatching->inside, 1);
+    dispatching = outer;
+}
+
 int dispatch(struct executor_model *model, uint32_t most)
 {
     if (atomic_exchange(&model->dispatching, 1))
         return -1;
-    uint32_t ran = 0;
+    uint32_t ran = 0, outer = begun;
+    begun = 0;
     begin_call(F_imgdl_executor_dispatch);
     imgdl_status status = imgdl_executor_dispatch(model->handle, most, &ran);
     end_call();
+    if (begun != ran || begun > (most ? most : 1024))
+        violation("a dispatch of %u ran %u callbacks, and said %u", most, begun, ran);
+    begun = outer;
     atomic_store(&model->dispatching, 0);
     ring();
     if (ran || status != IMGDL_OK)
