@@ -323,12 +323,9 @@ void deallocate(void *pixels, void *user_data)
 {
     (void)user_data;
     free(pixels);
-    atomic_fetch_sub(&canvases, 1);
     play_inside(DESTRUCTOR);
+    atomic_fetch_sub(&canvases, 1);
+    ring();
 }
 
-void check_allocators(void)
-{
-    if (atomic_load(&canvases))
-        violation("%ld canvases in memory of ours are not given back", atomic_load(&canvases));
-}
+int are_canvases_back(void) { return !atomic_load(&canvases); }

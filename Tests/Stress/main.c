@@ -250,7 +250,8 @@ static void play_round(unsigned round)
     reap_children(1);
     long count = atomic_load(&ward_count);
     forget_wards();
-    check_allocators();
+    /* Of what was released while it decoded for nobody, a moment after everybody was told. */
+    until(are_canvases_back, "canvases in memory of ours are not given back");
     check_process(round);
     printf("round %u: %ld requests and tables, %u threads, %ld KiB\n", round, count, count_entries("task"),
            resident_kilobytes());

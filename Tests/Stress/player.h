@@ -229,7 +229,7 @@ void answer_continuation(imgdl_continuation *next);
 /* First by one of the functions, such as F_imgdl_continue_with_data, which may be no answer to its question. */
 void answer_continuation_by(enum function function, imgdl_continuation *next);
 void report_transfer(imgdl_transfer *transfer);
-void check_allocators(void);
+int are_canvases_back(void);
 
 /* ---- The rest */
 

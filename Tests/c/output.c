@@ -65,6 +65,81 @@ TEST("a canvas in the caller's memory, which lives as long as the last image (B2
     free(bytes);
 }
 
+/* An allocator that stays in a canvas's allocation until it is told to go on. */
+struct slow_memory {
+    struct flag entered, leaves, taken, told;
+};
+
+static void *give_slowly(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data)
+{
+    (void)width, (void)bytes_per_pixel;
+    struct slow_memory *memory = user_data;
+    raise_flag(&memory->entered);
+    await_flag(&memory->leaves, 1);
+    return malloc(*stride * height);
+}
+
+static void take_noted(void *pixels, void *user_data)
+{
+    free(pixels);
+    raise_flag(&((struct slow_memory *)user_data)->taken);
+}
+
+static void on_told(void *memory) { raise_flag(&((struct slow_memory *)memory)->told); }
+
+static void ignore_event(const imgdl_event *event, void *user_data) { (void)event, (void)user_data; }
+
+static imgdl_downloader *begin_slow_decoding(struct slow_memory *memory)
+{
+    *memory = (struct slow_memory){FLAG_INIT, FLAG_INIT, FLAG_INIT, FLAG_INIT};
+    imgdl_downloader *downloader = new_downloader();
+    imgdl_request request;
+    imgdl_request_init(&request, sizeof request);
+    request.url = at_origin("/pictures/tiny.png");
+    request.callback = ignore_event;
+    request.destructor = on_told;
+    request.user_data = memory;
+    imgdl_decode_options options;
+    imgdl_decode_options_init(&options, sizeof options);
+    options.allocate = give_slowly;
+    options.deallocate = take_noted;
+    options.allocator_user_data = memory;
+    request.decode = &options;
+    REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+    REQUIRE(await_flag(&memory->entered, 1));
+    return downloader;
+}
+
+static void *destroy_downloader(void *downloader)
+{
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    return NULL;
+}
+
+TEST("a canvas in the caller's memory of a decoder that nobody waits for any more is given back after the destructor")
+{
+    struct slow_memory memory;
+    imgdl_downloader *downloader = begin_slow_decoding(&memory);
+    CHECK_CODE(imgdl_downloader_cancel_all(downloader), IMGDL_OK);
+    imgdl_downloader_release(downloader);
+    REQUIRE(await_flag(&memory.told, 1));
+    CHECK_NUMBER(memory.taken.value, 0);
+    raise_flag(&memory.leaves);
+    REQUIRE(await_flag(&memory.taken, 1));
+}
+
+TEST("a destroy that waits returns when canvases in the caller's memory are given back")
+{
+    struct slow_memory memory;
+    pthread_t thread;
+    REQUIRE(pthread_create(&thread, NULL, destroy_downloader, begin_slow_decoding(&memory)) == 0);
+    REQUIRE(await_flag(&memory.told, 1));
+    CHECK_NUMBER(memory.taken.value, 0);
+    raise_flag(&memory.leaves);
+    pthread_join(thread, NULL);
+    CHECK_NUMBER(memory.taken.value, 1);
+}
+
 TEST("options of decoding that do not exist")
 {
     size_t size;
