@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -412,6 +413,72 @@ TEST("fork() with a cache open: the child's handle is FORKED, and new caches wor
     CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     imgdl_cache_release(cache);
+    free(directory);
+}
+
+/* Another program that has an index to itself, by the bytes that SQLite locks. */
+static pid_t lock_index(const char *path)
+{
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    pid_t other = fork();
+    if (other == 0) {
+        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000, .l_len = 512};
+        int file = open(path, O_RDWR);
+        char done = file >= 0 && fcntl(file, F_SETLK, &lock) == 0;
+        if (write(ends[1], &done, 1) == 1)
+            pause();
+        _exit(1);
+    }
+    char done = 0;
+    REQUIRE(other > 0 && read(ends[0], &done, 1) == 1 && done);
+    close(ends[0]);
+    close(ends[1]);
+    return other;
+}
+
+static int has_open(const char *path)
+{
+    char name[64], target[4096];
+    for (int file = 0; file < 1024; file++) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", file);
+        ssize_t length = readlink(name, target, sizeof target - 1);
+        if (length > 0 && (size_t)length == strlen(path) && !memcmp(target, path, (size_t)length))
+            return 1;
+    }
+    return 0;
+}
+
+TEST("fork() while a cache is being opened: the child does not use the index that its parent waits at")
+{
+    char *directory = new_folder(), *path = NULL;
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
+    imgdl_cache *cache = new_cache(directory);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    imgdl_cache_release(cache);
+    fflush(NULL);
+    pid_t other = lock_index(path);
+    cache = new_cache(directory);
+    for (double end = seconds_now() + PATIENCE_MS / 1e3; !has_open(path); usleep(1000))
+        REQUIRE(seconds_now() < end);
+    pid_t child = fork();
+    if (child == 0) {
+        /* Else its parent has had it in a moment, and this shows nothing. */
+        CHECK(kill(other, SIGKILL) == 0);
+        imgdl_cache *own = new_cache(directory);
+        imgdl_downloader *downloader = new_caching_downloader(own);
+        for (int i = 0; i < 2; i++)
+            CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+        REQUIRE_OK(imgdl_downloader_destroy(downloader));
+        imgdl_cache_release(own);
+        exit(harness_failures() ? 1 : 0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(other, &status, 0) == other);
+    expect_success(child);
+    imgdl_cache_release(cache);
+    free(path);
     free(directory);
 }
 

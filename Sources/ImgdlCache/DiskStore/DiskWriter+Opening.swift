@@ -55,7 +55,6 @@ extension DiskWriter {
 
     private func use(_ index: Index) {
         self.index = index
-        claim = OpenIndexes.shared.claim(folder.index)
         openCount += 1
         // What this writer has in files is counted here, too, and what was moved aside.
         otherBytes = folder.bytesAside()
@@ -92,7 +91,6 @@ extension DiskWriter {
     /// The index of before is none any more, nor what it allowed.
     func letGoOfIndex() {
         index = nil
-        claim = nil
         publishing = nil
         store.withState { $0.indexNumber = 0 }
     }

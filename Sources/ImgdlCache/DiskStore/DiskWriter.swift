@@ -56,7 +56,6 @@ final class DiskWriter {
     var nextRecount: Instant?
     /// Why there was no room the last time.
     var refusal = Refusal(.noRoom)
-    var claim: OpenIndexes.Claim?
 
     var hasFailed: Bool { failure != nil }
     var folder: Folder { store.folder }

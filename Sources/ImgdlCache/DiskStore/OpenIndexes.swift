@@ -15,41 +15,41 @@ final class OpenIndexes: @unchecked Sendable {
     private let lock = Lock()
     private var files: [File: [Int]] = [:]
 
-    /// While this lives the index is open.
+    /// While this lives the index is open: from before SQLite opens it, as whoever waits for it may be forked meanwhile.
     final class Claim {
-        fileprivate let file: File
-        fileprivate let generation: Int
+        fileprivate private(set) var files: Set<File> = []
+        fileprivate let generation = ProcessGeneration.current
 
-        fileprivate init(_ file: File, _ generation: Int) {
-            self.file = file
-            self.generation = generation
+        /// Also the file that has the name now. Asked for before and after it is opened: another one may take the name in
+        /// between.
+        func add(_ path: String) {
+            guard let file = OpenIndexes.file(path), files.insert(file).inserted else { return }
+            OpenIndexes.shared.begin(file, generation)
         }
 
         deinit { if generation == ProcessGeneration.current { OpenIndexes.shared.end(self) } }
     }
 
     func isInherited(_ path: String) -> Bool {
-        guard let file = file(path) else { return false }
+        guard let file = Self.file(path) else { return false }
         return lock.withLock { (files[file] ?? []).contains { $0 != ProcessGeneration.current } }
     }
 
-    func claim(_ path: String) -> Claim? {
-        guard let file = file(path) else { return nil }
-        let claim = Claim(file, ProcessGeneration.current)
-        lock.withLock { files[file, default: []].append(claim.generation) }
-        return claim
+    private func begin(_ file: File, _ generation: Int) {
+        lock.withLock { files[file, default: []].append(generation) }
     }
 
     private func end(_ claim: Claim) {
         lock.withLock {
-            if let position = files[claim.file]?.firstIndex(of: claim.generation) {
-                files[claim.file]?.remove(at: position)
+            for file in claim.files {
+                guard let position = files[file]?.firstIndex(of: claim.generation) else { continue }
+                files[file]?.remove(at: position)
+                if files[file]?.isEmpty ?? false { files[file] = nil }
             }
-            if files[claim.file]?.isEmpty ?? false { files[claim.file] = nil }
         }
     }
 
-    private func file(_ path: String) -> File? {
+    private static func file(_ path: String) -> File? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return File(device: UInt64(status.st_dev), number: UInt64(status.st_ino))

@@ -72,6 +72,8 @@ struct DatabaseError: Error {
 /// One connection to a database. Used by one thread at a time.
 final class Database {
     private let handle: OpaquePointer
+    /// Ends when SQLite has closed it.
+    private let claim: OpenIndexes.Claim
     let path: String
     /// Versions of files of which SQLite believes that nobody writes to them; nil: it looks for itself.
     private let unchanged: Unchanged?
@@ -110,6 +112,8 @@ final class Database {
     init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
         var handle: OpaquePointer?
         let status: Int32
+        let claim = OpenIndexes.Claim()
+        claim.add(path)
         switch access {
         case .writing:
             status = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
@@ -129,7 +133,9 @@ final class Database {
             sqlite3_close_v2(handle)
             throw DatabaseError(code: status, path: path, message: message, number: number)
         }
+        claim.add(path)
         self.handle = handle
+        self.claim = claim
         self.path = path
         self.busyMilliseconds = busyMilliseconds
         self.access = access
