@@ -449,6 +449,24 @@ static int has_open(const char *path)
     return 0;
 }
 
+static void await_open(const char *path)
+{
+    for (double end = seconds_now() + PATIENCE_MS / 1e3; !has_open(path); usleep(1000))
+        REQUIRE(seconds_now() < end);
+}
+
+/* A child that lives on, forked while this process waits with the file open. */
+static pid_t fork_holding(const char *path)
+{
+    await_open(path);
+    pid_t child = fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    REQUIRE(child > 0);
+    return child;
+}
+
 TEST("fork() while a cache is being opened: the child does not use the index that its parent waits at")
 {
     char *directory = new_folder(), *path = NULL;
@@ -460,8 +478,7 @@ TEST("fork() while a cache is being opened: the child does not use the index tha
     fflush(NULL);
     pid_t other = lock_index(path);
     cache = new_cache(directory);
-    for (double end = seconds_now() + PATIENCE_MS / 1e3; !has_open(path); usleep(1000))
-        REQUIRE(seconds_now() < end);
+    await_open(path);
     pid_t child = fork();
     if (child == 0) {
         /* Else its parent has had it in a moment, and this shows nothing. */
@@ -596,6 +613,36 @@ TEST("an index that is none is moved aside with an event, and begun anew")
     REQUIRE_OK(imgdl_downloader_destroy(downloader));
     imgdl_cache_release(cache);
     REQUIRE(await_flag(&told.destroyed, 1));
+    free(directory);
+}
+
+TEST("fork() while a cache is being opened: a child that lives on keeps no lock of its parent's")
+{
+    char *directory = new_folder(), *path = NULL;
+    const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
+    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
+    imgdl_cache *cache = new_cache(directory);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    imgdl_cache_release(cache);
+    pid_t other = lock_index(path);
+    cache = new_cache(directory);
+    pid_t child = fork_holding(path);
+    REQUIRE(kill(other, SIGKILL) == 0);
+    REQUIRE(waitpid(other, NULL, 0) == other);
+    imgdl_cache_release(cache);
+    /* Nobody moves it aside while it is being opened. */
+    nftw(directory, spoil, 16, FTW_PHYS);
+    struct told told;
+    cache = new_told_cache(directory, &told, 0);
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+    CHECK_NUMBER(ask(downloader, url, 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
+    REQUIRE(await_flag(&told.moved, 1));
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    REQUIRE(kill(child, SIGKILL) == 0);
+    REQUIRE(waitpid(child, NULL, 0) == child);
+    free(path);
     free(directory);
 }
 

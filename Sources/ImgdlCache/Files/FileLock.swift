@@ -1,11 +1,13 @@
 import Glibc
 import ImgdlCore
 
-/// flock() of a file or folder, for as long as this lives. The kernel lets go of it when the process ends, however.
+/// flock() of a file or folder, for as long as this lives. The kernel lets go of it when the process ends, however, and
+/// those that were forked while it had it.
 final class FileLock {
     enum Kind { case shared, exclusive }
 
     let descriptor: Int32
+    private let generation = ProcessGeneration.current
 
     /// nil: somebody else has it. The file is made when it is not there, the folder is not.
     init?(_ path: String, _ kind: Kind, isFolder: Bool = false) throws(DiskError) {
@@ -29,5 +31,9 @@ final class FileLock {
         return nil
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child that lives on has the descriptor, too: the lock would stay with it. What a child lets go of is its parent's.
+        if generation == ProcessGeneration.current { flock(descriptor, LOCK_UN) }
+        close(descriptor)
+    }
 }
