@@ -514,9 +514,9 @@ final class CurlTransfer: LingeringStream {
     /// Nobody takes the body at present.
     private var holdsBody: Bool { isPaused && !isDiscarding && !isEnded }
 
-    /// Lets it go on, if it is not paused, and sends what curl has to say for it.
+    /// Lets it go on, if it is not paused and does not wait in line, and sends what curl has to say for it.
     func goOn() {
-        if let decoder, decoder.isBusy, !holdsBody {
+        if let decoder, decoder.isBusy, !holdsBody, !isInLine {
             guard decode({ body throws(Failure) in try decoder.resume(body) }) else {
                 // Where curl is done with it there is no stream any more.
                 if end == nil, transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }

@@ -367,14 +367,14 @@ package final class CurlTransport: Transport {
         leaveServer(transfer, handshakeEnded: !isCancelled)
     }
 
-    /// Those that share its HTTP/2 connection carry its RST_STREAM to the server.
+    /// Those that share its HTTP/2 connection carry its RST_STREAM to the server, each in a turn of its own: curl gives out
+    /// meanwhile what it has kept for them.
     private func flushConnection(of ended: CurlTransfer, in lane: Lane) {
         let url = ended.request.url
         guard url.isSecure, ended.isConnected else { return }
         for other in transfers.all + lingering.all where other.isConnected && other !== ended && other.lane === lane {
             guard other.request.url.host == url.host, other.request.url.port == url.port else { continue }
-            other.flush()
-            if other.isReadyToEnd { nudgeLater(other) }
+            nudgeLater(other)
         }
     }
 
