@@ -62,7 +62,9 @@ final class CurlTransfer: LingeringStream {
     /// Has a connection, perhaps with others.
     private(set) var isConnected = false
     /// Its request goes out on that connection, or has.
-    private(set) var hasStream = false
+    private var isSent = false
+    /// Curl has neither ended it nor been told to.
+    var hasStream: Bool { isSent && end == nil && !isAbandoned }
     /// Nothing of its answer has come since.
     private var isUnanswered = false
     /// The name of that connection.
@@ -142,9 +144,9 @@ final class CurlTransfer: LingeringStream {
                 CurlTransfer.with(context) { transfer in
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
                     if transfer.turnsBack || transfer.stopsRepetition { return CURL_PREREQFUNC_ABORT }
-                    transfer.hasStream = transfer.connected(to: address)
-                    transfer.isUnanswered = transfer.hasStream
-                    guard !transfer.hasStream else { return CURL_PREREQFUNC_OK }
+                    transfer.isSent = transfer.connected(to: address)
+                    transfer.isUnanswered = transfer.isSent
+                    guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
                     return CURL_PREREQFUNC_ABORT
                 }
@@ -314,7 +316,7 @@ final class CurlTransfer: LingeringStream {
     /// Connections are counted anew, and the next one may have a tunnel to be made.
     private func forgetConnection() {
         connectionsAtServer = nil
-        hasStream = false
+        isSent = false
         isUnanswered = false
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
@@ -518,8 +520,7 @@ final class CurlTransfer: LingeringStream {
     func goOn() {
         if let decoder, decoder.isBusy, !holdsBody, !isInLine {
             guard decode({ body throws(Failure) in try decoder.resume(body) }) else {
-                // Where curl is done with it there is no stream any more.
-                if end == nil, transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }
+                if transport._withUnsafeGuaranteedRef({ $0.stopsLater(self) }) { return }
                 abandon()
                 end = end ?? CURLE_WRITE_ERROR
                 return

@@ -476,7 +476,12 @@ package final class CurlTransport: Transport {
             return
         }
         transfer.isNudged = false
-        if transfer.isLingering { return drive { transfer.flush() } }
+        if transfer.isLingering {
+            drive { transfer.flush() }
+            // What curl had kept of it was too much: it is reset.
+            if transfer.end != nil { readyToEnd.append(transfer) }
+            return
+        }
         guard !transfer.isEnded else { return }
         drive { transfer.goOn() }
         if transfer.isReadyToEnd { readyToEnd.append(transfer) }

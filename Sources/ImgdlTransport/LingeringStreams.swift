@@ -2,7 +2,7 @@ import ImgdlCore
 
 /// A stream that may wait for its reset once it has been stopped.
 protocol LingeringStream: AnyObject {
-    /// There is one, or is to be at once.
+    /// There is one, or is to be at once, and nobody has stopped it before.
     var hasStream: Bool { get }
     /// Its connection speaks HTTP/2: known from the handshake on.
     var isHTTP2: Bool { get }

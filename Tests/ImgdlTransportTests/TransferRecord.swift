@@ -26,6 +26,7 @@ final class Recorder: TransportEvents {
     var onConnected: (TransferID) -> Void = { _ in }
     var onHead: (TransferID, ResponseHead) -> BodyDisposition = { _, _ in .receive }
     var onBody: (TransferID, Int) -> Void = { _, _ in }
+    var onWaits: (TransferID, Bool) -> Void = { _, _ in }
     var onEnd: (TransferID) -> Void = { _ in }
     /// Bytes that are held, as they were told.
     var held: [TransferID: [Int]] = [:]
@@ -79,6 +80,7 @@ final class Recorder: TransportEvents {
         XCTAssertFalse(self[id].hasEnded)
         XCTAssertNotEqual(self[id].waits.last ?? false, isWaiting, "told only where it has changed")
         records[id, default: TransferRecord()].waits.append(isWaiting)
+        onWaits(id, isWaiting)
     }
 
     func bodyLimit(_ id: TransferID) -> Int64 { bodyLimits[id] ?? .max }
