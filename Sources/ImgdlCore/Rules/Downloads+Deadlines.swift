@@ -44,8 +44,8 @@ extension Downloads {
     package mutating func turnBegins(after delay: TurnDelay, _ now: Instant) {
         if delay.outlivesConnections { networkChanged() }
         guard delay.excess > 0 else { return }
-        // Who waits for a turn gets all of that time back.
-        for id in running where transfers[id].pauses.isEmpty && transfers[id].waitingSince == nil {
+        // Who waits for a turn gets all of that time back anyhow.
+        for id in running where transfers[id].pauses.isEmpty && !transfers[id].waitsForTurn {
             shiftClocks(id, by: delay.excess, now)
         }
     }

@@ -3,7 +3,6 @@ extension Downloads {
     package mutating func connected(_ id: TransferID, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .connecting else { return }
         transfers[id].phase = .receiving
-        transfers[id].waitingSince = nil
         transfers[id].sent = now
         touch(id, now)
     }
@@ -74,7 +73,7 @@ extension Downloads {
     }
 
     /// Bytes of its body have come and wait for their turn here, or do so no longer: what its idle clock had left before, it
-    /// has left then. A drain has so much time and no more.
+    /// has left then.
     package mutating func bodyWaits(_ id: TransferID, _ isWaiting: Bool, _ now: Instant) {
         guard isAtTransport(id), transfers[id].phase == .receiving else { return }
         guard isWaiting else {
@@ -87,7 +86,7 @@ extension Downloads {
 
     /// The time that it has waited so far is no time of its clocks. While it is paused they stand still anyhow.
     mutating func settleWait(_ id: TransferID, _ now: Instant) {
-        guard let since = transfers[id].waitingSince, transfers[id].pauses.isEmpty, !transfers[id].isDraining else {
+        guard let since = transfers[id].waitingSince, transfers[id].waitsForTurn, transfers[id].pauses.isEmpty else {
             return
         }
         shiftClocks(id, by: now.nanoseconds - since.nanoseconds, now)

@@ -92,6 +92,9 @@ struct Transfer: ~Copyable {
             || course.value.cache.takesOver || course.value.cache.asksAgain
     }
 
+    /// Its body waits for a turn here, and gets the time back that it waits. A drain has so much time and no more.
+    var waitsForTurn: Bool { course.value.waitingSince != nil && !isDraining }
+
     var hasWholeBody: Bool { (phase == .decoding || phase == .transforming) && course.value.detours.failure == nil }
 
     /// The response is a success whose body nobody has to decode further.
@@ -122,7 +125,7 @@ struct Transfer: ~Copyable {
         case .receiving where isDraining:
             return course.value.lastActivity.advanced(
                 byMilliseconds: min(limits.drainTimeout, course.value.lowest.idleTimeout))
-        case .receiving where course.value.waitingSince != nil: return nil
+        case .receiving where waitsForTurn: return nil
         case .receiving: return course.value.lastActivity.advanced(byMilliseconds: course.value.lowest.idleTimeout)
         case .waiting, .asking, .consulting, .transforming, .decoding, .resting: return nil
         }
@@ -166,7 +169,6 @@ struct Transfer: ~Copyable {
         course.value.cache.reset()
         course.value.heldRequest = nil
         isUnderWay = false
-        course.value.waitingSince = nil
         course.value.sent = nil
         course.value.answered = nil
         course.value.expected = -1

@@ -249,6 +249,24 @@ final class TurnDelayTests: XCTestCase {
         ])
     }
 
+    /// It gets nothing back of the time that it waits, so it gets this: 100 ms of grace and 600 of waiting are gone.
+    func testADrainThatWaitsForItsTurnHasLeftWhatItHad() {
+        var play = Play { $0.drainTimeout = 1_000 }
+        let a = play.submit("a")
+        play.connected(a.transfer)
+        play.head(a.transfer, 404)
+        play.downloads.bodyWaits(a.transfer, true, play.now)
+        play.pass(600)
+        play.skip()
+        lateTurn(&play, 3_000)
+        play.expect([])
+        play.pass(299)
+        play.expect([])
+        play.pass(1)
+        let failure = Failure(.invalidStatus, "the server answered 404 (not found)", status: 404)
+        play.expect([.stop(a.transfer), .end(a.subscriber, .failure(failure)), .forget(a.transfer)])
+    }
+
     func testWhatIsPausedGetsNothingTwice() {
         var play = Play { $0.idleTimeout = 1_000 }
         let a = play.submit("a")

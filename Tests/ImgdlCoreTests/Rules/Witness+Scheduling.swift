@@ -137,8 +137,9 @@ extension Witness {
         func shifted(_ start: Instant) -> Instant {
             Instant(nanoseconds: min(now.nanoseconds, start.nanoseconds + nanoseconds))
         }
-        for id in running
-        where transfers[id]!.pausedAt == nil && transfers[id]!.heldSince == nil && transfers[id]!.waitingSince == nil {
+        for id in running where transfers[id]!.pausedAt == nil && transfers[id]!.heldSince == nil {
+            // All of the time that it waits for its turn is given back to it, which is more; a drain gets none of that.
+            if transfers[id]!.waitingSince != nil, !transfers[id]!.isDraining { continue }
             transfers[id]!.since = shifted(transfers[id]!.since)
             for subscriber in liveSubscribers where subscribers[subscriber]!.transfer == id {
                 subscribers[subscriber]!.joined = subscribers[subscriber]!.joined.map(shifted)
