@@ -32,7 +32,8 @@ final class CurlTransfer: LingeringStream {
     /// Body bytes are not taken at present.
     var isPaused = false
     private(set) var connection: Connection
-    /// Kept from being sent: the network had changed since its connection was chosen.
+    /// Kept from being sent on the connection that curl has chosen: the network had changed since, or the connection before
+    /// has ended without an answer.
     private var isTurnedBack = false
     /// Stopped, and still to be reset: what comes is thrown away.
     var isLingering = false {
@@ -65,8 +66,8 @@ final class CurlTransfer: LingeringStream {
     private var isSent = false
     /// Curl has neither ended it nor been told to.
     var hasStream: Bool { isSent && end == nil && !isAbandoned }
-    /// Nothing of its answer has come since.
-    private var isUnanswered = false
+    /// Whether that is one of HTTP/2; nil: something of its answer has come since.
+    private var unansweredInHTTP2: Bool?
     /// The name of that connection.
     private(set) var connectionName: UInt64 = 0
     /// Its connection kept curl busy, and was shut down.
@@ -145,7 +146,7 @@ final class CurlTransfer: LingeringStream {
                     transfer.connectionName = system_connection_name(address, remotePort, localPort)
                     if transfer.turnsBack || transfer.stopsRepetition { return CURL_PREREQFUNC_ABORT }
                     transfer.isSent = transfer.connected(to: address)
-                    transfer.isUnanswered = transfer.isSent
+                    transfer.unansweredInHTTP2 = transfer.isSent ? transfer.isHTTP2 : nil
                     guard !transfer.isSent else { return CURL_PREREQFUNC_OK }
                     transfer.abandon()
                     return CURL_PREREQFUNC_ABORT
@@ -288,16 +289,14 @@ final class CurlTransfer: LingeringStream {
     /// came after the GOAWAY, or its connection had been closed), but on connections shared with others that may end in
     /// the same way, and not more than five times. The first stream of a connection is looked at, but its answer is lost
     /// where the server closes the connection while others still send to it: the last attempt shares it with nobody.
-    ///
-    /// Likewise, once, where the first bytes on a connection that was used before are not HTTP: a server that sent more
-    /// than it had announced has spoilt it for whoever came next; and where a GOAWAY turns it away.
     func beginsAgain(after code: CURLcode) -> Bool {
-        guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let handle else { return false }
-        let isUnseen = CurlErrors.isUnseenRequest(code, handle.errorMessage)
+        guard !isEnded, !isFlooded, !parser.isComplete, ownFailure == nil, let loss = loss(code),
+            RetryRules.maySendAgain(
+                request.method, inHTTP2: isHTTP2, after: loss, hasAnswer: parser.bytes > 0)
+        else { return false }
         switch connection {
-        case .any where isUnseen || (isSpoilt(code) && handle.newConnections == 0 && isRepeatable): connection = .fresh
-        case .any where isTurnedAway(code): connection = .fresh
-        case .fresh where (isUnseen || isTurnedAway(code)) && request.url.isSecure: connection = .unshared
+        case .any: connection = .fresh
+        case .fresh where request.url.isSecure: connection = .unshared
         default: return false
         }
         forgetConnection()
@@ -317,32 +316,33 @@ final class CurlTransfer: LingeringStream {
     private func forgetConnection() {
         connectionsAtServer = nil
         isSent = false
-        isUnanswered = false
+        unansweredInHTTP2 = nil
         parser = ResponseHeadParser(maximumBytes: request.maximumHeaderBytes)
     }
 
-    private func isSpoilt(_ code: CURLcode) -> Bool {
-        code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_WEIRD_SERVER_REPLY
+    /// How curl's code for its end says that it has no answer, for no fault of its own. nil: it does not.
+    private func loss(_ code: CURLcode) -> RetryRules.Loss? {
+        guard let handle else { return nil }
+        if CurlErrors.isUnseenRequest(code, handle.errorMessage) { return .refused }
+        // Where a connection was used before, the server may have sent more than it had announced, which has spoilt it for
+        // whoever came next; or it had broken down without a word to curl; or what broke the rules was for somebody else.
+        if handle.newConnections == 0 {
+            return code == CURLE_HTTP2 || Self.endsOfSpoiltConnections.contains(code) ? .lost : nil
+        }
+        // In HTTP/2 most often a GOAWAY that does not count its stream.
+        return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code)) ? .lost : nil
     }
 
-    /// Its connection came to an end before a byte of its answer: in HTTP/2 most often by a GOAWAY that does not count its
-    /// stream. Or it was used again, and had broken down before without a word to curl.
-    private func isTurnedAway(_ code: CURLcode) -> Bool {
-        guard parser.bytes == 0, isRepeatable else { return false }
-        // What broke the rules on a connection that was used before may have been sent to somebody else.
-        if handle?.newConnections == 0 { return code == CURLE_HTTP2 || Self.endsOfConnections.contains(code) }
-        return code == CURLE_HTTP2 && !CurlErrors.isBreachOfHTTP2(outcome(code))
+    private static var endsOfSpoiltConnections: [CURLcode] {
+        [
+            CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR,
+            CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY,
+        ]
     }
 
-    private static var endsOfConnections: [CURLcode] {
-        [CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_SEND_ERROR]
-    }
-
-    private var isRepeatable: Bool { request.body == nil && ["GET", "HEAD"].contains(request.method) }
-
-    /// The handshake says it; of one with a proxy there is none to ask, and the server's last answer does.
+    /// The handshake says it; where there is none to ask, as with a proxy, the server's last answer does.
     var isHTTP2: Bool {
-        lane?.multi.secureConnections[connectionName]?.isHTTP2 == true || server?.isHTTP2 == true
+        lane?.multi.secureConnections[connectionName]?.isHTTP2 ?? (server?.isHTTP2 == true)
     }
 
     var proxy: Proxy? { options.proxies.proxy(for: request.url) }
@@ -376,22 +376,21 @@ final class CurlTransfer: LingeringStream {
     }
 
     /// Asked right before anything is sent, too. curl sends a request whose kept connection ends without an answer on the next
-    /// kept one, up to five times, and whatever its method. It goes on a new one instead, once; and nowhere where the server may
-    /// have done what it asks, and would do it twice. In HTTP/2 curl repeats what the server has not looked at, too, and does not
-    /// tell these apart.
+    /// kept one, up to five times, and whatever its method. It goes on a new one instead, once; and nowhere where it may not be
+    /// sent again. It is the connection before that counts, whatever the next one speaks.
     private var stopsRepetition: Bool {
-        guard isUnanswered, !isEnded, connection == .any, !isHTTP2 else { return false }
-        if RetryRules.isIdempotent(request.method) {
-            guard handle?.newConnections == 0 else { return false }
-            connection = .fresh
-            isTurnedBack = true
-        } else {
+        guard let isHTTP2 = unansweredInHTTP2, !isEnded, connection == .any else { return false }
+        guard RetryRules.maySendAgain(request.method, inHTTP2: isHTTP2, after: .repeated, hasAnswer: false) else {
             ownFailure = Failure(
                 .connectionLost,
                 "the server closed the connection without an answer; \(request.method) is not sent again, since the server "
                     + "may have done what it asks")
             abandon()
+            return true
         }
+        guard !isHTTP2, handle?.newConnections == 0 else { return false }
+        connection = .fresh
+        isTurnedBack = true
         return true
     }
 
@@ -425,7 +424,7 @@ final class CurlTransfer: LingeringStream {
 
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         guard !isEnded, ownFailure == nil else { return false }
-        isUnanswered = false
+        unansweredInHTTP2 = nil
         if isTunnelled, connectionsAtServer != handle?.newConnections { return receiveTunnelHeader(line) }
         if heldHead != nil, ResponseHeadParser.isStatusLine(line) {
             heldHead = nil

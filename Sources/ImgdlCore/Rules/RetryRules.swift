@@ -22,6 +22,28 @@ package enum RetryRules {
         ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"].contains(method)
     }
 
+    /// How a request came to be without an answer.
+    package enum Loss: CaseIterable, Sendable {
+        /// The server says that it has not looked at it.
+        case refused
+        /// Its connection has ended, or brought what was meant for somebody else.
+        case lost
+        /// libcurl is about to send it once more by itself. Over HTTP/2 it does that with what was refused and with what was
+        /// lost, and does not tell them apart.
+        case repeated
+    }
+
+    /// Whether it may be sent once more though nobody has asked for attempts: not where the server may have done what it
+    /// asks, and would do it twice. `hasAnswer`: a byte of an answer has come.
+    package static func maySendAgain(_ method: String, inHTTP2: Bool, after loss: Loss, hasAnswer: Bool) -> Bool {
+        guard !hasAnswer else { return false }
+        return switch loss {
+        case .refused: true
+        case .lost: isIdempotent(method)
+        case .repeated: inHTTP2 || isIdempotent(method)
+        }
+    }
+
     /// Milliseconds: the wait before this attempt after the first is at random between 0 and this ("full jitter").
     package static func longestWait(_ policy: RetryPolicy, attempt: Int) -> Int64 {
         let doublings = max(0, min(attempt - 1, 40))

@@ -25,6 +25,29 @@ final class RetryRulesTests: XCTestCase {
         for method in ["POST", "PATCH", "CONNECT", "get", ""] { XCTAssertFalse(RetryRules.isIdempotent(method)) }
     }
 
+    func testWhatMayBeSentAgainUnasked() {
+        let idempotent = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"]
+        let others = ["POST", "PATCH", "LOOK", "get", ""]
+        // Each method, over HTTP/1.1 and over HTTP/2.
+        let table: [RetryRules.Loss: (idempotent: [Bool], others: [Bool])] = [
+            .refused: ([true, true], [true, true]), .lost: ([true, true], [false, false]),
+            .repeated: ([true, true], [false, true]),
+        ]
+        for loss in RetryRules.Loss.allCases {
+            for (methods, may) in [(idempotent, table[loss]!.idempotent), (others, table[loss]!.others)] {
+                for method in methods {
+                    for (isHTTP2, may) in zip([false, true], may) {
+                        func maySendAgain(hasAnswer: Bool) -> Bool {
+                            RetryRules.maySendAgain(method, inHTTP2: isHTTP2, after: loss, hasAnswer: hasAnswer)
+                        }
+                        XCTAssertEqual(maySendAgain(hasAnswer: false), may, "\(method), \(loss), \(isHTTP2)")
+                        XCTAssertFalse(maySendAgain(hasAnswer: true), "\(method), \(loss), \(isHTTP2)")
+                    }
+                }
+            }
+        }
+    }
+
     func testTheLongestWaitDoublesUpToTheMaximum() {
         var policy = RetryPolicy()
         policy.base = 100

@@ -1,0 +1,108 @@
+import Foundation
+import ImgdlCore
+import Origin
+import OriginHTTP2
+import XCTest
+
+@testable import ImgdlTransport
+
+/// What has no answer is sent once more on another connection, by libcurl or after it, but for what the server would do twice.
+final class RepetitionTests: TransportTestCase {
+    private func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
+        [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// The connection on which it was sent first counts: that was HTTP/1.1, though the next one speaks HTTP/2.
+    func testWhatAConnectionOfHTTP1HasTakenIsNotSentOverHTTP2() throws {
+        let authorities = try [Authority(TLS(), protocols: ["http/1.1"]), Authority(TLS(), protocols: ["h2"])]
+        defer { for authority in authorities { authority.removeFiles() } }
+        let trust = NSTemporaryDirectory() + "repetition-\(getpid()).pem"
+        try authorities.map { try String(contentsOfFile: $0.file, encoding: .utf8) }.joined()
+            .write(toFile: trust, atomically: true, encoding: .utf8)
+        defer { unlink(trust) }
+        try makeTransport(TransportConfiguration(certificateAuthorities: trust, proxy: ""))
+
+        let signals = Signals()
+        let listener = try Listener(journal: Journal(), signals: signals)
+        defer { listener.stop() }
+        let sent = Monitor<[String]>([])
+        let answer = frame(1, 5, 1, [0x88])
+        let settings = frame(4, 0, 0)
+        try listener.start { connection in
+            let isFirst = connection.number == 1
+            guard (try? connection.secure(by: authorities[isFirst ? 0 : 1])) != nil else { return }
+            if isFirst {
+                guard Self.receive(connection) != nil else { return }
+                Self.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8), connection)
+                guard let second = Self.receive(connection) else { return }
+                sent.change { $0.append(String(decoding: second.prefix(4), as: UTF8.self)) }
+                _ = signals.wait(gate: "close", party: connection.party, until: .never)
+                return connection.close()
+            }
+            Self.send(settings, connection)
+            Self.readFrames(connection) { type, stream in
+                guard type == 1 else { return }
+                sent.change { $0.append("HTTP/2") }
+                var answer = answer
+                answer[8] = stream
+                Self.send(answer, connection)
+            }
+        }
+        let url = "https://127.0.0.1:\(listener.port)/"
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        let post = try start(url, method: "POST")
+        run(until: recorder[post].connections == 1)
+        let end = loop.now.advanced(byMilliseconds: 20_000)
+        while sent.read({ $0.isEmpty }), loop.now < end { loop.turn(transport) }
+        XCTAssertTrue(record(of: try start(url)).isFinished)
+        XCTAssertEqual(sent.read { $0 }, ["POST", "HTTP/2"])
+        signals.gate("close").open()
+        let failure = record(of: post).failure
+        XCTAssertEqual(failure?.code, .connectionLost)
+        XCTAssertEqual(failure?.message.contains("is not sent again"), true, failure?.message ?? "")
+        XCTAssertEqual(sent.read { $0 }, ["POST", "HTTP/2"], "nothing twice")
+    }
+
+    /// Whatever it asks, if it may be asked twice (RFC 9110 section 9.2.2).
+    func testWhatAGoAwayTurnsAwayIsSentAgain() throws {
+        for code in [HTTP2Error.noError, .enhanceYourCalm] {
+            for method in ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"] {
+                let secure = try HTTP2Origin(security: .tls)
+                defer { secure.stop() }
+                try makeTransport(TransportConfiguration(certificateAuthorities: secure.caFile, proxy: ""))
+                secure.route("/a") { stream in
+                    if secure.log.requests.count == 1 { return try stream.goAway(lastStream: 0, code: code) }
+                    try stream.respond(200, body: [])
+                }
+                let record = record(of: try start(secure.url("/a"), method: method))
+                XCTAssertTrue(record.isFinished, "\(method), \(code): \(record.failure?.message ?? "")")
+                XCTAssertEqual(secure.log.requests.map(\.method), [method, method])
+            }
+        }
+    }
+
+    private static func send(_ bytes: [UInt8], _ connection: Connection) {
+        try? bytes.withUnsafeBytes { try connection.send($0) }
+    }
+
+    private static func receive(_ connection: Connection) -> [UInt8]? {
+        var part = [UInt8](repeating: 0, count: 4096)
+        guard let count = try? part.withUnsafeMutableBytes({ try connection.receive(into: $0) }), count > 0 else {
+            return nil
+        }
+        return Array(part[..<count])
+    }
+
+    /// Until the connection ends.
+    private static func readFrames(_ connection: Connection, _ body: (_ type: UInt8, _ stream: UInt8) -> Void) {
+        var bytes: [UInt8] = []
+        var at = 24  // behind the preface
+        while let more = receive(connection) {
+            bytes += more
+            while at + 9 <= bytes.count {
+                body(bytes[at + 3], bytes[at + 8])
+                at += 9 + Int(bytes[at]) << 16 + Int(bytes[at + 1]) << 8 + Int(bytes[at + 2])
+            }
+        }
+    }
+}
