@@ -184,9 +184,11 @@ enum CurlErrors {
     }
 
     /// Whether the server has not looked at the request, as often as curl has sent it. For sending and receiving curl says
-    /// what it met last, and no number tells.
+    /// what it met last, and no number tells. From 8.23.0 on a GOAWAY that does not count a stream ends it with the GOAWAY's own
+    /// code and by curl's hand: with this one only then.
     static func isUnseenRequest(_ code: CURLcode, _ message: String) -> Bool {
-        [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && message.contains("before giving up")
+        if code == CURLE_HTTP2_STREAM { return message.contains("reset by curl (error 0xb ") }
+        return [CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && message.contains("before giving up")
     }
 
     private static func isRefused(_ outcome: CurlOutcome) -> Bool {

@@ -257,4 +257,21 @@ final class ConfigurationTests: XCTestCase {
             code: CURLE_HTTP2, message: "", isHTTP2: true, secureEnd: CCURL_SECURE_LEFT, tellsGoawayApart: false)
         XCTAssertFalse(CurlErrors.isBreachOfHTTP2(goaway))
     }
+
+    /// In the words of several versions.
+    func testRequestsThatNobodyHasLookedAt() {
+        let table: [(CURLcode, String, Bool)] = [
+            (CURLE_RECV_ERROR, "Connection died, tried 5 times before giving up", true),
+            (CURLE_SEND_ERROR, "Connection died, tried 5 times before giving up", true),
+            (CURLE_RECV_ERROR, "Recv failure: Connection reset by peer", false),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0xb ENHANCE_YOUR_CALM)", true),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by server (error 0xb ENHANCE_YOUR_CALM)", false),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 reset by curl (error 0x1 PROTOCOL_ERROR)", false),
+            (CURLE_HTTP2_STREAM, "HTTP/2 stream 1 was not closed cleanly: ENHANCE_YOUR_CALM (err 11)", false),
+            (CURLE_HTTP2, "", false),
+        ]
+        for (code, message, isUnseen) in table {
+            XCTAssertEqual(CurlErrors.isUnseenRequest(code, message), isUnseen, message)
+        }
+    }
 }
