@@ -136,7 +136,7 @@ final class CurlTransfer: LingeringStream {
             header: { bytes, size, count, context in
                 let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
                 return CurlTransfer.with(context) { transfer in
-                    transfer.transport._withUnsafeGuaranteedRef { $0.watch.received(line.count) }
+                    transfer.transport._withUnsafeGuaranteedRef { $0.watch.receivedLine(line.count) }
                     if transfer.isLingering { return transfer.passOver(header: line) ? line.count : line.count &+ 1 }
                     return transfer.goesOn { $0.receiveHeader(line) } ? line.count : line.count &+ 1
                 }

@@ -2,7 +2,8 @@ import ImgdlCore
 
 /// What turns of curl may take of the engine's thread, from samples that another thread takes of it. Time in the host's
 /// code does not count, and each byte of a body or a header pays for itself, up to a bound: on slow machines a turn that
-/// brings megabytes is a long one. What headers pay is bounded by the header limit of each request, too.
+/// brings megabytes is a long one. So does each line of a header, since most are short: what headers pay is bounded by the
+/// header limit of each request, too.
 ///
 /// One turn may have what all of them have left of a second's allowance, and a little in any case: so a crowd of
 /// connections, or one whose bursts are short, has not much more than one alone.
@@ -16,6 +17,9 @@ struct TurnBudget {
     static let shortInterval: Int64 = 1_000_000
     /// For each byte of an answer, what slow machines take to decrypt it.
     static let nanosecondsPerByte: Int64 = 100
+    /// What a line of a header pays besides its bytes: HTTP/2 counts the size of a field so, too (RFC 9113 section 6.5.2).
+    /// Newer versions of libcurl and nghttp2 take a microsecond for the shortest of them.
+    static let bytesPerLine = 32
     /// Nanoseconds of CPU time, at most, whatever has come: a server that sends bodies between its floods pays for no more.
     /// A turn empties a receive buffer, which Linux lets grow to 6 MiB: that is 60 ns for each byte.
     static let longest = 8 * limit
@@ -32,7 +36,7 @@ struct TurnBudget {
         var hostTime: Int64 = 0
         /// The host's code runs: its time is not known yet.
         var isInHost = false
-        /// Bytes of bodies and headers that have come.
+        /// Bytes of bodies and headers that have come, and `bytesPerLine`.
         var answerBytes: Int64 = 0
     }
 

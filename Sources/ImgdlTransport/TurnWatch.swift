@@ -52,10 +52,14 @@ final class TurnWatch: @unchecked Sendable {
     /// Connections have lately taken much of the thread's time for what is for no request. Threads: any.
     var isCrowded: Bool { isCrowdedNow.load(ordering: .relaxed) }
 
-    /// Bytes that have been received, of bodies and headers, since the first turn. For the thread of the turns.
+    /// Bytes that have been received, of bodies and headers, since the first turn, and what each line of a header pays besides.
+    /// For the thread of the turns.
     var receivedBytes: Int64 { answerBytes.load(ordering: .relaxed) }
 
-    /// Bytes of a body or a header have come in this turn. For the thread of the turns.
+    /// A line of a header has come in this turn. For the thread of the turns.
+    func receivedLine(_ bytes: Int) { received(bytes &+ TurnBudget.bytesPerLine) }
+
+    /// Bytes of a body have come in this turn. For the thread of the turns.
     func received(_ bytes: Int) {
         answerBytes.store(answerBytes.load(ordering: .relaxed) &+ Int64(bytes), ordering: .relaxed)
     }

@@ -225,6 +225,14 @@ final class ExchangeTests: TransportTestCase {
             record(of: try start(origin.url("/pictures/p?headers=40"), maximumHeaderBytes: 16 << 10)).failure?.code,
             .headerLimit)
         XCTAssertLessThan(transport.watch.receivedBytes - then, 20 << 10)
+        // However short they are, each takes its time.
+        origin.route("/short") { exchange in
+            try exchange.send(raw: "HTTP/1.1 200 OK\r\n")
+            try exchange.send(raw: String(repeating: "A:\r\n", count: 900) + "Content-Length: 0\r\n\r\n")
+        }
+        let last = transport.watch.receivedBytes
+        XCTAssertTrue(try fetchSucceeding(origin.url("/short")).isFinished)
+        XCTAssertGreaterThan(transport.watch.receivedBytes - last, 900 * 36)
     }
 
     /// They end where the budget does, however long the server goes on.
