@@ -8,9 +8,11 @@ final class HTTP2Tests: XCTestCase {
     private var origin: HTTP2Origin!
     private var downloader: OpaquePointer!
 
+    /// In place of what was begun before.
     private func begin(
         certificate: Certificate = .valid, trusting: Bool = true, alsoHTTP1: Bool = false, proxy: String? = nil
     ) throws {
+        end()
         origin = try HTTP2Origin(security: .tls(certificate), alsoHTTP1: alsoHTTP1)
         var config = imgdl_config()
         imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
@@ -25,7 +27,9 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(status, 0)
     }
 
-    override func tearDown() {
+    override func tearDown() { end() }
+
+    private func end() {
         if downloader != nil { _ = imgdl_downloader_destroy(downloader) }
         downloader = nil
         origin?.stop()
@@ -137,7 +141,6 @@ final class HTTP2Tests: XCTestCase {
                 for _ in 0..<used { assertEnds(start("/first.jpg"), "IMGDL_OK") }
                 assertEnds(start("/a.jpg"), "IMGDL_OK")
                 XCTAssertEqual(origin.log.requests.count, used + 2, "\(code), used \(used) times")
-                tearDown()
             }
         }
     }
@@ -166,12 +169,6 @@ final class HTTP2Tests: XCTestCase {
         XCTAssertEqual(origin.log.connections.count, 1)
     }
 
-    /// What the pace of resets allows since then, and one more for the moment at which they are counted.
-    private func allowedResets(since began: ContinuousClock.Instant) -> Int {
-        let past = ContinuousClock.now - began
-        return 101 + Int(30 * (Double(past.components.seconds) + Double(past.components.attoseconds) / 1e18))
-    }
-
     /// A server that takes streams and answers none: that it speaks HTTP/2 is known from the handshake. Connections on
     /// which nobody waits are closed where many streams would wait for their reset, and the next request goes on.
     func testAStormOfCancelsBeforeAnyAnswerIsPaced() throws {
@@ -190,7 +187,7 @@ final class HTTP2Tests: XCTestCase {
         }
         assertEnds(start("/other.jpg"), "IMGDL_OK")
         let resets = origin.log.streamsResetByClient.count
-        XCTAssertLessThanOrEqual(resets, allowedResets(since: began))
+        XCTAssertLessThanOrEqual(resets, Resets.allowed(since: began))
         XCTAssertGreaterThanOrEqual(resets, 100)
         XCTAssertNil(sibling.record.code, "its connection is not closed: \(sibling.name)")
         sibling.cancel()
@@ -224,7 +221,7 @@ final class HTTP2Tests: XCTestCase {
         }
         assertEnds(start("/other.jpg"), "IMGDL_OK")
         let resets = origin.log.streamsResetByClient.count
-        XCTAssertLessThanOrEqual(resets, allowedResets(since: began))
+        XCTAssertLessThanOrEqual(resets, Resets.allowed(since: began))
         XCTAssertGreaterThan(cancelled, 300)
         XCTAssertGreaterThan(resets, cancelled - 200, "so many may still wait")
         for download in kept.values {
@@ -292,7 +289,7 @@ final class HTTP2Tests: XCTestCase {
             XCTAssertTrue(origin.wait { $0.streamsResetByClient.count >= expected }, "round \(round)")
         }
         assertEnds(start("/other.jpg"), "IMGDL_OK")
-        XCTAssertLessThanOrEqual(origin.log.streamsResetByClient.count, 300 + allowedResets(since: began))
+        XCTAssertLessThanOrEqual(origin.log.streamsResetByClient.count, 300 + Resets.allowed(since: began))
         XCTAssertNil(sibling.record.code, "its connection is not closed: \(sibling.name)")
         origin.gate("go").open()
         assertEnds(sibling, "IMGDL_OK")
@@ -334,7 +331,6 @@ final class HTTP2Tests: XCTestCase {
             let download = start("/a.jpg")
             assertEnds(download, "IMGDL_ERROR_TLS_CERTIFICATE")
             XCTAssertEqual(origin.log.requests.count, 0)
-            tearDown()
         }
         try begin(trusting: false)
         let download = start("/a.jpg")

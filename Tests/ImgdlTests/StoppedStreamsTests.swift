@@ -11,7 +11,9 @@ final class StoppedStreamsTests: XCTestCase {
     private var origin: HTTP2Origin!
     private var downloader: OpaquePointer!
 
+    /// In place of what was begun before.
     private func begin() throws {
+        end()
         origin = try HTTP2Origin(security: .tls(.valid), maxConcurrentStreams: 4 * Self.count)
         var config = imgdl_config()
         imgdl_config_init(&config, MemoryLayout<imgdl_config>.stride)
@@ -23,17 +25,13 @@ final class StoppedStreamsTests: XCTestCase {
         XCTAssertEqual(status, 0)
     }
 
-    override func tearDown() {
+    override func tearDown() { end() }
+
+    private func end() {
         if downloader != nil { _ = imgdl_downloader_destroy(downloader) }
         downloader = nil
         origin?.stop()
         origin = nil
-    }
-
-    /// What the pace of resets allows since then, and one more for the moment at which they are counted.
-    private func allowedResets(since began: ContinuousClock.Instant) -> Int {
-        let past = ContinuousClock.now - began
-        return 101 + Int(30 * (Double(past.components.seconds) + Double(past.components.attoseconds) / 1e18))
     }
 
     /// Of those that were to be stopped. curl resets others, too, where their END_STREAM comes behind their last byte, and
@@ -55,15 +53,40 @@ final class StoppedStreamsTests: XCTestCase {
         }
     }
 
-    /// Two rounds of requests that all come to this end, beside a picture that is on its way on the same connection. Their
-    /// ends are told at once, their streams are reset at the pace, and the picture arrives.
+    /// Rounds of requests that all come to this end, beside a picture that is on its way on the same connection. Their ends
+    /// are told at once, their streams are reset at the pace, and the picture arrives.
     private func assertIsPaced(
         _ what: String, _ code: String, endsAll: Bool = false, isFollowed: Bool = false, line: UInt = #line,
         _ script: @escaping @Sendable (StreamExchange) throws -> Void,
         _ configure: @escaping (inout imgdl_request) -> Void = { _ in }
     ) throws {
+        let sibling = try startSibling(script)
+        let began = ContinuousClock.now
+        // Where the machine is slow the pace may have allowed as many as there were, or will in a second: then there are more.
+        var rounds = 0
+        repeat {
+            assertAllEnd(round: rounds, code, line: line, configure)
+            rounds += 1
+        } while rounds < 8 && (rounds < 2 || rounds * Self.count <= Resets.allowed(since: began) + 30)
+        assertEnds(Download().start(downloader, origin.url("/other.jpg")), "IMGDL_OK", #filePath, line)
+        let resets = resets(origin.log)
+        let allowed = Resets.allowed(since: began)
+        XCTAssertLessThanOrEqual(resets, allowed, what, line: line)
+        XCTAssertGreaterThanOrEqual(resets, 100, "\(what): the first ones need not wait", line: line)
+        XCTAssertLessThan(allowed, rounds * Self.count, "\(what): there are as many as the pace allows", line: line)
+        if endsAll {
+            XCTAssertTrue(
+                origin.wait { self.resets($0) == rounds * Self.count }, "each is reset in the end", line: line)
+        }
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK", #filePath, line)
+        // With what follows them, and with more rounds, there are more streams than curl has on a connection.
+        if !isFollowed, rounds == 2 { XCTAssertEqual(origin.log.connections.count, 1, what, line: line) }
+    }
+
+    /// A picture whose first half has come, and whose other half comes when the gate "go" opens.
+    private func startSibling(_ script: @escaping @Sendable (StreamExchange) throws -> Void) throws -> Download {
         try begin()
-        defer { tearDown() }
         let picture = Pictures.bytes("baseline.jpg")
         origin.route("/sibling.jpg") { exchange in
             try exchange.send(status: 200, headers: ["Content-Type": "image/jpeg"])
@@ -76,26 +99,16 @@ final class StoppedStreamsTests: XCTestCase {
         origin.route(prefix: "/stopped/", script)
         let sibling = Download().start(downloader, origin.url("/sibling.jpg"))
         sibling.waitFor(IMGDL_EVENT_PROGRESS)
+        return sibling
+    }
 
-        let began = ContinuousClock.now
-        for round in 0..<2 {
-            let downloads = (0..<Self.count).map {
-                Download().start(downloader, origin.url("/stopped/\(round)-\($0).jpg"), configure)
-            }
-            for download in downloads { assertEnds(download, code, #filePath, line) }
+    private func assertAllEnd(
+        round: Int, _ code: String, line: UInt, _ configure: @escaping (inout imgdl_request) -> Void = { _ in }
+    ) {
+        let downloads = (0..<Self.count).map {
+            Download().start(downloader, origin.url("/stopped/\(round)-\($0).jpg"), configure)
         }
-        assertEnds(Download().start(downloader, origin.url("/other.jpg")), "IMGDL_OK", #filePath, line)
-        let resets = resets(origin.log)
-        XCTAssertLessThanOrEqual(resets, allowedResets(since: began), what, line: line)
-        XCTAssertGreaterThanOrEqual(resets, 100, "\(what): the first ones need not wait", line: line)
-        if endsAll {
-            XCTAssertTrue(
-                origin.wait { self.resets($0) == 2 * Self.count }, "each is reset in the end", line: line)
-        }
-        origin.gate("go").open()
-        assertEnds(sibling, "IMGDL_OK", #filePath, line)
-        // With what follows them there are more streams than curl has on a connection.
-        if !isFollowed { XCTAssertEqual(origin.log.connections.count, 1, what, line: line) }
+        for download in downloads { assertEnds(download, code, #filePath, line) }
     }
 
     func testBodiesOverTheirLimit() throws {
@@ -154,5 +167,19 @@ final class StoppedStreamsTests: XCTestCase {
         var headers: Headers = [:]
         for number in 0..<1_001 { headers.add("a\(number)", "") }
         try assertIsPaced("a long header", "IMGDL_ERROR_HEADER_LIMIT", answer(200, headers))
+    }
+
+    /// What libcurl keeps of those that nobody reads any more has to have a bound: they are reset as they come, whatever the
+    /// pace, and others wait for that.
+    func testHeadersFarOverTheirLimit() throws {
+        var headers: Headers = [:]
+        for number in 0..<2_000 { headers.add("a\(number)", "") }
+        let sibling = try startSibling(answer(200, headers))
+        for round in 0..<2 { assertAllEnd(round: round, "IMGDL_ERROR_HEADER_LIMIT", line: #line) }
+        XCTAssertTrue(origin.wait { self.resets($0) == 2 * Self.count })
+        origin.gate("go").open()
+        assertEnds(sibling, "IMGDL_OK")
+        assertEnds(Download().start(downloader, origin.url("/other.jpg")), "IMGDL_OK")
+        XCTAssertEqual(origin.log.connections.count, 1)
     }
 }
