@@ -12,11 +12,11 @@ protocol LingeringStream: AnyObject {
     var isLingering: Bool { get set }
 }
 
-/// Streams of HTTP/2 that nobody wants any more and that are not reset yet, since too many of their server's were: what
-/// comes of them is thrown away, and many come to their end by themselves. It makes no difference why nobody does: they
-/// were cancelled, or have failed, or a body is read no further. Whoever waited for them has been told.
+/// Streams of HTTP/2 that nobody wants any more, and that are not reset yet, since too many of their server's were. Each was
+/// cancelled, has failed, or has a body that is read no further; whoever waited for it has been told. What comes of it is
+/// thrown away, and many come to their end by themselves.
 ///
-/// None is reset ahead of its turn because too many wait. Where a server is crowded, connections on which nobody waits for
+/// However many wait, none has its turn earlier for that. Where a server is crowded, connections on which nobody waits for
 /// anything are closed as a whole, which is no reset of a stream; and while it stays so, no request to it begins. So what
 /// waits is never more than the limits below and what runs together.
 struct LingeringStreams<Stream: LingeringStream> {

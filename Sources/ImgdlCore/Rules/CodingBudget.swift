@@ -9,16 +9,16 @@
 /// more, most of them at hundreds.
 package struct CodingBudget {
     /// Bytes that codings may hand to one another whatever comes out, and for each byte that has come or has come out.
-    package static let innerBytes: Int64 = 1 << 20
+    package static let freeInnerBytes: Int64 = 1 << 20
     package static let innerBytesPerByte: Int64 = 32
     /// Nanoseconds of CPU time, likewise.
-    package static let time: Int64 = 2_000_000_000
+    package static let freeTime: Int64 = 2_000_000_000
     package static let timePerByte: Int64 = 100
 
     private var received: Int64 = 0
     private var produced: Int64 = 0
-    private var inner: Int64 = 0
-    private var time: Int64 = 0
+    private var handedOn: Int64 = 0
+    private var spent: Int64 = 0
 
     package init() {}
 
@@ -29,24 +29,24 @@ package struct CodingBudget {
     package mutating func produce(_ count: Int) { produced = Self.sum(produced, Int64(count)) }
 
     /// So many have come out of another.
-    package mutating func handOn(_ count: Int) { inner = Self.sum(inner, Int64(count)) }
+    package mutating func handOn(_ count: Int) { handedOn = Self.sum(handedOn, Int64(count)) }
 
     /// So many nanoseconds of CPU time were used.
-    package mutating func spend(_ nanoseconds: Int64) { time = Self.sum(time, max(0, nanoseconds)) }
+    package mutating func spend(_ nanoseconds: Int64) { spent = Self.sum(spent, max(0, nanoseconds)) }
 
     /// Why no more may be done; nil while it may.
     package var failure: Failure? {
-        if inner > allowed(Self.innerBytes, Self.innerBytesPerByte) {
+        if handedOn > allowed(Self.freeInnerBytes, Self.innerBytesPerByte) {
             return Failure(
                 .contentEncoding,
-                "the body's codings on top of each other hand on \(inner) bytes, while \(bytes): the limit is "
-                    + "\(Self.innerBytes), and \(Self.innerBytesPerByte) for each of these")
+                "the body's codings on top of each other hand on \(handedOn) bytes, while \(bytes): the limit is "
+                    + "\(Self.freeInnerBytes), and \(Self.innerBytesPerByte) for each of these")
         }
-        if time > allowed(Self.time, Self.timePerByte) {
+        if spent > allowed(Self.freeTime, Self.timePerByte) {
             return Failure(
                 .contentEncoding,
-                "to undo the body's coding has taken \(time / 1_000_000) ms of CPU time, while \(bytes): the limit is "
-                    + "\(Self.time / 1_000_000) ms, and \(Self.timePerByte) ns for each of these")
+                "to undo the body's coding has taken \(spent / 1_000_000) ms of CPU time, while \(bytes): the limit is "
+                    + "\(Self.freeTime / 1_000_000) ms, and \(Self.timePerByte) ns for each of these")
         }
         return nil
     }
