@@ -785,11 +785,12 @@ typedef struct imgdl_request {
     const char *const *accepted_types;   /* "image/png", "image/" and "*" wildcards; NULL: the downloader's, by      */
                                          /* default any. A response without Content-Type passes                      */
     size_t accepted_type_count;
-    const char *ca_file;                 /* PEM; in place of the downloader's. One that cannot be used ends the      */
-                                         /* request with IMGDL_ERROR_TLS_FAILED. These files are read when the       */
-                                         /* request is made, up to 4 MiB of each, and its connections go by that.    */
-                                         /* Held are the same bytes once, whoever names them, and 128 MiB of         */
-                                         /* different ones in a process: more is IMGDL_ERROR_OUT_OF_MEMORY           */
+    const char *ca_file;                 /* PEM; in place of the downloader's. This file and the next two are read   */
+                                         /* when the request is made, and its connections go by what they hold then. */
+                                         /* One that cannot be used, or is larger than 4 MiB, ends the request with  */
+                                         /* IMGDL_ERROR_TLS_FAILED before anything is asked, whatever its URL. A     */
+                                         /* process holds the same bytes once, however many requests name them, and  */
+                                         /* 128 MiB of different ones: more is IMGDL_ERROR_OUT_OF_MEMORY             */
     const char *client_certificate;      /* a file in PEM                                                            */
     const char *client_key;              /* a file in PEM; NULL: in client_certificate                               */
     const char *client_key_password;
@@ -997,8 +998,9 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
  *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate or
- *  client_key cannot be read, the first two hold nothing of use, private addresses denied behind a proxy), INVALID_URL
- *  (proxy), OUT_OF_MEMORY (threads, descriptors), SHUT_DOWN (the process exits). Since 1.0. */
+ *  client_key cannot be used, private addresses denied behind a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads,
+ *  descriptors, or certificates and keys of more than 128 MiB in the process: imgdl_request.ca_file), SHUT_DOWN (the
+ *  process exits). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:

@@ -22,7 +22,10 @@ final class FileCopy: Sendable {
         try TrustFile.checkReadable(name, option: option)
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         descriptor = ccurl_copy_file(name, &digest, Self.maximumBytes)
-        guard descriptor >= 0 else { throw TrustFile.cannotBeRead(name, option, Self.maximumBytes) }
+        guard descriptor >= 0 else {
+            let cause = TrustFile.cause(maximumBytes: Self.maximumBytes)
+            throw Failure(.invalidOperation, TrustFile.cannotBeRead(name, option, cause))
+        }
         let copy = "/proc/self/fd/\(descriptor)"
         self.name = name
         path = access(copy, R_OK) == 0 ? copy : name

@@ -9,9 +9,14 @@ package enum FileDigest {
     private struct State: Hashable {
         let device, file, size, changed, changedNanoseconds, written, writtenNanoseconds: Int64
 
+        /// nil: errno says why; EINVAL for what is no file.
         init?(_ path: String) {
             var status = stat()
-            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            guard stat(path, &status) == 0 else { return nil }
+            guard status.st_mode & S_IFMT == S_IFREG else {
+                errno = EINVAL
+                return nil
+            }
             device = Int64(truncatingIfNeeded: status.st_dev)
             file = Int64(truncatingIfNeeded: status.st_ino)
             size = Int64(status.st_size)
@@ -67,17 +72,25 @@ package enum FileDigest {
     /// By all contents that somebody holds, with what each takes besides.
     static var bytesHeld: Int { known.lock.withLock { known.held.bytes } }
 
-    /// Contents of the file now: the same for all that name it while it stays as it is, and others hold them. nil: there is no
-    /// such file, or it cannot be read, or is larger than `maximumBytes`. Throws `outOfMemory` where the process holds as much
-    /// of other files as it may.
-    package static func contents(of path: String) throws(Failure) -> FileContents? {
-        guard let state = State(path) else { return nil }
+    /// Why there are no contents of a file.
+    package enum Refusal: Error, Equatable {
+        /// With the cause, in words.
+        case unreadable(String)
+        /// The process holds as much of other files as it may.
+        case outOfMemory
+    }
+
+    /// Contents of the file now: the same for all that name it while it stays as it is, and others hold them.
+    package static func contents(of path: String) throws(Refusal) -> FileContents {
+        guard let state = State(path) else { throw .unreadable(TrustFile.cause(maximumBytes: maximumBytes)) }
         if let held = known.lock.withLock({ known.digests[state].flatMap { known.held.contents(of: $0) } }) {
             return held
         }
         var digest = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_BYTES))
         var count = 0
-        guard let bytes = ccurl_read_file(path, &digest, maximumBytes, &count) else { return nil }
+        guard let bytes = ccurl_read_file(path, &digest, maximumBytes, &count) else {
+            throw .unreadable(TrustFile.cause(maximumBytes: maximumBytes))
+        }
         let read = FileContents(taking: bytes, count: count, digest: digest) { bytes, digest in
             known.lock.withLock { known.held.forget(bytes, digest) }
         }
@@ -89,10 +102,7 @@ package enum FileDigest {
         }
         // Its end takes the lock.
         withExtendedLifetime(read) {}
-        if let held { return held }
-        throw Failure(
-            .outOfMemory,
-            "“\(path)”: certificates and keys of requests and connections take "
-                + "\(HeldContents.maximumBytes >> 20) MiB already")
+        guard let held else { throw .outOfMemory }
+        return held
     }
 }

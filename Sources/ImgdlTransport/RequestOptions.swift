@@ -19,8 +19,6 @@ final class RequestOptions {
     private var checked: RequestManner?
     private var lastSetup: HandleSetup?
     private var lastLines: (manner: RequestManner, lines: [String])?
-    /// The last of a request's own in which a certificate was found.
-    private weak var checkedAuthorities: FileContents?
     /// Of the last URL that was looked at, and what was found.
     private var lastOrigin: ParsedURL.Origin?
     private var lastServer: NamedServer?
@@ -76,20 +74,7 @@ final class RequestOptions {
         guard !request.url.withUTF8(URLText.hasControlCharacter) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        guard request.url.isSecure else { return }
-        try TLSFiles.check(request.tls)
-        if request.tls.allowsInvalidCertificates { try checkAuthorities(request.tls) }
-    }
-
-    /// Where any certificate will do curl passes over authorities that are none.
-    private func checkAuthorities(_ tls: TLSOptions) throws(Failure) {
-        guard let file = tls.certificateAuthorities, let own = tls.authorities, own !== checkedAuthorities else {
-            return
-        }
-        if let complaint = TrustFile.complaint(about: own, of: file, option: "ca_file") {
-            throw Failure(.tlsFailed, complaint)
-        }
-        checkedAuthorities = own
+        if let refusal = request.manner.refusal { throw refusal }
     }
 
     private static func check(_ manner: RequestManner) throws(Failure) {

@@ -1,43 +1,67 @@
-import Glibc
 import ImgdlCore
 
-/// Whether what `TLSOptions` name can be used, before curl is asked: it names no file in some of its messages, takes a
-/// pinned key that is none for a file's name, and reads pipes.
-enum TLSFiles {
-    /// Throws `tlsFailed`, which names the file and the cause.
-    static func check(_ options: TLSOptions) throws(Failure) {
-        guard options != TLSOptions() else { return }
-        try check(options.certificateAuthorities, options.authorities, "ca_file")
-        try check(options.clientCertificate, options.certificate, "client_certificate")
-        try check(options.clientKey, options.key, "client_key")
-        if options.clientKey != nil, options.clientCertificate == nil {
-            throw Failure(.tlsFailed, "there is a client key without a client certificate")
-        }
-        if let key = options.pinnedPublicKey, !isPin(key) {
-            throw Failure(.tlsFailed, "the pinned public key is not “sha256//BASE64”")
-        }
-    }
-
-    private static func check(_ file: String?, _ contents: FileContents?, _ option: String) throws(Failure) {
-        guard let file else { return }
-        if let contents {
-            // From some version on curl takes no empty contents.
-            guard contents.bytes.isEmpty else { return }
-            let missing = option == "client_key" ? "key" : "certificate"
-            throw Failure(.tlsFailed, TrustFile.cannotBeUsed(file, option, "it holds no \(missing) in PEM"))
-        }
-        do throws(Failure) {
-            try TrustFile.checkReadable(file, option: option)
+extension TLSOptions {
+    /// Reads the files: a connection that is made for these options goes by what is in them now. What cannot be used is
+    /// `unusable`. Throws `outOfMemory`, which names the option and the file, where the process holds too much of others.
+    package mutating func readFiles() throws(Failure) {
+        authorities = nil
+        certificate = nil
+        key = nil
+        unusable = nil
+        do throws(Unusable) {
+            authorities = try Self.read(certificateAuthorities, "ca_file", .authorities)
+            certificate = try Self.read(clientCertificate, "client_certificate", .certificate)
+            key = try Self.read(clientKey, "client_key", .privateKey)
+            try checkClient()
         } catch {
-            throw Failure(.tlsFailed, error.message)
+            switch error {
+            case .file(let words): unusable = words
+            case .memory(let failure): throw failure
+            }
         }
-        let bound = "larger than \(FileDigest.maximumBytes) bytes"
-        throw Failure(
-            .tlsFailed, "\(option) “\(file)” could not be read when the request was made, or is \(bound)")
     }
 
-    /// One or more of the digests of SHA-256 in base 64, with semicolons between them.
-    private static func isPin(_ text: String) -> Bool {
+    private enum Unusable: Error {
+        case file(String)
+        case memory(Failure)
+    }
+
+    private static func read(_ file: String?, _ option: String, _ kind: PEMKind) throws(Unusable) -> FileContents? {
+        guard let file else { return nil }
+        let contents = try contents(of: file, option)
+        if let words = TrustFile.complaint(about: contents, of: file, option: option, kind) { throw .file(words) }
+        return contents
+    }
+
+    private static func contents(of file: String, _ option: String) throws(Unusable) -> FileContents {
+        do throws(FileDigest.Refusal) {
+            return try FileDigest.contents(of: file)
+        } catch {
+            switch error {
+            case .unreadable(let cause): throw .file(TrustFile.cannotBeRead(file, option, cause))
+            case .outOfMemory:
+                let words =
+                    "certificates and keys of requests and connections take \(HeldContents.maximumBytes >> 20) MiB "
+                    + "already"
+                throw .memory(Failure(.outOfMemory, "\(option) “\(file)”: \(words)"))
+            }
+        }
+    }
+
+    /// Without a file of its own the key is in the certificate's.
+    private func checkClient() throws(Unusable) {
+        guard let clientCertificate, let certificate else {
+            guard clientKey == nil else { throw .file("there is a client key without a client certificate") }
+            return
+        }
+        let complaint = TrustFile.complaint(
+            about: certificate, of: clientCertificate, option: "client_certificate", .privateKey)
+        if clientKey == nil, let complaint { throw .file("\(complaint), and there is no client_key") }
+    }
+
+    /// One or more of the digests of SHA-256 in base 64, with semicolons between them: curl takes what is none for a file's
+    /// name.
+    package static func isPin(_ text: String) -> Bool {
         text.split(separator: ";", omittingEmptySubsequences: false).allSatisfy { part in
             guard part.hasPrefix("sha256//") else { return false }
             let digest = part.utf8.dropFirst("sha256//".utf8.count)
@@ -48,25 +72,6 @@ enum TLSFiles {
                     default: false
                     }
                 }
-        }
-    }
-}
-
-extension TLSOptions {
-    /// Reads the files: a connection that is made for these options goes by what is in them now. Throws `outOfMemory`, which
-    /// names the option and the file, where the process holds too much of others.
-    package mutating func readFiles() throws(Failure) {
-        authorities = try Self.contents(certificateAuthorities, "ca_file")
-        certificate = try Self.contents(clientCertificate, "client_certificate")
-        key = try Self.contents(clientKey, "client_key")
-    }
-
-    private static func contents(_ file: String?, _ option: String) throws(Failure) -> FileContents? {
-        guard let file else { return nil }
-        do throws(Failure) {
-            return try FileDigest.contents(of: file)
-        } catch {
-            throw Failure(error.code, "\(option) \(error.message)")
         }
     }
 }

@@ -84,11 +84,12 @@ struct ConfigReader {
 
     private mutating func readDefaults(_ config: imgdl_config) throws(Failure) {
         var tls = try TLSOptions(
-            certificate: try readableFile(config.client_certificate, "client_certificate"),
-            key: try readableFile(config.client_key, "client_key"), password: config.client_key_password,
+            certificate: try text(config.client_certificate, "client_certificate"),
+            key: try text(config.client_key, "client_key"), password: config.client_key_password,
             pin: config.pinned_public_key)
         // Each request looks anew; what has not changed is held here for all of them.
         try tls.readFiles()
+        if let unusable = tls.unusable { throw Failure(.invalidOperation, unusable) }
         let partition = try partition(config.partition) ?? ""
         configuration.transport.cookiePartition = partition
         configuration.defaults.identity = RequestIdentity(
@@ -130,11 +131,4 @@ struct ConfigReader {
         }
         return order
     }
-}
-
-/// One that cannot be read is found out here and not at the first download.
-private func readableFile(_ path: UnsafePointer<CChar>?, _ name: String) throws(Failure) -> String? {
-    guard let text = try text(path, name) else { return nil }
-    try TrustFile.checkReadable(text, option: name)
-    return text
 }

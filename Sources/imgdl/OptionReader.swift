@@ -35,10 +35,7 @@ extension TLSOptions {
         guard certificate != nil || (key == nil && clientKeyPassword == nil) else {
             throw Failure(.invalidArgument, "client_key without client_certificate")
         }
-        guard let pinnedPublicKey else { return }
-        // A SHA-256 in base64 has 43 characters and one sign of padding.
-        let pins = pinnedPublicKey.split(separator: ";", omittingEmptySubsequences: false)
-        guard pins.allSatisfy({ $0.hasPrefix("sha256//") && $0.utf8.count == 8 + 44 }) else {
+        guard pinnedPublicKey.map(Self.isPin) != false else {
             throw Failure(.invalidArgument, "pinned_public_key is not sha256//BASE64, or several with ; between them")
         }
     }

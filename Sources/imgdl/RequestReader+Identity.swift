@@ -75,8 +75,8 @@ extension TLSOptions {
             clientKey = own.clientKey
             clientKeyPassword = own.clientKeyPassword
         }
-        try readFiles()
         if let pin = own.pinnedPublicKey { pinnedPublicKey = pin }
+        try readFiles()
         allowsInvalidCertificates = request.flags & UInt32(IMGDL_REQUEST_ALLOW_INVALID_CERTIFICATES) != 0
     }
 }

@@ -206,6 +206,63 @@ final class NetworkOptionTests: DownloaderTestCase {
         assertEnds(start(url, whole), "IMGDL_OK")
     }
 
+    /// They are found out before anything is asked: whoever looks for a wrong path sees it, whether or not a server is there.
+    func testFilesThatCannotBeUsedAreToldBeforeAServerIsAsked() throws {
+        let authority = try Authority(TLS(client: .optional), protocols: [])
+        let client = authority.client
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("early-\(getpid())").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer {
+            authority.removeFiles()
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+        let letter = "\(folder)/letter"
+        try "no PEM\n".write(toFile: letter, atomically: true, encoding: .utf8)
+        let broken = "\(folder)/broken"
+        try "-----BEGIN CERTIFICATE-----\nbm8gREVSIGF0IGFsbA==\n-----END CERTIFICATE-----\n"
+            .write(toFile: broken, atomically: true, encoding: .utf8)
+        let large = "\(folder)/large"
+        try FileManager.default.copyItem(atPath: authority.file, toPath: large)
+        XCTAssertEqual(truncate(large, 4 << 20 + 1), 0)
+
+        let missing = "\(folder)/missing"
+
+        typealias Case = (certificate: String?, key: String?, authorities: String?, message: String)
+        let cases: [Case] = [
+            (nil, nil, letter, "ca_file “\(letter)” cannot be used: it holds no certificate in PEM"),
+            (nil, nil, broken, "ca_file “\(broken)” cannot be used: a certificate in it is broken"),
+            (nil, nil, missing, "ca_file “\(missing)” cannot be read: No such file or directory"),
+            (nil, nil, folder, "ca_file “\(folder)” cannot be read: it is not a file"),
+            (nil, nil, large, "ca_file “\(large)” cannot be read: it is larger than 4194304 bytes"),
+            (letter, nil, nil, "client_certificate “\(letter)” cannot be used: it holds no certificate in PEM"),
+            (
+                client.certificate, letter, authority.file,
+                "client_key “\(letter)” cannot be used: it holds no key in PEM"
+            ),
+            (client.certificate, missing, nil, "client_key “\(missing)” cannot be read: No such file or directory"),
+        ]
+        let served = picture("rgba.png")
+        for url in [served, "https://127.0.0.1:1/a.png", "https://nothing.invalid/a.png"] {
+            for each in cases {
+                let download = start(url) {
+                    $0.ca_file = self.text(each.authorities)
+                    $0.client_certificate = self.text(each.certificate)
+                    $0.client_key = self.text(each.key)
+                }
+                assertEnds(download, "IMGDL_ERROR_TLS_FAILED")
+                XCTAssertTrue(download.record.message.hasSuffix(each.message), download.record.message)
+            }
+        }
+        XCTAssertEqual(origin.log.requests.count, 0)
+        // One that can be used changes nothing.
+        let good = start(served) {
+            $0.ca_file = self.text(authority.file)
+            $0.client_certificate = self.text(client.certificate)
+            $0.client_key = self.text(client.encryptedKey)
+        }
+        assertEnds(good, "IMGDL_OK")
+    }
+
     func testCookies() {
         let cookies: (inout imgdl_request) -> Void = { $0.flags = UInt32(IMGDL_REQUEST_COOKIES) }
         assertEnds(start(origin.url("/cookies/set?a=1&path=/&picture=rgba.png"), cookies), "IMGDL_OK")

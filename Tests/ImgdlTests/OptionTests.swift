@@ -53,7 +53,10 @@ final class OptionTests: DownloaderTestCase {
 
     func testTLSOptionsThatSayNothing() {
         assertRefused("a key alone", IMGDL_ERROR_INVALID_ARGUMENT, text: "/key.pem") { $0.client_key = $1 }
-        for pin in ["md5//abc", "sha256//short", "", "sha256//" + String(repeating: "A", count: 43) + "=;x"] {
+        let digits = String(repeating: "A", count: 43)
+        for pin in [
+            "md5//abc", "sha256//short", "", "sha256//\(digits)=;x", "sha256//\(digits)A", "sha256//%\(digits)",
+        ] {
             assertRefused("pin \(pin)", IMGDL_ERROR_INVALID_ARGUMENT, text: pin) { $0.pinned_public_key = $1 }
         }
     }
@@ -81,9 +84,6 @@ final class OptionTests: DownloaderTestCase {
         "2001:db8::/64".withCString { prefixes in
             assertConfigRefused("nat64_prefixes", IMGDL_ERROR_INVALID_ARGUMENT) { $0.nat64_prefixes = prefixes }
             XCTAssertTrue(String(cString: imgdl_last_error()).contains("DENY_PRIVATE_ADDRESSES"))
-        }
-        "/nowhere/certificate.pem".withCString { path in
-            assertConfigRefused("client_certificate", IMGDL_ERROR_INVALID_OPERATION) { $0.client_certificate = path }
         }
         for text in ["", "dns.example", "192.0.2.1:0", "192.0.2.1,"] {
             text.withCString { servers in
@@ -131,14 +131,74 @@ final class OptionTests: DownloaderTestCase {
         assertTrustFile("ca_file", try authority.revocationList(revokesServer: false), "no certificate")
     }
 
+    /// Likewise what each request reads anew.
+    func testCertificatesAndKeysThatAreNone() throws {
+        let authority = try Authority(TLS(client: .optional), protocols: [])
+        let client = authority.client
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("clients-\(getpid())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer {
+            authority.removeFiles()
+            try? FileManager.default.removeItem(at: folder)
+        }
+        let large = folder.appendingPathComponent("large.pem").path
+        try FileManager.default.copyItem(atPath: client.certificate, toPath: large)
+        XCTAssertEqual(truncate(large, 4 << 20 + 1), 0)
+        let pipe = folder.appendingPathComponent("pipe").path
+        XCTAssertEqual(mkfifo(pipe, 0o600), 0)
+        let letter = folder.appendingPathComponent("letter").path
+        try "no PEM\n".write(toFile: letter, atomically: true, encoding: .utf8)
+        for (file, cause) in [
+            (large, "cannot be read: it is larger than 4194304 bytes"), (pipe, "cannot be read: it is not a file"),
+            (folder.path, "cannot be read: it is not a file"), ("/nowhere/x.pem", "cannot be read: No such file"),
+            (letter, "in PEM"),
+        ] {
+            assertClientFile("client_certificate", certificate: file, key: client.key, cause)
+            assertClientFile("client_key", certificate: client.certificate, key: file, cause)
+        }
+        assertClientFile("client_certificate", certificate: client.key, key: client.key, "no certificate in PEM")
+        assertClientFile("client_key", certificate: client.certificate, key: client.certificate, "no key in PEM")
+        assertClientFile("client_certificate", certificate: client.certificate, key: nil, "there is no client_key")
+        client.certificate.withCString { certificate in
+            for key in [client.key, client.encryptedKey] {
+                key.withCString { key in
+                    replaceDownloader {
+                        $0.client_certificate = certificate
+                        $0.client_key = key
+                    }
+                }
+            }
+        }
+        assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
+    }
+
+    private func assertClientFile(
+        _ option: String, certificate: String, key: String?, _ cause: String, line: UInt = #line
+    ) {
+        certificate.withCString { certificate in
+            key.withCString { key in
+                assertConfigRefused(option, IMGDL_ERROR_INVALID_OPERATION, line: line) {
+                    $0.client_certificate = certificate
+                    $0.client_key = key
+                }
+            }
+        }
+        let file = option == "client_key" ? key ?? "" : certificate
+        assertLastError("\(option) “\(file)”", cause, line: line)
+    }
+
     private func assertTrustFile(_ option: String, _ path: String, _ cause: String, line: UInt = #line) {
         path.withCString { file in
             assertConfigRefused("\(option) \(path)", IMGDL_ERROR_INVALID_OPERATION) {
                 if option == "ca_file" { $0.ca_file = file } else { $0.crl_file = file }
             }
         }
+        assertLastError("\(option) “\(path)”", cause, line: line)
+    }
+
+    private func assertLastError(_ parts: String..., line: UInt = #line) {
         let message = String(cString: imgdl_last_error())
-        for part in [option, path, cause] { XCTAssertTrue(message.contains(part), "\(message): \(part)", line: line) }
+        for part in parts { XCTAssertTrue(message.contains(part), "\(message): \(part)", line: line) }
     }
 
     /// A program compiled against the header of 1.0 brings the smaller structs.
@@ -182,7 +242,7 @@ final class OptionTests: DownloaderTestCase {
     }
 
     private func assertConfigRefused(
-        _ name: String, _ code: Int, _ file: StaticString = #filePath, _ line: UInt = #line,
+        _ name: String, _ code: Int, file: StaticString = #filePath, line: UInt = #line,
         _ configure: (inout imgdl_config) -> Void
     ) {
         var config = imgdl_config()

@@ -32,28 +32,54 @@ final class FileDigestTests: XCTestCase {
     func testContentsAreSharedAndLetGo() throws {
         let file = NSTemporaryDirectory() + "imgdl-contents-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: file) }
-        XCTAssertNil(try FileDigest.contents(of: file))
-        XCTAssertNil(try FileDigest.contents(of: NSTemporaryDirectory()), "a folder")
+        assertUnreadable(file, "No such file or directory")
+        assertUnreadable(NSTemporaryDirectory(), "it is not a file")
         try Data("abc".utf8).write(to: URL(fileURLWithPath: file))
-        var one = try FileDigest.contents(of: file)
+        var one: FileContents? = try FileDigest.contents(of: file)
         weak var held = one
         XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8))
         XCTAssertEqual(one?.digest, FileDigest.of(file))
         XCTAssertTrue(try FileDigest.contents(of: file) === one)
         try Data("abd".utf8).write(to: URL(fileURLWithPath: file))
-        let other = try XCTUnwrap(FileDigest.contents(of: file))
+        let other = try FileDigest.contents(of: file)
         XCTAssertNotEqual(other, one)
         XCTAssertEqual(one.map { Array($0.bytes) }, Array("abc".utf8), "it stays as it was")
         one = nil
         XCTAssertNil(held)
         // One that nobody has written to for long is not read again.
-        let shell = try XCTUnwrap(FileDigest.contents(of: "/bin/sh"))
+        let shell = try FileDigest.contents(of: "/bin/sh")
         XCTAssertTrue(try FileDigest.contents(of: "/bin/sh") === shell)
         XCTAssertEqual(shell.digest, FileDigest.of("/bin/sh"))
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
-        XCTAssertEqual(try FileDigest.contents(of: file)?.bytes.count, FileDigest.maximumBytes)
+        XCTAssertEqual(try FileDigest.contents(of: file).bytes.count, FileDigest.maximumBytes)
         XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes + 1)), 0)
-        XCTAssertNil(try FileDigest.contents(of: file))
+        assertUnreadable(file, "it is larger than \(FileDigest.maximumBytes) bytes")
+    }
+
+    /// With the one cause that there is.
+    private func assertUnreadable(_ file: String, _ cause: String, line: UInt = #line) {
+        XCTAssertThrowsError(try FileDigest.contents(of: file), line: line) { error in
+            XCTAssertEqual(error as? FileDigest.Refusal, .unreadable(cause), line: line)
+        }
+    }
+
+    /// What is in them is looked for once, however many requests name them and whoever went by others meanwhile.
+    func testWhatIsInThemIsLookedForOnce() throws {
+        let file = NSTemporaryDirectory() + "imgdl-found-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try Data("abc".utf8).write(to: URL(fileURLWithPath: file))
+        let contents = try FileDigest.contents(of: file)
+        let found: [PEMFinding] = [.something, .nothing, .broken, .something]
+        for round in 0..<2 {
+            for (kind, finding) in zip(PEMKind.allCases, found) {
+                let again = contents.finding(kind) { bytes in
+                    XCTAssertEqual(round, 0, "\(kind)")
+                    XCTAssertEqual(Array(bytes), Array("abc".utf8))
+                    return finding
+                }
+                XCTAssertEqual(again, finding, "\(kind)")
+            }
+        }
     }
 
     /// However many files there are: each is held once, by all that go by it.
@@ -63,7 +89,7 @@ final class FileDigestTests: XCTestCase {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let files = (0..<200).map { "\(folder)/\($0)" }
         for file in files { try Data(file.utf8).write(to: URL(fileURLWithPath: file)) }
-        let held = try files.map { try XCTUnwrap(FileDigest.contents(of: $0)) }
+        let held = try files.map { try FileDigest.contents(of: $0) }
         for (file, contents) in zip(files, held) {
             XCTAssertTrue(try FileDigest.contents(of: file) === contents, file)
             XCTAssertEqual(Array(contents.bytes), Array(file.utf8))
@@ -77,7 +103,7 @@ final class FileDigestTests: XCTestCase {
     func testContentsThatDifferHaveABound() throws {
         let file = NSTemporaryDirectory() + "imgdl-large-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: file) }
-        func read(_ number: Int) throws -> FileContents? {
+        func read(_ number: Int) throws -> FileContents {
             try Data("\(number)".utf8).write(to: URL(fileURLWithPath: file))
             XCTAssertEqual(truncate(file, off_t(FileDigest.maximumBytes)), 0)
             return try FileDigest.contents(of: file)
@@ -85,23 +111,27 @@ final class FileDigestTests: XCTestCase {
         var held: [FileContents] = []
         while held.count < 100 {
             do {
-                guard let contents = try read(held.count) else { return XCTFail("it cannot be read") }
-                held.append(contents)
+                held.append(try read(held.count))
             } catch {
-                XCTAssertEqual((error as? Failure)?.code, .outOfMemory)
-                let message = (error as? Failure)?.message ?? ""
-                XCTAssertTrue(message.contains(file) && message.contains("128 MiB"), message)
+                XCTAssertEqual(error as? FileDigest.Refusal, .outOfMemory)
                 break
             }
+        }
+        var options = TLSOptions()
+        options.certificateAuthorities = file
+        XCTAssertThrowsError(try options.readFiles()) { error in
+            XCTAssertEqual((error as? Failure)?.code, .outOfMemory)
+            let message = (error as? Failure)?.message ?? ""
+            XCTAssertTrue(message.hasPrefix("ca_file “\(file)”") && message.contains("128 MiB"), message)
         }
         XCTAssertEqual(held.count, HeldContents.maximumBytes / (FileDigest.maximumBytes + HeldContents.bytesBesides))
         XCTAssertTrue(try read(0) === held[0], "what is held already needs no room")
         XCTAssertThrowsError(try read(100))
         held.removeLast()
-        held.append(try XCTUnwrap(read(100)))
+        held.append(try read(100))
         XCTAssertThrowsError(try read(101))
         held = []
-        XCTAssertNotNil(try read(101))
+        XCTAssertNoThrow(try read(101))
     }
 
     /// Many threads take and let go of the same ones: what they see is whole, and in the end nothing is held.

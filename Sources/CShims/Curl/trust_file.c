@@ -46,21 +46,62 @@ static int count_lists(BIO *file)
     return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE ? count : -1;
 }
 
-/* Frees the file, which may be NULL. */
-static int count_in(BIO *file, bool lists)
+static bool is_certificate(const char *name)
 {
-    int count = file ? (lists ? count_lists(file) : count_certificates(file)) : -1;
-    BIO_free(file);
-    return count;
+    return strcmp(name, PEM_STRING_X509) == 0 || strcmp(name, PEM_STRING_X509_OLD) == 0
+        || strcmp(name, PEM_STRING_X509_TRUSTED) == 0;
 }
 
-int ccurl_count_in_file(const void *bytes, size_t size, bool lists)
+static bool is_private_key(const char *name)
+{
+    static const char end[] = "PRIVATE KEY";
+    size_t length = strlen(name), count = sizeof end - 1;
+    return length >= count && strcmp(name + length - count, end) == 0;
+}
+
+/* 1 where there is a block of that name, whatever is in it: a key may need its password. */
+static int find_block(BIO *file, bool (*is_wanted)(const char *name))
+{
+    char *name, *header;
+    unsigned char *bytes;
+    long count;
+    bool is_found = false;
+    while (!is_found && PEM_read_bio(file, &name, &header, &bytes, &count)) {
+        is_found = is_wanted(name);
+        OPENSSL_free(name);
+        OPENSSL_free(header);
+        OPENSSL_clear_free(bytes, (size_t)count);
+    }
+    if (is_found)
+        return 1;
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE ? 0 : -1;
+}
+
+static int count_kind(BIO *file, enum ccurl_pem_kind kind)
+{
+    switch (kind) {
+    case CCURL_PEM_AUTHORITIES:
+        return count_certificates(file);
+    case CCURL_PEM_REVOCATION_LISTS:
+        return count_lists(file);
+    case CCURL_PEM_CERTIFICATE:
+        return find_block(file, is_certificate);
+    case CCURL_PEM_PRIVATE_KEY:
+        return find_block(file, is_private_key);
+    }
+    return -1;
+}
+
+int ccurl_count_in_file(const void *bytes, size_t size, enum ccurl_pem_kind kind)
 {
     if (size > INT_MAX)
         return -1;
     /* Errors that the host's thread has met with OpenSSL itself stay to be read there. */
     ERR_set_mark();
-    int count = count_in(BIO_new_mem_buf(bytes, (int)size), lists);
+    BIO *file = BIO_new_mem_buf(bytes, (int)size);
+    int count = file ? count_kind(file, kind) : -1;
+    BIO_free(file);
     ERR_pop_to_mark();
     return count;
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// Certificates and keys as they were in a file that a request's options name, when the request was made. Connections go by
 /// them, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by them, and wiped.
@@ -9,6 +10,8 @@ package final class FileContents: Hashable, @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
     private let memory: UnsafeMutableRawPointer
     private let willEnd: (@Sendable (UnsafeRawBufferPointer, [UInt8]) -> Void)?
+    /// Two bits for each kind, 0 where nobody has looked for it yet.
+    private let findings = Atomic<UInt8>(0)
 
     /// `memory`: of malloc(), which becomes its own. `willEnd`: called with bytes and digest when nobody goes by them any
     /// more, before that memory is given back.
@@ -28,9 +31,30 @@ package final class FileContents: Hashable, @unchecked Sendable {
         free(memory)
     }
 
+    /// What it holds of a kind: `look` is asked once, by whoever wants to know it first.
+    package func finding(_ kind: PEMKind, _ look: (UnsafeRawBufferPointer) -> PEMFinding) -> PEMFinding {
+        let shift = 2 * kind.rawValue
+        if let known = PEMFinding(rawValue: findings.load(ordering: .relaxed) >> shift & 3) { return known }
+        let found = look(bytes)
+        findings.bitwiseOr(found.rawValue << shift, ordering: .relaxed)
+        return found
+    }
+
     package static func == (left: FileContents, right: FileContents) -> Bool {
         left === right || left.digest == right.digest
     }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+}
+
+/// What a file in PEM is to hold.
+package enum PEMKind: UInt8, CaseIterable, Sendable {
+    case authorities, revocationLists, certificate, privateKey
+}
+
+/// What it turns out to hold of that.
+package enum PEMFinding: UInt8, Sendable {
+    case something = 1
+    case nothing
+    case broken
 }

@@ -9,11 +9,13 @@ package struct TLSOptions: Hashable, Sendable {
     @ExactOptionalText package var clientKeyPassword: String?
     /// "sha256//BASE64" of the server's public key, several with semicolons between them.
     @ExactOptionalText package var pinnedPublicKey: String?
-    /// Contents of the files when the request was made: another certificate under the same name is another one's. nil: the
-    /// file could not be read, and no connection is made.
+    /// Contents of the files when the request was made: another certificate under the same name is another one's.
     package var authorities: FileContents?
     package var certificate: FileContents?
     package var key: FileContents?
+    /// Why what is named here cannot be used, in words: nothing is sent then, nor answered from a cache. As far as it shows
+    /// when the files are read; nil: it can, or they have not been read.
+    package var unusable: String?
     /// Any certificate of any name will do (features O6).
     package var allowsInvalidCertificates = false
 

@@ -84,6 +84,8 @@ package final class RequestManner: Equatable, Sendable {
     package var identity: RequestIdentity { values.identity }
     package var credential: Credential? { values.identity.credential }
     package var partition: String { values.identity.trust.partition }
+    /// Why no request is made so: `tlsFailed`, for files that cannot be used.
+    package var refusal: Failure? { values.identity.trust.tls.unusable.map { Failure(.tlsFailed, $0) } }
     /// Compared where it is: a copy counts each of its texts.
     package func trusts(_ trust: RequestTrust) -> Bool { values.identity.trust == trust }
 

@@ -161,7 +161,7 @@ package struct Downloads: ~Copyable {
             if background == nil, !isWoken, !isAwaited { pressIfFull(now) } else { startWaiting(now) }
             return Admission(subscriber: subscriber, transfer: id, hasJoined: true)
         }
-        if let failure = blacklisted(request, options.wrappedValue, now) {
+        if let failure = request.manner.refusal ?? blacklisted(request, options.wrappedValue, now) {
             return refuse(request, options, failure, now)
         }
         let id = insert(request)

@@ -166,10 +166,12 @@ struct RandomPlay: ~Copyable {
         options.retriesFailed = random.oneIn(4)
         options.ignoresCached = random.oneIn(5)
         let path = Int.random(in: 0..<paths, using: &random)
+        var tls = TLSOptions()
+        if random.oneIn(40) { tls.unusable = "a file cannot be used" }
         let request = TransferRequest(
             url: testURL("https://\(["a", "b", "c"][path % 3]).example/\(path)"),
             method: random.oneIn(8) ? ["HEAD", "POST"].randomElement(using: &random)! : "GET",
-            followsRedirects: !random.oneIn(8),
+            identity: RequestIdentity(trust: RequestTrust(tls: tls)), followsRedirects: !random.oneIn(8),
             cacheMode: downloads.hasStore ? [.off, .use, .use, .refresh, .only].randomElement(using: &random)! : .off,
             hooks: random.oneIn(4) ? hooks.randomElement(using: &random) : nil)
         let executor = Backlogs.Executor.random(in: 0...executors, using: &random)
@@ -199,6 +201,9 @@ struct RandomPlay: ~Copyable {
         if let rest = witness.transfers[id]?.rest, witness.transfers[id]!.transport == .resting {
             let longest = RetryRules.longestWait(options.retry, attempt: 1)
             record.wakes = max(rest.lowerBound, witness.now.advanced(byMilliseconds: longest))
+        }
+        if request.manner.refusal != nil, downloads.subscribers.contains(subscriber) {
+            throw Witness.Violation(text: "a request goes on that names a file of no use: \(name(id))")
         }
         if downloads.subscribers.contains(subscriber) { record.variant = downloads.subscribers[subscriber].variant }
         witness.accept(subscriber, record, request)

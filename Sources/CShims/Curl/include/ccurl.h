@@ -56,8 +56,17 @@ CURLSH *ccurl_share_of_tls_sessions(void);
 /* The file libcurl was built to take certificate authorities from; NULL when it has none. Borrowed from `easy`. */
 const char *ccurl_default_ca_file(CURL *easy);
 
-/* How many certificates, or revocation lists, the bytes of a file in PEM hold; -1 where one of them cannot be read. */
-int ccurl_count_in_file(const void *bytes, size_t size, bool lists);
+/* What a file in PEM is to hold. */
+enum ccurl_pem_kind {
+    CCURL_PEM_AUTHORITIES,
+    CCURL_PEM_REVOCATION_LISTS,
+    /* Of a client. */
+    CCURL_PEM_CERTIFICATE,
+    CCURL_PEM_PRIVATE_KEY,
+};
+/* How many of a kind the bytes of such a file hold; of the last two 1, whatever is in it, where there is one. -1 where one of
+ * them cannot be read. */
+int ccurl_count_in_file(const void *bytes, size_t size, enum ccurl_pem_kind kind);
 
 /* SHA-256 of what is in a regular file of 64 MiB at most; false where it cannot be read. */
 enum { CCURL_DIGEST_BYTES = 32 };
