@@ -960,8 +960,10 @@ typedef struct imgdl_config {
     const char *client_key_password;
     const char *pinned_public_key;
     const char *cookie_file;      /* where the jar is kept (Netscape format), read at the start and written at the   */
-                                  /* end, unless it holds something else; NULL: in memory, as are always the cookies */
-                                  /* of requests with a partition of their own                                       */
+                                  /* end. It need not exist yet, its folder must; a folder, a pipe, a device or what */
+                                  /* cannot be read is IMGDL_ERROR_INVALID_OPERATION. A file that holds something    */
+                                  /* else is left as it is, and the jar is in memory, as with NULL, and as are       */
+                                  /* always the cookies of requests with a partition of their own                    */
     imgdl_hooks *hooks;           /* of requests that name none                                                      */
     uint32_t retry_count;         /* 0: none                                                                         */
     uint32_t retry_base_ms;       /* 0 is IMGDL_DEFAULT_RETRY_BASE_MS                                                */
@@ -997,10 +999,10 @@ IMGDL_API void imgdl_config_init(imgdl_config *config, size_t struct_size);
 
 /** Makes a downloader. Takes: config, NULL for defaults. Gives: *downloader, one reference.
  *  Returns: IMGDL_OK, INVALID_ARGUMENT (dns_servers and nat64_prefixes too), UNSUPPORTED_OPTION, INVALID_HANDLE (executor,
- *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate or
- *  client_key cannot be used, private addresses denied behind a proxy), INVALID_URL (proxy), OUT_OF_MEMORY (threads,
- *  descriptors, or certificates and keys of more than 128 MiB in the process: imgdl_request.ca_file), SHUT_DOWN (the
- *  process exits). Since 1.0. */
+ *  hooks, cache), FORKED (these), INVALID_HEADER (user_agent), INVALID_OPERATION (ca_file, crl_file, client_certificate,
+ *  client_key or cookie_file cannot be used, private addresses denied behind a proxy), INVALID_URL (proxy), OUT_OF_MEMORY
+ *  (threads, descriptors, or certificates and keys of more than 128 MiB in the process: imgdl_request.ca_file), SHUT_DOWN
+ *  (the process exits). Since 1.0. */
 IMGDL_API IMGDL_CHECKED imgdl_status imgdl_downloader_create(const imgdl_config *config, imgdl_downloader **downloader);
 
 /** The downloader that the process shares, with defaults, made at the first call (and once more after fork). Gives:

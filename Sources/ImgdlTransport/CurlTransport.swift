@@ -79,7 +79,7 @@ package final class CurlTransport: Transport {
                 configured: configuration.certificateAuthorities,
                 builtIn: ccurl_default_ca_file(handle.easy).map { String(cString: $0) }),
             proxies: proxies,
-            cookies: CookieJar(file: configuration.cookieFile, partition: configuration.cookiePartition),
+            cookies: try CookieJar(file: configuration.cookieFile, partition: configuration.cookiePartition),
             addressGuard: configuration.deniesPrivateAddresses
                 ? AddressGuard(translators: configuration.translators) : nil, configuration)
         lanes = try Lanes(loop: loop, maximumIdleConnections: configuration.maximumIdleConnections, watch: watch)

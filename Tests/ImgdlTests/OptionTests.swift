@@ -172,6 +172,29 @@ final class OptionTests: DownloaderTestCase {
         assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
     }
 
+    /// What is no file, or can never become one.
+    func testCookieFilesThatAreNone() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("jars-\(getpid())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let pipe = folder.appendingPathComponent("pipe").path
+        XCTAssertEqual(mkfifo(pipe, 0o600), 0)
+        for (file, cause) in [
+            (folder.path, "it is not a file"), (pipe, "it is not a file"), ("/dev/null", "it is not a file"),
+            ("\(pipe)/jar", "Not a directory"), ("\(folder.path)/none/jar", "its folder"), ("", "No such file"),
+        ] {
+            file.withCString { text in
+                assertConfigRefused("cookie_file \(file)", IMGDL_ERROR_INVALID_OPERATION) { $0.cookie_file = text }
+            }
+            assertLastError("cookie_file “\(file)”", cause)
+        }
+        let jar = folder.appendingPathComponent("jar").path
+        jar.withCString { text in replaceDownloader { $0.cookie_file = text } }
+        assertEnds(start(picture("baseline.jpg")), "IMGDL_OK")
+        replaceDownloader { _ in }
+        XCTAssertTrue(FileManager.default.fileExists(atPath: jar), "it is made at the end")
+    }
+
     private func assertClientFile(
         _ option: String, certificate: String, key: String?, _ cause: String, line: UInt = #line
     ) {

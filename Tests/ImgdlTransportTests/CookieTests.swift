@@ -19,7 +19,7 @@ final class CookieTests: TransportTestCase {
         let made = mkdtemp(&template)
         let path = String(cString: try XCTUnwrap(made))
         addTeardownBlock {
-            for name in ["jar", "other"] { unlink("\(path)/\(name)") }
+            for name in ["jar", "other", "pipe"] { unlink("\(path)/\(name)") }
             rmdir(path)
         }
         return path
@@ -89,12 +89,20 @@ final class CookieTests: TransportTestCase {
         close(descriptor)
         let pipe = directory + "/pipe"
         XCTAssertEqual(mkfifo(pipe, 0o600), 0)
-        for file in [garbage, "/nonexistent/jar", directory, pipe] {
-            try keep(file)
-            XCTAssertNil(try sent("/echo"))
-            _ = try sent("/cookies/set?a=1&path=/&max_age=1000")
-            transport.close()
+        for (file, cause) in [
+            ("/nonexistent/jar", "cannot be written: its folder: No such file"), (directory, "it is not a file"),
+            (pipe, "it is not a file"), ("\(garbage)/jar", "Not a directory"), ("", "No such file"),
+        ] {
+            XCTAssertThrowsError(try CookieJar(file: file), file) { error in
+                XCTAssertEqual((error as? Failure)?.code, .invalidOperation, file)
+                let message = (error as? Failure)?.message ?? ""
+                XCTAssertTrue(message.contains("cookie_file “\(file)” ") && message.contains(cause), message)
+            }
         }
+        try keep(garbage)
+        XCTAssertNil(try sent("/echo"))
+        _ = try sent("/cookies/set?a=1&path=/&max_age=1000")
+        transport.close()
         // None of them is a cookie file, so none becomes one.
         XCTAssertEqual([UInt8](try XCTUnwrap(FileManager.default.contents(atPath: garbage))), bytes)
         var status = stat()

@@ -11,12 +11,14 @@ final class CookieJar {
     /// Whose cookies are in the file, which knows no partitions.
     private let partition: String
 
-    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One that is
-    /// something else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
-    init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) {
+    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One that
+    /// holds something else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
+    /// Throws `invalidOperation`, which names the file and the cause, for what cannot be read, and for what is no file or can
+    /// never become one.
+    init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) throws(Failure) {
         self.clock = clock
         self.partition = partition
-        guard let file, let contents = Self.read(file) else {
+        guard let file, let contents = try Self.read(file) else {
             self.file = nil
             return
         }
@@ -52,25 +54,49 @@ final class CookieJar {
         Self.replace(file, with: CookieFile.bytes(store.cookies(of: partition).filter { !$0.isExpired(now) }))
     }
 
-    /// Missing, empty, or begun as this and other programs begin theirs. A device, a pipe or somebody's letter is not: nil.
-    private static func read(_ file: String) -> [UInt8]? {
+    /// Missing, empty, or begun as this and other programs begin theirs. Somebody's letter is not: nil.
+    private static func read(_ file: String) throws(Failure) -> [UInt8]? {
         let descriptor = open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { return errno == ENOENT ? [] : nil }
+        guard descriptor >= 0 else {
+            guard errno == ENOENT, !file.isEmpty else { throw unreadable(file) }
+            try checkFolder(of: file)
+            return []
+        }
         defer { Glibc.close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            errno = EINVAL
+            throw unreadable(file)
+        }
         var contents: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: 64 * 1024)
         while contents.count < CookieFile.maximumBytes {
             let count = Glibc.read(descriptor, &piece, piece.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { return nil }
+            guard count >= 0 else { throw unreadable(file) }
             guard count > 0 else { break }
             contents += piece[..<count]
             // What is no such file is not read to its end.
             guard CookieFile.isOne(contents) else { return nil }
         }
         return contents
+    }
+
+    /// As errno says.
+    private static func unreadable(_ file: String) -> Failure {
+        let cause = TrustFile.cause(maximumBytes: CookieFile.maximumBytes)
+        return Failure(.invalidOperation, TrustFile.cannotBeRead(file, "cookie_file", cause))
+    }
+
+    /// Nobody makes the folder when the jar is written.
+    private static func checkFolder(of file: String) throws(Failure) {
+        let end = file.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = end.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
+        var status = stat()
+        guard stat(folder, &status) == 0 else {
+            let cause = "its folder: \(String(cString: strerror(errno)))"
+            throw Failure(.invalidOperation, "cookie_file “\(file)” cannot be written: \(cause)")
+        }
     }
 
     private static func replace(_ file: String, with bytes: [UInt8]) {
