@@ -85,10 +85,11 @@ extern "C" {
  *            cancelling, and those that end or dispatch: what was refused has given nothing, and calls nobody back.
  *
  * Structs    begin with struct_size. Let the type's _init function fill it and the defaults, then set what you need; a
- *            table of functions has none: set struct_size to its sizeof. Zero means default in every field. Fields are only ever added at the end: a program compiled against an
- *            older header works with a newer library. A struct from a newer header whose unknown part is not zero is
- *            refused with IMGDL_ERROR_UNSUPPORTED_OPTION, and so is a struct_size below that of version 1.0, one that ends
- *            inside a field, and one above 4096. Padding that has a name (reserved) must be zero.
+ *            table of functions has none: set struct_size to its sizeof. Zero means default in every field. Fields are
+ *            only ever added at the end: a program compiled against an older header works with a newer library. A
+ *            struct from a newer header whose unknown part is not zero is refused with IMGDL_ERROR_UNSUPPORTED_OPTION,
+ *            and so is a struct_size below that of version 1.0, one that ends inside a field, and one above 4096.
+ *            Padding that has a name (reserved) must be zero.
  *
  * Strings    are UTF-8, end with NUL, and are copied before the call returns. Strings that the library gives live as
  *            long as the text says; static ones forever.
@@ -96,9 +97,10 @@ extern "C" {
  * Threads    Every function may be called from any thread, also inside callbacks; where "one at a time" is said, calls
  *            on that one handle must not overlap. No call waits for the network except those with "wait" in their name
  *            and imgdl_downloader_destroy, none for the disk except imgdl_cache_… and those that read files:
- *            imgdl_downloader_create, _shared and _reconfigure the system's certificates and what the config names
- *            (ca_file, crl_file, client_certificate, client_key, cookie_file), imgdl_download and
- *            imgdl_downloader_prefetch what a request names (ca_file, client_certificate, client_key). Such files are
+ *            imgdl_downloader_create, _shared and _reconfigure the system's certificates and the files that the config
+ *            names (ca_file, crl_file, client_certificate, client_key, cookie_file), imgdl_download and
+ *            imgdl_downloader_prefetch the files that a request names (ca_file, client_certificate, client_key), and its
+ *            downloader's client_certificate and client_key; where there are none, they read none. Such files are
  *            regular ones of a bounded size: nobody waits at a pipe or a device. What waits for a thread answers
  *            IMGDL_ERROR_WOULD_DEADLOCK where that is the one that it is on. No lock is held while your code runs. A
  *            thread needs 64 KiB of stack for the library's part of any call. No call is a cancellation point: a
@@ -123,9 +125,10 @@ extern "C" {
  *            destructors too; it waits for the library's threads to be where the child finds no lock taken, for some
  *            microseconds mostly, 1 s at most, and while the process's first downloader or decoder is made. Where
  *            the child's thread is one of the library's, it is the host's from then on, with the signal mask of who made
- *            the downloader; when the code in which it forked returns, the child ends as by _exit(0). In a signal
- *            handler fork() is for exec and _exit alone, as POSIX has it: a child that returns from there into a call
- *            that waits would wait for ever.
+ *            the downloader; when the code in which it forked returns, the child ends as by _exit(0). None of that
+ *            holds in a signal handler: fork() there may wait for ever for a lock of the very call that was interrupted,
+ *            and POSIX no longer lists it as safe. _Fork() is, whatever was interrupted; its child may call exec and
+ *            _exit, and nothing of this library.
  * --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct imgdl_downloader imgdl_downloader; /* queue, connections, threads: make one and keep it            */
@@ -212,7 +215,8 @@ enum {
     IMGDL_ERROR_PROXY_FAILED = 2210,
     IMGDL_ERROR_TOO_MANY_REDIRECTS = 2211, /* more than max_redirects, or a loop in which no cookie was set         */
     IMGDL_ERROR_REDIRECT_REFUSED = 2212,   /* from https to http, to another scheme, or without a usable Location   */
-    IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken, or in a coding that is not known       */
+    IMGDL_ERROR_CONTENT_ENCODING = 2213,   /* the compressed body is broken, in a coding that is not known, or in   */
+                                           /* one that takes too much work to undo                                  */
     IMGDL_ERROR_ADDRESS_REFUSED = 2214,    /* a private address, with IMGDL_CONFIG_DENY_PRIVATE_ADDRESSES           */
     IMGDL_ERROR_TLS_PIN = 2215,            /* the server's public key is not the pinned one                         */
     IMGDL_ERROR_NOT_CACHED = 2216,         /* IMGDL_CACHE_ONLY, and nothing that is stored fits                     */
@@ -552,9 +556,9 @@ IMGDL_API IMGDL_CHECKED imgdl_status imgdl_executor_create_pumped(imgdl_executor
  *  reference is released. -1 for a handle that is not of a pumped executor or comes from before fork(). Since 1.0. */
 IMGDL_API int32_t imgdl_executor_fd(imgdl_executor *executor);
 
-/** Runs the callbacks that wait, at most max_events of them (0: 1024), on this thread. When more
- *  are left the descriptor stays readable. One thread at a time: while another one dispatches it, and inside a callback of
- *  the same executor, it is IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
+/** Runs the callbacks that wait, at most max_events of them (0: 1024), on this thread. When more are left the descriptor
+ *  stays readable. One thread at a time: while another one dispatches it, and inside a callback of the same executor, it is
+ *  IMGDL_ERROR_WOULD_DEADLOCK. Gives: *dispatched, how many ran; may be NULL. Returns: IMGDL_OK, INVALID_HANDLE, FORKED,
  *  WOULD_DEADLOCK. Since 1.0. */
 IMGDL_API imgdl_status imgdl_executor_dispatch(imgdl_executor *executor, uint32_t max_events, uint32_t *dispatched);
 
@@ -573,10 +577,10 @@ IMGDL_API void imgdl_executor_release(imgdl_executor *executor);
  * 7  Events
  *
  * For each accepted download: STARTED, RESPONSE, HEADER, then PROGRESS and PARTIAL, then TERMINAL, exactly once and
- * always last (but where its pumped executor is released before, or exit() has begun). Of the others a request gets those in its event_mask. (While a file keeps its size behind much else, such
- * as a profile of many kilobytes, PROGRESS comes before HEADER.) A download that joins a running transfer gets at once
- * what it has missed. The event and everything in it is borrowed: valid until the callback returns. To keep an image, a
- * body or the token, retain it.
+ * always last (but where its pumped executor is released before, or exit() has begun). Of the others a request gets those
+ * in its event_mask. (While a file keeps its size behind much else, such as a profile of many kilobytes, PROGRESS comes
+ * before HEADER.) A download that joins a running transfer gets at once what it has missed. The event and everything in it
+ * is borrowed: valid until the callback returns. To keep an image, a body or the token, retain it.
  *
  * When a transfer that has broken off is tried again (retry_count), RESPONSE and HEADER come once more, after PROGRESS and
  * PARTIAL, too: what the new attempt was answered takes the place of what was told before. The last RESPONSE is that of the
@@ -775,7 +779,10 @@ typedef struct imgdl_request {
     uint32_t idle_timeout_ms;            /* 0: the downloader's                                                      */
     uint32_t retry_count;                /* how often to try again after what may pass: no connection, a lost one,   */
                                          /* a timeout but the total one, 408, 429, 5xx; 0: as the downloader,        */
-                                         /* IMGDL_RETRY_NONE: never. GET, HEAD, PUT, DELETE, OPTIONS only            */
+                                         /* IMGDL_RETRY_NONE: never. GET, HEAD, PUT, DELETE, OPTIONS only. Not       */
+                                         /* counted, and done in any case: a request whose kept connection ends      */
+                                         /* without an answer is sent once more, on a new one; POST and PATCH so     */
+                                         /* over HTTP/2 alone                                                        */
     uint32_t retry_base_ms;              /* wait up to this before the first, twice it before the second …, at       */
                                          /* random; Retry-After is obeyed. 0: as the downloader                      */
     uint32_t retry_max_ms;               /* the longest wait; 0: as the downloader                                   */
@@ -1052,7 +1059,8 @@ IMGDL_API imgdl_status imgdl_downloader_set_suspended(imgdl_downloader *download
 /** From now on only requests with IMGDL_REQUEST_CONTINUE_IN_BACKGROUND start and run; the transfers of the others pause, and
  *  their clocks with them: what a redirect or a hook's answer leads to is not sent before the foreground. After grace_ms
  *  (0: no end) requests with that flag that still run or wait end with BACKGROUND_EXPIRED; those made after that wait for
- *  the foreground as the ones without it do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
+ *  the foreground as the ones without it do, or for a new grace. Again: a new grace. Returns: IMGDL_OK, INVALID_HANDLE,
+ *  FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_background(imgdl_downloader *downloader, uint32_t grace_ms);
 /** As before. Returns: IMGDL_OK, INVALID_HANDLE, FORKED. Since 1.1. */
 IMGDL_API imgdl_status imgdl_downloader_enter_foreground(imgdl_downloader *downloader);

@@ -108,7 +108,7 @@ extension ErrorCode {
         case .wouldDeadlock: "waiting here would wait for this very thread"
         case .shutDown: "the downloader is shut down"
         case .forked: "the handle belongs to the parent process"
-        case .outOfMemory: "out of memory, threads or descriptors"
+        case .outOfMemory: "out of memory, threads or descriptors, or of what certificates and keys may take"
         case .waitTimeout: "the time given to wait is over"
         case .notReady: "not yet: there is nothing to give, or no room to take"
         case .internal: "a defect of the library"
@@ -128,7 +128,8 @@ extension ErrorCode {
         case .proxyFailed: "the proxy refused or could not be reached"
         case .tooManyRedirects: "too many redirects, or a redirect loop"
         case .redirectRefused: "a redirect that is not followed"
-        case .contentEncoding: "the compressed body is broken"
+        case .contentEncoding:
+            "the compressed body is broken, in a coding that is not known, or takes too much work to undo"
         case .addressRefused: "the address is private, and such addresses are refused"
         case .tlsPin: "the server's public key is not the pinned one"
         case .notCached: "only what is stored was asked for, and nothing that is stored fits"

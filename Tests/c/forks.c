@@ -9,9 +9,11 @@
 #include "no-coder.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -287,6 +289,44 @@ static void *decode_first(void *argument)
     for (int i = 0; i < PICTURES; i++)
         CHECK_CODE(decode(i), IMGDL_OK);
     return NULL;
+}
+
+/* ---- In signal handlers */
+
+static atomic_int handler_children;
+
+static void fork_in_a_handler(int number)
+{
+    (void)number;
+    int before = errno, status = -1;
+    pid_t child = _Fork();
+    if (child == 0)
+        _exit(0);
+    if (child > 0 && waitpid(child, &status, 0) == child && status == 0)
+        atomic_fetch_add(&handler_children, 1);
+    errno = before;
+}
+
+TEST("_Fork() in a signal handler, whatever call is interrupted, gives a child that can exit")
+{
+    enum { CHILDREN = 500 };
+    imgdl_downloader *downloader = NULL;
+    REQUIRE_OK(imgdl_downloader_create(NULL, &downloader));
+    struct sigaction action = {.sa_handler = fork_in_a_handler, .sa_flags = SA_RESTART}, old;
+    REQUIRE(sigaction(SIGPROF, &action, &old) == 0);
+    struct itimerval often = {{0, 1700}, {0, 1700}}, never = {{0, 0}, {0, 0}};
+    REQUIRE(setitimer(ITIMER_PROF, &often, NULL) == 0);
+    atomic_store(&handler_children, 0);
+    while (atomic_load(&handler_children) < CHILDREN) {
+        imgdl_stats stats;
+        imgdl_stats_init(&stats, sizeof stats);
+        imgdl_downloader_retain(downloader);
+        CHECK_CODE(imgdl_downloader_stats(downloader, &stats), IMGDL_OK);
+        imgdl_downloader_release(downloader);
+    }
+    REQUIRE(setitimer(ITIMER_PROF, &never, NULL) == 0);
+    REQUIRE(sigaction(SIGPROF, &old, NULL) == 0);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
 }
 
 TEST_WITHIN(600, "children forked while another thread makes its first downloader, or decodes its first picture")

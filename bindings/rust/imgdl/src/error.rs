@@ -93,7 +93,7 @@ codes! {
     TOO_MANY_REDIRECTS = IMGDL_ERROR_TOO_MANY_REDIRECTS;
     /// From https to http, to another scheme, or without a usable Location.
     REDIRECT_REFUSED = IMGDL_ERROR_REDIRECT_REFUSED;
-    /// The compressed body is broken.
+    /// The compressed body is broken, in a coding that is not known, or takes too much work to undo.
     CONTENT_ENCODING = IMGDL_ERROR_CONTENT_ENCODING;
     /// A private address, with [`deny_private_addresses`](crate::Builder::deny_private_addresses).
     ADDRESS_REFUSED = IMGDL_ERROR_ADDRESS_REFUSED;
