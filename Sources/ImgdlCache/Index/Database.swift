@@ -105,8 +105,7 @@ final class Database {
     }
 
     private let access: Access
-    private var waitedMilliseconds: Int32 = 0
-    private static let longestMoment: Int32 = 25
+    private var busyWait = BusyWait()
 
     /// Waits for other connections so long, whatever is done.
     init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
@@ -176,13 +175,12 @@ final class Database {
     /// Waits for other connections so long from now on; 0: it does not wait.
     func setBusy(milliseconds: Int32) { busyMilliseconds = milliseconds }
 
-    /// A moment in which others may come to an end; SQLite holds no lock meanwhile, and its own wait would keep fork() waiting.
-    /// False: it has been long enough. `count` is of the moments before in the same call.
+    /// A moment in which others may come to an end. fork() does not wait for it, as it would for SQLite's own: the connection
+    /// has no mutex that a child could find taken, and what it may have locked of the file is no concern of a child's. False:
+    /// it has been long enough. `count` is of the moments before in the same call.
     private func waitForOthers(_ count: Int32) -> Bool {
-        if count == 0 { waitedMilliseconds = 0 }
-        let moment = min(1 << min(count, 5), Self.longestMoment, busyMilliseconds - waitedMilliseconds)
-        guard moment > 0 else { return false }
-        waitedMilliseconds += moment
+        let now = MonotonicClock().now()
+        guard let moment = busyWait.moment(count, patience: busyMilliseconds, now) else { return false }
         _ = Thread.resting { usleep(UInt32(moment) * 1_000) }
         return true
     }
