@@ -352,6 +352,7 @@ package final class CurlTransport: Transport {
         guard !lanes.areClosed else { return }
         lanes.releaseSpareHandles()
         guard connections else { return }
+        options.forgetRequests()
         try? lanes.retire()
         lanes.closeRetired()
     }
@@ -534,6 +535,7 @@ package final class CurlTransport: Transport {
         isReporting = false
         performDeferred()
         if lanes.areRetired { lanes.closeRetired() }
+        if lanes.mayHaveTooManyUnused { lanes.closeUnused() }
     }
 
     private func reportEnds(of multi: CurlMulti) {

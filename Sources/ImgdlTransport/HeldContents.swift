@@ -3,7 +3,8 @@ import ImgdlCore
 /// Which contents of files the process holds, each once, and how much that is. Not for several threads at once: nothing of it
 /// lets go of contents, whose end is told to it.
 struct HeldContents {
-    /// Of all that differ, in bytes: 31 files of the size that a request may name, or 120,000 certificates as they usually are.
+    /// Of all that differ, in bytes: some thirty files as large as a request may name, or 120,000 certificates as they
+    /// usually are.
     static let maximumBytes = 128 << 20
     /// What each takes besides its bytes.
     static let bytesBesides = 512

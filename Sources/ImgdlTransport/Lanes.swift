@@ -131,6 +131,13 @@ final class Lanes {
         areClosed = true
     }
 
+    /// Most of the time there are no more.
+    var mayHaveTooManyUnused: Bool { special.count > Self.maximumUnused }
+
+    /// Those that many transfers at once had, beyond the few that stay: what was in the files that they were made with would
+    /// stay, too. Not while curl is running.
+    func closeUnused() { closeUnused(keeping: Self.maximumUnused) }
+
     private func closeUnused(keeping count: Int) {
         var excess = special.count { $0.running == 0 } - count
         special.removeAll { lane in

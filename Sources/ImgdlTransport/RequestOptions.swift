@@ -77,6 +77,13 @@ final class RequestOptions {
         if let refusal = request.manner.refusal { throw refusal }
     }
 
+    /// What is remembered of the last ones holds what was in their files.
+    func forgetRequests() {
+        checked = nil
+        lastSetup = nil
+        lastLines = nil
+    }
+
     private static func check(_ manner: RequestManner) throws(Failure) {
         try HeaderRules.checkMethod(manner.method)
         try HeaderRules.checkRequest(manner.fields)

@@ -372,6 +372,38 @@ final class TLSOptionsTests: TransportTestCase {
         XCTAssertEqual(try fetch(sets[0]).text, "a")
     }
 
+    /// Also where many were in use at once, and nobody asks for anything afterwards: what was in their files would stay.
+    func testSetsThatWereInUseAtOnceAreForgotten() throws {
+        try serve(trusted: false)
+        secure.route("/held") { exchange in
+            try exchange.send(status: 200, headers: ["Content-Length": "1"])
+            try exchange.wait("all")
+            try exchange.send(body: [1])
+        }
+        let own = try Data(contentsOf: URL(fileURLWithPath: try XCTUnwrap(secure.authority).file))
+        let folder = NSTemporaryDirectory() + "imgdl-sets-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let before = FileDigest.bytesHeld
+        let size = own.count + 1_000
+        let ids = try (0..<(Lanes.maximumUnused + 5)).map { number in
+            var tls = TLSOptions()
+            tls.certificateAuthorities = "\(folder)/\(number)"
+            let padding = Data("\(number)".utf8) + Data(repeating: UInt8(ascii: "\n"), count: size)
+            try (own + padding).prefix(size).write(to: URL(fileURLWithPath: "\(folder)/\(number)"))
+            return try start(secure.url("/held"), tls: tls)
+        }
+        run(until: ids.allSatisfy { recorder[$0].head != nil })
+        let each = size + HeldContents.bytesBesides
+        XCTAssertEqual(FileDigest.bytesHeld - before, ids.count * each)
+        secure.gate("all").open()
+        for id in ids { XCTAssertEqual(record(of: id).body, [1]) }
+        XCTAssertTrue(secure.wait { $0.openConnections == Lanes.maximumUnused })
+        XCTAssertEqual(FileDigest.bytesHeld - before, Lanes.maximumUnused * each)
+        transport.trim(connections: true)
+        XCTAssertEqual(FileDigest.bytesHeld, before)
+    }
+
     /// Their descriptors and timers find the right handle while all run at once.
     func testManySetsAtOnce() throws {
         try serve()
