@@ -2,9 +2,9 @@ import CCurl
 import Glibc
 import ImgdlCore
 
-/// What was in a file that a downloader's options name when it was made, under a path of its own. libcurl reads such files
-/// at each connection: what somebody has written there since is not what the downloader's security context stands for.
-/// Threads: any.
+/// What was in a file that a downloader's options name when it was made, under a path of its own. libcurl reads such
+/// files at each connection: what somebody has written there since is not what the downloader's security context stands
+/// for. Threads: any.
 final class FileCopy: Sendable {
     /// Revocation lists of large authorities have a few.
     static let maximumBytes = 16 << 20

@@ -2,8 +2,8 @@ import CCurl
 import Glibc
 import ImgdlCore
 
-/// SHA-256 of what is in a file that options name: certificates, keys, revocation lists. A file is read again when it has
-/// changed. Threads: any.
+/// SHA-256 of what is in a file that options name: certificates, keys, revocation lists. A file is read again when it
+/// has changed. Threads: any.
 package enum FileDigest {
     /// As the kernel tells one state of a file from another.
     private struct State: Hashable {
@@ -27,8 +27,8 @@ package enum FileDigest {
         }
     }
 
-    /// Whether another change would show. Older kernels count times in ticks, some file systems in pairs of seconds: a file
-    /// that was written a moment ago may have other bytes and the same times now.
+    /// Whether another change would show. Older kernels count times in ticks, some file systems in pairs of seconds: a
+    /// file that was written a moment ago may have other bytes and the same times now.
     static func isSettled(changed: Int64, now: Int64) -> Bool { changed < now - 2 }
 
     private static let maximumKnown = 1_024
@@ -41,7 +41,8 @@ package enum FileDigest {
 
     private static let known = Known()
 
-    /// Guards what is known of all files. Made when the library is loaded, and held across fork(), as those of the process.
+    /// Guards what is known of all files. Made when the library is loaded, and held across fork(), as those of the
+    /// process.
     package static var lock: Lock { known.lock }
 
     /// In the child of a fork, inside the lock: what only the parent's threads would let go of takes no room here.
@@ -69,10 +70,10 @@ package enum FileDigest {
     /// Size of a file that a request may name: all authorities of a system, and some more.
     static let maximumBytes = 4 << 20
 
-    /// By all contents that somebody holds, with what each takes besides.
+    /// Bytes of all contents that somebody holds, with what each takes besides.
     static var bytesHeld: Int { known.lock.withLock { known.held.bytes } }
 
-    /// Why there are no contents of a file.
+    /// Reason why there are no contents of a file.
     package enum Refusal: Error, Equatable {
         /// With the cause, in words.
         case unreadable(String)
@@ -94,7 +95,8 @@ package enum FileDigest {
         let read = FileContents(taking: bytes, count: count, digest: digest) { bytes, digest in
             known.lock.withLock { known.held.forget(bytes, digest) }
         }
-        // It may have been written to meanwhile: then this is what one state or the other has, and nobody else gets it for it.
+        // It may have been written to meanwhile: then this is what one state or the other has, and nobody else gets it
+        // for it.
         let isWhole = State(path) == state
         let held = known.lock.withLock {
             if isWhole { remember(digest, of: state) }

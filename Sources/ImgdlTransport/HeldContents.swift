@@ -1,17 +1,17 @@
 import ImgdlCore
 
-/// Which contents of files the process holds, each once, and how much that is. Not for several threads at once: nothing of it
-/// lets go of contents, whose end is told to it.
+/// Contents of files that the process holds, each once, and how much that is. Not for several threads at once: nothing
+/// of it lets go of contents, whose end is told to it.
 struct HeldContents {
-    /// Of all that differ, in bytes: some thirty files as large as a request may name, or 120,000 certificates as they
+    /// Bytes of all that differ: some thirty files as large as a request may name, or 120,000 certificates as they
     /// usually are.
     static let maximumBytes = 128 << 20
-    /// What each takes besides its bytes.
+    /// Bytes that each takes besides its own.
     static let bytesBesides = 512
 
     private struct Entry {
         weak var contents: FileContents?
-        /// Where its bytes are: another one of the same digest has others.
+        /// Address of its bytes: another one of the same digest has others.
         let address: UnsafeRawPointer?
         let bytes: Int
     }
@@ -25,11 +25,12 @@ struct HeldContents {
     /// nil: nobody holds them.
     func contents(of digest: [UInt8]) -> FileContents? { entries[digest]?.contents }
 
-    /// Those of the same bytes that are held already, or else these, which are held from now on. nil: there is no room for more.
+    /// Contents of the same bytes that are held already, or else these, which are held from now on. nil: there is no
+    /// room for more.
     mutating func hold(_ read: FileContents) -> FileContents? {
         let before = entries[read.digest]
         if let held = before?.contents { return held }
-        // Their end has begun, and is not told yet.
+        // Those of before are nobody's any more, and their end is not told yet: this entry takes the place of theirs.
         let bytes = bytes - (before?.bytes ?? 0)
         let added = read.bytes.count + Self.bytesBesides
         guard added <= maximumBytes - bytes else { return nil }

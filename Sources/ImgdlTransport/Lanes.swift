@@ -1,8 +1,8 @@
 import ImgdlCore
 
 /// The lanes of a transport: one for requests that ask for nothing special, which is all there is most of the time, and
-/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later. Those that are retired take no
-/// transfer any more, and are closed when their last one has ended.
+/// one for each other `RequestTrust` in use. Of those that nobody uses a few stay for later. Those that are retired
+/// take no transfer any more, and are closed when their last one has ended.
 final class Lanes {
     static let maximumUnused = 4
 
@@ -73,8 +73,8 @@ final class Lanes {
         common = next
     }
 
-    /// As `retire`, before the next transfer begins: without memory for new lanes it fails. What has begun and is not sent
-    /// yet begins anew. Also while curl is running.
+    /// As `retire`, before the next transfer begins: without memory for new lanes it fails. What has begun and is not
+    /// sent yet begins anew. Also while curl is running.
     func leave() {
         areOutdated = true
         forEach { $0.leave() }
@@ -134,8 +134,8 @@ final class Lanes {
     /// Most of the time there are no more.
     var mayHaveTooManyUnused: Bool { special.count > Self.maximumUnused }
 
-    /// Those that many transfers at once had, beyond the few that stay: what was in the files that they were made with would
-    /// stay, too. Not while curl is running.
+    /// Those that many transfers at once had, beyond the few that stay: what was in the files that they were made with
+    /// would stay, too. Not while curl is running.
     func closeUnused() { closeUnused(keeping: Self.maximumUnused) }
 
     private func closeUnused(keeping count: Int) {

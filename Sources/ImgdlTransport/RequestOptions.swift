@@ -94,7 +94,8 @@ final class RequestOptions {
         }
     }
 
-    /// Whose addresses curl is to be told: the server's or its proxy's, which knows the server's; nil where it needs none.
+    /// Whose addresses curl is to be told: the server's or its proxy's, which knows the server's; nil where it needs
+    /// none.
     func serverToLookUp(_ url: ParsedURL) -> NamedServer? {
         if url.hasOrigin(lastOrigin) { return lastServer }
         lastOrigin = url.origin
@@ -110,7 +111,8 @@ final class RequestOptions {
         return server.needsAddresses ? server : nil
     }
 
-    /// Not where curl makes more of the path than the request line: the whole URL for a proxy, and the signature of Digest.
+    /// Not where curl makes more of the path than the request line: the whole URL for a proxy, and the signature of
+    /// Digest.
     func keepsEscapes(_ request: TransportRequest) -> Bool {
         request.credential == nil && (request.url.isSecure || proxies.proxy(for: request.url) == nil)
     }
@@ -154,8 +156,8 @@ final class RequestOptions {
         if !addresses.isEmpty, let server = serverToLookUp(request.url) { handle.setAddresses(addresses, of: server) }
     }
 
-    /// Of TLS 1.2. Without Diffie-Hellman over numbers that the server makes up: 10,000 bits of them take a second of the
-    /// engine's thread, and nothing can stop it. Servers that have it have elliptic curves, too.
+    /// Of TLS 1.2. Without Diffie-Hellman over numbers that the server makes up: 10,000 bits of them take a second of
+    /// the engine's thread, and nothing can stop it. Servers that have it have elliptic curves, too.
     private static let ciphers = "DEFAULT:!kDHE"
 
     private func setTrust(_ tls: TLSOptions, on handle: EasyHandle) {

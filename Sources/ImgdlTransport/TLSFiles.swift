@@ -2,7 +2,8 @@ import ImgdlCore
 
 extension TLSOptions {
     /// Reads the files: a connection that is made for these options goes by what is in them now. What cannot be used is
-    /// `unusable`. Throws `outOfMemory`, which names the option and the file, where the process holds too much of others.
+    /// `unusable`. Throws `outOfMemory`, which names the option and the file, where the process holds too much of
+    /// others.
     package mutating func readFiles() throws(Failure) {
         authorities = nil
         certificate = nil
@@ -48,7 +49,7 @@ extension TLSOptions {
         }
     }
 
-    /// Without a file of its own the key is in the certificate's.
+    /// The key is in the certificate's file where it has none of its own.
     private func checkClient() throws(Unusable) {
         guard let clientCertificate, let certificate else {
             guard clientKey == nil else { throw .file("there is a client key without a client certificate") }
@@ -59,8 +60,8 @@ extension TLSOptions {
         if clientKey == nil, let complaint { throw .file("\(complaint), and there is no client_key") }
     }
 
-    /// One or more of the digests of SHA-256 in base 64, with semicolons between them: curl takes what is none for a file's
-    /// name.
+    /// Whether a text is one or more digests of SHA-256 in base 64, with semicolons between them: curl takes what is
+    /// none for a file's name.
     package static func isPin(_ text: String) -> Bool {
         text.split(separator: ";", omittingEmptySubsequences: false).allSatisfy { part in
             guard part.hasPrefix("sha256//") else { return false }

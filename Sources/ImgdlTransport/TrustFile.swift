@@ -2,8 +2,8 @@ import CCurl
 import Glibc
 import ImgdlCore
 
-/// Files in PEM that options name. They are looked at before anything is sent: one that is empty or broken would be found
-/// out at the first connection otherwise, in words of OpenSSL's.
+/// Files in PEM that options name. They are looked at before anything is sent: one that is empty or broken would be
+/// found out at the first connection otherwise, in words of OpenSSL's.
 package enum TrustFile {
     /// Throws `invalidOperation`, which names the option, the file and the cause.
     package static func checkCertificates(_ path: String, option: String) throws(Failure) {
@@ -30,7 +30,7 @@ package enum TrustFile {
         throw Failure(.invalidOperation, cannotBeUsed(path, option, cause))
     }
 
-    /// Why contents of a file are of no use for what the option wants of it; nil: they are.
+    /// Sentence that says why contents of a file are of no use for what the option wants of it; nil: they are of use.
     static func complaint(
         about contents: FileContents, of path: String, option: String, _ kind: PEMKind = .authorities
     ) -> String? {
@@ -69,7 +69,8 @@ package enum TrustFile {
         throw Failure(.invalidOperation, cannotBeRead(path, option, cause(maximumBytes: 0)))
     }
 
-    /// As errno says, which `ccurl_read_file` and its like have set. `maximumBytes`: what such a file may have.
+    /// Cause in words, as errno has it, which `ccurl_read_file` and its like have set. `maximumBytes`: what such a file
+    /// may have.
     static func cause(maximumBytes: Int) -> String {
         switch errno {
         case EFBIG: "it is larger than \(maximumBytes) bytes"

@@ -93,8 +93,8 @@ enum Process {
         return cache
     }
 
-    /// The handle of the shared downloader, with a reference for the caller. The process has one of its own: a library that
-    /// releases more than it has would end the downloader of all others.
+    /// The handle of the shared downloader, with a reference for the caller. The process has one of its own: a library
+    /// that releases more than it has would end the downloader of all others.
     static func sharedDownloader() throws(Failure) -> OpaquePointer {
         let (known, isLate) = lock.withLock { (currentShared, isExiting) }
         if isLate { throw .processExits }
@@ -130,11 +130,12 @@ enum Process {
     static let userAgent = "imgdl/\(version)"
     static let version = "1.1.0"
 
-    /// Makes what there is one of, on the one thread that loads the library. Swift makes such things at their first use,
-    /// under a lock that knows threads by a number which fork() changes: two threads of a child would wait for ever.
+    /// Makes what there is one of, on the one thread that loads the library. Swift makes such things at their first
+    /// use, under a lock that knows threads by a number which fork() changes: two threads of a child would wait for
+    /// ever.
     ///
-    /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child: first that of
-    /// `makeReady`, for which fork() waits however long it takes.
+    /// The locks of the process are held across fork(), so that no thread of the parent holds them in the child: first
+    /// that of `makeReady`, for which fork() waits however long it takes.
     static func prepare() {
         _ = HandleTable.shared
         // Of arrays of all kinds what Swift finds at the first one.
@@ -196,8 +197,8 @@ enum Process {
         return UInt64(system_bytes_given_back() &- before)
     }
 
-    /// What libcurl, OpenSSL and the codecs make of themselves once, and not when the library is loaded, since it takes time.
-    /// Before the first downloader and the first decoder.
+    /// What libcurl, OpenSSL and the codecs make of themselves once, and not when the library is loaded, since it takes
+    /// time. Before the first downloader and the first decoder.
     static func makeReady() {
         if isReady.load(ordering: .acquiring) { return }
         // Whoever forks has it, and waits for who works.
@@ -255,8 +256,8 @@ enum Process {
         }
     }
 
-    /// In the child of a fork, inside the lock: who was making something is not in this process, nor is who was in exit(),
-    /// unless that is the thread which has forked.
+    /// In the child of a fork, inside the lock: who was making something is not in this process, nor is who was in
+    /// exit(), unless that is the thread which has forked.
     private static func becomeChild() {
         making = 0
         changed.forgetWaiters()

@@ -17,9 +17,9 @@ extension imgdl_request {
         | UInt32(IMGDL_REQUEST_RETRY_FAILED) | UInt32(IMGDL_REQUEST_FULL_URLS) | UInt32(IMGDL_REQUEST_IGNORE_CACHED)
         | UInt32(IMGDL_REQUEST_DECODE)
 
-    /// What of it belongs to the security context, besides URL, header fields and body, which belong to it whole; the rest is
-    /// as in a request that says nothing. A member that the header gains is missing here, and this does not compile: whoever
-    /// adds it says on which side it stands.
+    /// What of it belongs to the security context, besides URL, header fields and body, which belong to it whole; the
+    /// rest is as in a request that says nothing. A member that the header gains is missing here, and this does not
+    /// compile: whoever adds it says on which side it stands.
     var identity: imgdl_request {
         imgdl_request(
             struct_size: struct_size, priority: 0, flags: flags & Self.identityFlags, event_mask: 0, url: nil,

@@ -10,7 +10,8 @@ final class ResponseStruct {
     private let hops: UnsafeMutableBufferPointer<imgdl_hop>
     private let storage: UnsafeMutablePointer<imgdl_response>
 
-    /// Without full URLs the values of their queries are left out: they sign and authorize (DESIGN section 2, promise 8).
+    /// Without full URLs the values of their queries are left out: they sign and authorize (DESIGN section 2, promise
+    /// 8).
     init(_ response: Response, showsFullURLs: Bool) {
         let text = { (url: ParsedURL) in strdup(showsFullURLs ? url.canonical : url.redacted) }
         headers = HeaderArray(response.head.fields)

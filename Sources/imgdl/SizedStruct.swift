@@ -1,14 +1,14 @@
 import CImgdl
 import ImgdlCore
 
-/// A struct of imgdl.h that begins with `uint32_t struct_size` and that a caller gives or wants filled. It is read and written
-/// by the rules of the kernel's copy_struct_from_user: an older, smaller one is completed with zeros, a newer, larger one may
-/// carry zeros only in what we do not know.
+/// A struct of imgdl.h that begins with `uint32_t struct_size` and that a caller gives or wants filled. It is read and
+/// written by the rules of the kernel's copy_struct_from_user: an older, smaller one is completed with zeros, a newer,
+/// larger one may carry zeros only in what we do not know.
 protocol SizedStruct {
     /// The size in the version that it came with.
     static var firstSize: Int { get }
-    /// Where each field since then ends: a program may have declared a part of them. A struct_size between two of these would
-    /// cut a field in two. Tests compare them with the header.
+    /// Where each field since then ends: a program may have declared a part of them. A struct_size between two of these
+    /// would cut a field in two. Tests compare them with the header.
     static var laterEnds: [UInt16] { get }
     /// Whether the header has a function that fills it, which is named as it is.
     static var hasInitializer: Bool { get }
@@ -75,8 +75,8 @@ extension SizedStruct {
         return true
     }
 
-    /// Whether a caller's struct can be filled is known before there is anything to fill it with: a wrong struct_size is told
-    /// even where there is nothing. Throws as `read`.
+    /// Whether a caller's struct can be filled is known before there is anything to fill it with: a wrong struct_size
+    /// is told even where there is nothing. Throws as `read`.
     static func checkSize(of target: UnsafeMutablePointer<Self>?) throws(Failure) {
         guard let target else { throw Failure(.invalidArgument, "\(Self.self) is NULL") }
         let size = Int(UnsafeRawPointer(target).load(as: UInt32.self))

@@ -69,8 +69,8 @@ extension DiskWriter {
         return true
     }
 
-    /// The index is a new one, and what its forerunner knew still takes its place: nothing is stored beside it. Without a
-    /// descriptor it cannot be found, and a body cannot be stored.
+    /// The index is a new one, and what its forerunner knew still takes its place: nothing is stored beside it. Without
+    /// a descriptor it cannot be found, and a body cannot be stored.
     func removeUnknownBodies(_ index: Index) throws(DatabaseError) {
         while hasUnknownBodies, try searchOrphans(index) {}
     }

@@ -1,8 +1,8 @@
 import Glibc
 import ImgdlCore
 
-/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, as far as there
-/// is room for them, then named, then told to the index in one short transaction. No body is synced but by
+/// The thread that writes. It gathers what is stored into batches: the bodies of one are written as they come, as far
+/// as there is room for them, then named, then told to the index in one short transaction. No body is synced but by
 /// `flush`: after a power cut one that is not what the index says is found out by its checksum.
 final class DiskWriter {
     static let manyUses = 1_024

@@ -5,7 +5,7 @@ import ImgdlCore
 /// know. What a living process is writing is in its own folder, and what it is about to tell the index is under its
 /// lock. It holds two descriptors at once at most, however many writers are dead.
 struct OrphanSearch {
-    /// nil: they are not known yet.
+    /// Folders of dead writers; nil: they are not known yet.
     private var dead: [String]?
     private var nextCleaned = 0
     private var nextShard = 0
@@ -13,7 +13,8 @@ struct OrphanSearch {
     private var postponed: [Int] = []
     private(set) var isAtEnd = false
 
-    /// The folders stay until all is done: whoever is killed before leaves the work to the next. nil: nobody could look.
+    /// `dead`: folders, which stay until all is done: whoever is killed before leaves the work to the next. nil: nobody
+    /// could look.
     init(_ dead: [String]?) { self.dead = dead }
 
     enum Step {
@@ -32,7 +33,7 @@ struct OrphanSearch {
             return .done
         }
         if nextCleaned < dead.count {
-            // Their space is wanted. What is left now goes with the folder.
+            // Files of dead writers take space that is wanted. What is left now goes with the folder.
             try? WriterFolder.claim(dead[nextCleaned], in: folder)?.removeFiles()
             nextCleaned += 1
         } else if nextShard < Folder.shardCount {
@@ -46,7 +47,7 @@ struct OrphanSearch {
             postponed.removeLast()
         } else if let name = dead.last {
             guard let writer = emptied(name, folder) else { return .later }
-            // First: whoever finds the folder gone has nothing more to do.
+            // Release comes first: whoever finds the folder gone has nothing more to do.
             if let writer {
                 try release(name)
                 try? writer.remove()

@@ -2,8 +2,8 @@ import CStore
 import Glibc
 import ImgdlCore
 
-/// The key of the digests by which contexts are told apart without being shown. All programs that use a folder share the one
-/// in it. Who can read it can try whether a guess at somebody's credentials is right, and no more.
+/// The key of the digests by which contexts are told apart without being shown. All programs that use a folder share
+/// the one in it. Who can read it can try whether a guess at somebody's credentials is right, and no more.
 struct DigestKey: Equatable, Sendable {
     private static let byteCount = 32
 
@@ -57,14 +57,15 @@ struct DigestKey: Equatable, Sendable {
         return count == byteCount ? DigestKey(bytes) : nil
     }
 
-    /// As everything in the folder: this user's or root's, and nobody else may write to it. Whom its owner lets read it is the
-    /// owner's affair: others need it to find what is stored, and without it what is stored would be lost.
+    /// A key is sound as everything in the folder is: this user's or root's, and nobody else may write to it. Whom its
+    /// owner lets read it is the owner's affair: others need it to find what is stored, and without it what is stored
+    /// would be lost.
     private static func isUsable(_ status: stat) -> Bool {
         PlainFile.isSound(status) && Int(status.st_size) == byteCount
     }
 
-    /// Puts it where none is that can be used. Of several programs that do so at once, one is the first: gives that one's.
-    /// nil: the folder takes none. Throws as `read`.
+    /// Puts it where none is that can be used. Of several programs that do so at once, one is the first: gives that
+    /// one's. nil: the folder takes none. Throws as `read`.
     func share(_ path: String) throws(DiskError) -> DigestKey? {
         let temporary = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
         guard let descriptor = try? PlainFile.create(temporary, O_WRONLY) else { return try Self.read(path) }

@@ -68,8 +68,8 @@ extension Folder {
 
     // MARK: Whose it is
 
-    /// Why the folder that is there is not used: whoever may write to it could put in what is served as an answer. nil: it
-    /// may be, or it is not there.
+    /// Why the folder that is there is not used: whoever may write to it could put in what is served as an answer. nil:
+    /// it may be, or it is not there.
     var danger: Failure? {
         guard let status else { return nil }
         if status.st_uid != geteuid(), status.st_uid != 0 {

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Files of the cache's own, and nothing else that may lie under their names: links are not followed, and nobody waits at a
-/// pipe or a device.
+/// Files of the cache's own, and nothing else that may lie under their names: links are not followed, and nobody waits
+/// at a pipe or a device.
 enum PlainFile {
     /// Of one that is there. Throws one that is `isNoFile` for what is none.
     static func open(_ path: String, _ access: Int32) throws(DiskError) -> Int32 {

@@ -2,21 +2,21 @@ import Glibc
 import ImgdlCore
 import Synchronization
 
-/// Changes by other programs of what is stored, seen with one call of the kernel: memory must not answer with what they have
-/// removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
+/// Changes by other programs of what is stored, seen with one call of the kernel: memory must not answer with what they
+/// have removed or replaced. Counters in a file that all programs with the folder map, by the hash of what they count:
 /// two keys may share one, and then a look-up is in vain. Its own changes a program leaves out.
 ///
-/// Nothing in the file is trusted: rubbish there costs look-ups, time, and what is on its way to the index. It may be replaced
-/// or removed at any time: whoever counts, and whoever is about to answer from memory, takes the one that is there now
-/// (`follow`).
+/// Nothing in the file is trusted: rubbish there costs look-ups, time, and what is on its way to the index. It may be
+/// replaced or removed at any time: whoever counts, and whoever is about to answer from memory, takes the one that is
+/// there now (`follow`).
 ///
 /// Threads: any.
 final class SharedChanges: @unchecked Sendable {
     private static let bucketCount = 2_048
-    /// The counters, the first of which counts all that is changed; until when the index does not say that something is being
-    /// removed; the hash of what it is; and, twice over, counters of keys that were removed, the first of which counts what removes
-    /// everything: a key that shares one of its two with another shares hardly ever both, and no look-up is all that it would
-    /// lose.
+    /// The counters, the first of which counts all that is changed; until when the index does not say that something is
+    /// being removed; the hash of what it is; and, twice over, counters of keys that were removed, the first of which
+    /// counts what removes everything: a key that shares one of its two with another shares hardly ever both, and no
+    /// look-up is all that it would lose.
     private static let byteCount = bucketCount * 40
     private static let removals = bucketCount * 3
     /// A program that is killed before it has removed what it announced is waited for no longer.
@@ -124,8 +124,8 @@ final class SharedChanges: @unchecked Sendable {
         return mark
     }
 
-    /// Another program has begun to remove all of its key, or everything. Whoever asks while no other program writes to the
-    /// index is told of all that were there before.
+    /// Another program has begun to remove all of its key, or everything. Whoever asks while no other program writes to
+    /// the index is told of all that were there before.
     func isRemoved(_ mark: RemovalMark) -> Bool {
         var now = mark
         note(&now)
@@ -180,8 +180,8 @@ final class SharedChanges: @unchecked Sendable {
         for bucket in buckets { tell(bucket) }
     }
 
-    /// Whether others learn of what is told. They do not where this program could not get at the file, as with no descriptor
-    /// left; where nobody can use it all ask the disk.
+    /// Whether others learn of what is told. They do not where this program could not get at the file, as with no
+    /// descriptor left; where nobody can use it all ask the disk.
     var reachesOthers: Bool {
         follow()
         return lock.withLock {
@@ -249,8 +249,8 @@ final class SharedChanges: @unchecked Sendable {
 
     // MARK: The file
 
-    /// Takes the folder's file, and makes it where there is none. False: it is another one than before, and what is in memory
-    /// may be anything.
+    /// Takes the folder's file, and makes it where there is none. False: it is another one than before, and what is in
+    /// memory may be anything.
     @discardableResult
     func attach(_ path: String, isReadOnly: Bool) -> Bool {
         lock.withLock {
@@ -260,8 +260,8 @@ final class SharedChanges: @unchecked Sendable {
         }
     }
 
-    /// Whether the file that is mapped is the one that is there now, for who must not wait for the disk: a call of the kernel's.
-    /// Else no mark is current, until somebody follows.
+    /// Whether the file that is mapped is the one that is there now, for who must not wait for the disk: a call of the
+    /// kernel's. Else no mark is current, until somebody follows.
     func check() {
         lock.withLock {
             guard let place, FileName(at: place.path) != file else { return }
@@ -269,8 +269,8 @@ final class SharedChanges: @unchecked Sendable {
         }
     }
 
-    /// Takes the file that is there now, if it is another one: a call of the kernel's. Where there is one that cannot be used
-    /// no mark is current, as others may use it.
+    /// Takes the file that is there now, if it is another one: a call of the kernel's. Where there is one that cannot
+    /// be used no mark is current, as others may use it.
     func follow() {
         lock.withLock {
             guard let place else { return }
@@ -321,8 +321,9 @@ final class SharedChanges: @unchecked Sendable {
         return true
     }
 
-    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is replaced
-    /// by who may write. It has all of its blocks: a hole that no room is left for would end the program that looks into it.
+    /// nil: there is none of which this user can be sure. One of another kind, or that other users may write to, is
+    /// replaced by who may write. It has all of its blocks: a hole that no room is left for would end the program that
+    /// looks into it.
     private static func open(_ path: String, _ isReadOnly: Bool) -> Int32? {
         guard let end = path.lastIndex(of: "/"), Folder(path: String(path[..<end])).danger == nil else { return nil }
         if !isReadOnly, !PlainFile.isSound(path), unlink(path) != 0 { rmdir(path) }

@@ -31,17 +31,17 @@ final class WriterFolder {
         throw DiskError("make a folder in \(folder.writers)", EEXIST)
     }
 
-    /// The names of those of writers that are no more. None stays locked, since there may be more of them than a process may
-    /// have descriptors: what becomes of one is decided under its own lock, with `claim`. Throws what stands in the way of
-    /// finding them all.
+    /// Names of the folders of writers that are no more. None stays locked, since there may be more of them than a
+    /// process may have descriptors: what becomes of one is decided under its own lock, with `claim`. Throws what
+    /// stands in the way of finding them all.
     static func dead(in folder: Folder) throws(DiskError) -> [String] {
         var dead: [String] = []
         for name in try Folder.list(folder.writers) where try claim(name, in: folder) != nil { dead.append(name) }
         return dead
     }
 
-    /// That of a writer that is no more, locked so that nobody else cleans up after it, too. nil: it lives, or somebody does,
-    /// or it is gone, or no folder of ours. Throws what may be otherwise the next time.
+    /// Folder of a writer that is no more, locked so that nobody else cleans up after it, too. nil: it lives, or
+    /// somebody does, or it is gone, or no folder of ours. Throws what may be otherwise the next time.
     static func claim(_ name: String, in folder: Folder) throws(DiskError) -> WriterFolder? {
         let path = "\(folder.writers)/\(name)"
         do throws(DiskError) {

@@ -175,9 +175,9 @@ final class Database {
     /// Waits for other connections so long from now on; 0: it does not wait.
     func setBusy(milliseconds: Int32) { busyMilliseconds = milliseconds }
 
-    /// A moment in which others may come to an end. fork() does not wait for it, as it would for SQLite's own: the connection
-    /// has no mutex that a child could find taken, and what it may have locked of the file is no concern of a child's. False:
-    /// it has been long enough. `count` is of the moments before in the same call.
+    /// A moment in which others may come to an end. fork() does not wait for it, as it would for SQLite's own: the
+    /// connection has no mutex that a child could find taken, and what it may have locked of the file is no concern of
+    /// a child's. False: it has been long enough. `count` is of the moments before in the same call.
     private func waitForOthers(_ count: Int32) -> Bool {
         let now = MonotonicClock().now()
         guard let moment = busyWait.moment(count, patience: busyMilliseconds, now) else { return false }
@@ -185,8 +185,8 @@ final class Database {
         return true
     }
 
-    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each. False:
-    /// nothing was tried, for another connection is doing so, which SQLite does not wait for.
+    /// Brings the log into the file and empties it, unless others read what is in it or write. Waits so long for each.
+    /// False: nothing was tried, for another connection is doing so, which SQLite does not wait for.
     @discardableResult
     func emptyLog(waiting milliseconds: Int32) -> Bool {
         let before = busyMilliseconds

@@ -60,7 +60,7 @@ enum PendingEvents {
     }
 }
 
-/// Of a batch: each step is told, and so is an event of its own. No more than it has requests.
+/// Steps of a batch that wait: each is told, and so is an event of its own. No more than it has requests.
 final class PendingSteps {
     private var steps = Queue<BatchProgress>()
     private(set) var terminal: DownloadResult?

@@ -24,8 +24,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, and its host
-    /// has not let go of it; or it dispatches it or brings it to its end at this moment.
+    /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, and
+    /// its host has not let go of it; or it dispatches it or brings it to its end at this moment.
     var waitsForCurrentThread: Bool {
         if lock.withLock({ !isClosed && pthread_equal(owner, pthread_self()) != 0 }) { return true }
         return Occupation.includes { matter in
@@ -50,8 +50,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         if isDropped, case .terminal(let result) = event { subscription.discard(result) }
     }
 
-    /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on two
-    /// threads at once.
+    /// How many callbacks ran: none when the process exits. Throws `wouldDeadlock` when called inside one of them or on
+    /// two threads at once.
     package func dispatch(maximum: Int) throws(Failure) -> Int {
         if HostCode.isOver { return 0 }
         let isMine = lock.withLock { () -> Bool in
@@ -93,8 +93,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         }
     }
 
-    /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends, but for
-    /// the one that a dispatch has in hand: that sees to it.
+    /// Its host has let go of it: nobody will dispatch any more. What waits is dropped, each subscription still ends,
+    /// but for the one that a dispatch has in hand: that sees to it.
     package func close() {
         lock.withLock { isClosed = true }
         dropWaiting()

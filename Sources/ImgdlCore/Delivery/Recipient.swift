@@ -26,7 +26,7 @@ package final class Recipient: Sendable {
         if sink == nil { subscription.deliver(event) } else { executor.post(subscription, event) }
     }
 
-    /// What is told last, and what follows from it, on the executor's thread. Whether a callback ran.
+    /// Tells what is told last, and does what follows from it, on the executor's thread. Says whether a callback ran.
     func end(_ subscription: Subscription, _ result: DownloadResult) -> Bool {
         var isTold = false
         outstanding.beginTerminal(subscription, result)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Whoever subscriptions speak to; the C face implements it over a callback.
 package protocol EventSink: AnyObject, Sendable {
-    /// Never twice at the same time for one subscription. No lock is held. Whether a callback ran.
+    /// Says whether a callback ran. Never called twice at the same time for one subscription. No lock is held.
     @discardableResult
     func deliver(_ event: DownloadEvent, of subscription: Subscription) -> Bool
     /// Nothing of it will be delivered any more. Once.
@@ -169,8 +169,8 @@ package final class Subscription: @unchecked Sendable {
         post(.terminal(DownloadResult(failure: failure, message: message)))
     }
 
-    /// Runs the callback, and says whether it did: a cancelled one is not told. Called by the executor on its thread, for one
-    /// event after the other.
+    /// Runs the callback, and says whether it did: a cancelled one is not told. Called by the executor on its thread,
+    /// for one event after the other.
     @discardableResult
     func deliver(_ event: DownloadEvent) -> Bool {
         Occupation.with(.delivery(.passUnretained(self))) {

@@ -17,7 +17,7 @@ package struct BatchRequest {
 
 /// Whoever is told how far a batch is; the C face implements it over a callback.
 package protocol BatchSink: AnyObject, Sendable {
-    /// Never twice at the same time. No lock is held. Whether a callback ran.
+    /// Says whether a callback ran. Never called twice at the same time. No lock is held.
     func deliver(_ progress: BatchProgress) -> Bool
     /// Nothing will be delivered any more. Once.
     func close()
@@ -38,7 +38,7 @@ package final class Batch: @unchecked Sendable {
     private var priority: Priority?
     private let announcement: Subscription
     private let announcer: Announcer
-    /// Those that its executor does not have yet.
+    /// Steps that its executor does not have yet.
     private var steps = Queue<BatchProgress>()
     private var isAnnouncing = false
 
@@ -173,7 +173,7 @@ package final class Batch: @unchecked Sendable {
 /// Tells a batch's sink what comes to its executor.
 private final class Announcer: EventSink, @unchecked Sendable {
     private let sink: any BatchSink
-    /// The one that is told with the end. Set before that is posted.
+    /// Progress that is told with the end. Set before that is posted.
     var last = BatchProgress(total: 0)
 
     init(_ sink: any BatchSink) { self.sink = sink }

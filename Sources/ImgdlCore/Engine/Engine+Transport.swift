@@ -84,8 +84,8 @@ extension Engine: TransportEvents {
 
     // MARK: From the transport
 
-    /// All that has come is read, then all ends are told, then what waits is started: so the code of each step is still in
-    /// the processor's cache for the next transfer, and what callbacks say of these ends decides what starts.
+    /// All that has come is read, then all ends are told, then what waits is started: so the code of each step is still
+    /// in the processor's cache for the next transfer, and what callbacks say of these ends decides what starts.
     func readTransport(_ read: () -> Void) {
         downloads.holdStarts()
         read()

@@ -1,9 +1,9 @@
 import CSystem
 
-/// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders. No
-/// lock of ours is held, and fork() does not wait for them. Once exit() has begun in the library, none is begun.
+/// The one way out to functions of the host's: callbacks, hooks, observers, destructors, allocators, codecs, loaders.
+/// No lock of ours is held, and fork() does not wait for them. Once exit() has begun in the library, none is begun.
 package enum HostCode {
-    /// Whether it ran.
+    /// Says whether `body` ran.
     @inlinable @discardableResult
     package static func run(_ function: () -> Void) -> Bool { ask(function) != nil }
 

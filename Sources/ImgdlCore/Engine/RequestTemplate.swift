@@ -12,7 +12,8 @@ package final class RequestTemplate: Sendable {
         self.recipient = recipient
     }
 
-    // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are here.
+    // An object that is asked by its owner is not counted up and down for it, as one is that others ask: so these are
+    // here.
 
     var tellsAtOnce: Bool { recipient.tellsAtOnce }
 
@@ -28,8 +29,8 @@ package final class RequestTemplate: Sendable {
     }
 }
 
-/// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it, and lets what
-/// is taken out end outside its lock: hooks of the host's may end with it.
+/// The latest templates of a downloader, by what its callers gave, byte by byte. Whoever holds it guards it, and lets
+/// what is taken out end outside its lock: hooks of the host's may end with it.
 struct RequestTemplates: ~Copyable {
     private static let capacity = 4
     private var entries = ObjectTable<KnownRequest>()

@@ -106,6 +106,6 @@ package enum DownloadEvent: Sendable {
     case progress(Progress)
     indirect case partial(DecodedImage, Progress)
     case terminal(DownloadResult)
-    /// What a batch announces, which has no other kind but the terminal.
+    /// A step that a batch announces, which has no other kind but the terminal.
     indirect case step(BatchProgress)
 }

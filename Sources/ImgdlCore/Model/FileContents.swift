@@ -1,9 +1,9 @@
 import Glibc
 import Synchronization
 
-/// Certificates and keys as they were in a file that a request's options name, when the request was made. Connections go by
-/// them, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by them, and wiped.
-/// Equal where the same bytes are in both. Threads: any.
+/// Certificates and keys as they were in a file that a request's options name, when the request was made. Connections
+/// go by them, whatever the file has by then. Held in memory alone, as long as a request or a connection goes by them,
+/// and wiped. Equal where the same bytes are in both. Threads: any.
 package final class FileContents: Hashable, @unchecked Sendable {
     /// SHA-256 of the bytes.
     package let digest: [UInt8]
@@ -13,8 +13,8 @@ package final class FileContents: Hashable, @unchecked Sendable {
     /// Two bits for each kind, 0 where nobody has looked for it yet.
     private let findings = Atomic<UInt8>(0)
 
-    /// `memory`: of malloc(), which becomes its own. `willEnd`: called with bytes and digest when nobody goes by them any
-    /// more, before that memory is given back.
+    /// `memory`: of malloc(), which becomes its own. `willEnd`: called with bytes and digest when nobody goes by them
+    /// any more, before that memory is given back.
     package init(
         taking memory: UnsafeMutableRawPointer, count: Int, digest: [UInt8],
         willEnd: (@Sendable (UnsafeRawBufferPointer, [UInt8]) -> Void)? = nil

@@ -13,8 +13,8 @@ package struct TLSOptions: Hashable, Sendable {
     package var authorities: FileContents?
     package var certificate: FileContents?
     package var key: FileContents?
-    /// Why what is named here cannot be used, in words: nothing is sent then, nor answered from a cache. As far as it shows
-    /// when the files are read; nil: it can, or they have not been read.
+    /// Reason why what is named here cannot be used, in words: nothing is sent then, nor answered from a cache. As far
+    /// as it shows when the files are read; nil: it can, or they have not been read.
     package var unusable: String?
     /// Any certificate of any name will do (features O6).
     package var allowsInvalidCertificates = false

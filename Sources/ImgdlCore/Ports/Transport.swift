@@ -19,8 +19,8 @@ package protocol Transport: AnyObject {
     /// A Location, absolute or relative (RFC 3986 section 5). Threads: any.
     func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL
 
-    /// Whom all its requests trust, and on which way they go: what of its configuration belongs to `SecurityContext`. Each
-    /// transport that is configured alike has the same.
+    /// Whom all its requests trust, and on which way they go: what of its configuration belongs to `SecurityContext`.
+    /// Each transport that is configured alike has the same.
     var trust: [UInt8] { get }
     /// The Cookie field that it would make for the request of its jar; nil: none.
     func cookies(for request: TransportRequest) -> [UInt8]?
@@ -34,11 +34,11 @@ package protocol Transport: AnyObject {
     func setPaused(_ id: TransferID, _ isPaused: Bool)
     /// Best effort, for streams that share a connection. May be called inside a report.
     func setPriority(_ id: TransferID, _ priority: Priority)
-    /// Lets go of what it keeps for later transfers and none uses: handles, and idle `connections`, where asked, which are
-    /// closed soon. May be called inside a report.
+    /// Lets go of what it keeps for later transfers and none uses: handles, and idle `connections`, where asked, which
+    /// are closed soon. May be called inside a report.
     func trim(connections: Bool)
-    /// What is open now serves what runs on it, and nothing that is started later: it may be dead without a word. Names are
-    /// looked up anew. What was started and is not sent yet is started anew. May be called inside a report.
+    /// What is open now serves what runs on it, and nothing that is started later: it may be dead without a word. Names
+    /// are looked up anew. What was started and is not sent yet is started anew. May be called inside a report.
     func leaveConnections()
     /// Ends everything and releases every descriptor and thread. Nothing may be called afterwards.
     func close()
@@ -70,8 +70,8 @@ package enum BodyDisposition: Sendable {
 /// What the engine hears of its transfers, on its own thread, in this order:
 /// connected, head, body …, then finished or failed, once.
 package protocol TransportEvents: AnyObject {
-    /// Asked before something is sent: has the transport leave its connections, inside this call, if the host has said that
-    /// the network has changed.
+    /// Asked before something is sent: has the transport leave its connections, inside this call, if the host has said
+    /// that the network has changed.
     func lookAtNetwork()
     /// A connection stands (new or used again) and the request is about to be sent.
     func transferConnected(_ id: TransferID)
@@ -79,15 +79,15 @@ package protocol TransportEvents: AnyObject {
     func transferSent(_ id: TransferID)
     /// Bytes of a coded body have come that mean nothing yet.
     func transferAdvanced(_ id: TransferID)
-    /// Bytes of its body have come and wait here for their turn, or do so no longer: meanwhile it is not the server that is
-    /// silent. Told where it changes; `true` is not followed by `false` where the transfer ends.
+    /// Bytes of its body have come and wait here for their turn, or do so no longer: meanwhile it is not the server
+    /// that is silent. Told where it changes; `true` is not followed by `false` where the transfer ends.
     func transferWaits(_ id: TransferID, _ isWaiting: Bool)
     /// The head of the final response (1xx are skipped).
     func transferReceived(_ id: TransferID, head: ResponseHead) -> BodyDisposition
     /// Body bytes, Content-Encoding undone; valid during the call.
     func transferReceived(_ id: TransferID, body: UnsafeRawBufferPointer)
-    /// So many bytes of its body are held where they came, since it is paused; 0 once they are not any more, which comes
-    /// before they are reported. Of a transport that holds any.
+    /// So many bytes of its body are held where they came, since it is paused; 0 once they are not any more, which
+    /// comes before they are reported. Of a transport that holds any.
     func transferHolds(_ id: TransferID, _ bytes: Int)
     /// The most that anybody takes of its body.
     func bodyLimit(_ id: TransferID) -> Int64
@@ -101,8 +101,8 @@ package protocol TransportLoop: AnyObject {
     /// Calls `descriptorReady` while the descriptor is ready (level-triggered); replaces an earlier interest.
     func watch(_ descriptor: Int32, readable: Bool, writable: Bool)
     func unwatch(_ descriptor: Int32)
-    /// The same for one that stays open until `unwatch`, and may be watched again soon, which then costs no system call:
-    /// the kernel is told when the thread is about to sleep, or where it waited for bytes, when some have come.
+    /// The same for one that stays open until `unwatch`, and may be watched again soon, which then costs no system
+    /// call: the kernel is told when the thread is about to sleep, or where it waited for bytes, when some have come.
     func rest(_ descriptor: Int32)
     /// Of what the thread is at: not read anew for each of its callbacks.
     var now: Instant { get }

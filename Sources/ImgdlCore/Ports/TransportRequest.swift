@@ -28,8 +28,8 @@ package struct TransportRequest: Sendable {
         get { manner.method }
         set { manner = manner.with { $0.method = newValue } }
     }
-    /// Header fields of the request. The transport adds Host and Accept-Encoding unless they are given here, the cookies of
-    /// its jar, the credential's Authorization, and what frames the request.
+    /// Header fields of the request. The transport adds Host and Accept-Encoding unless they are given here, the
+    /// cookies of its jar, the credential's Authorization, and what frames the request.
     package var fields: [HeaderField] {
         get { manner.fields }
         set { manner = manner.with { $0.fields = newValue } }
@@ -42,8 +42,8 @@ package struct TransportRequest: Sendable {
         get { manner.identity }
         set { manner = manner.with { $0.identity = newValue } }
     }
-    /// Sent as the server asks, Basic or Digest, over http Digest alone unless `allowsBasicOverHTTP`; the 401 before is not
-    /// reported then, a second one is.
+    /// Sent as the server asks, Basic or Digest, over http Digest alone unless `allowsBasicOverHTTP`; the 401 before is
+    /// not reported then, a second one is.
     package var credential: Credential? {
         get { manner.identity.credential }
         set { manner = manner.with { $0.identity.credential = newValue } }
@@ -84,7 +84,7 @@ package final class RequestManner: Equatable, Sendable {
     package var identity: RequestIdentity { values.identity }
     package var credential: Credential? { values.identity.credential }
     package var partition: String { values.identity.trust.partition }
-    /// Why no request is made so: `tlsFailed`, for files that cannot be used.
+    /// Refusal of any request that is made so: `tlsFailed`, for files that cannot be used.
     package var refusal: Failure? { values.identity.trust.tls.unusable.map { Failure(.tlsFailed, $0) } }
     /// Compared where it is: a copy counts each of its texts.
     package func trusts(_ trust: RequestTrust) -> Bool { values.identity.trust == trust }

@@ -22,8 +22,8 @@ struct TransferCourse {
 
     /// Start of the hop, then the moment of the last byte.
     var lastActivity = Instant(nanoseconds: 0)
-    /// Since then bytes of its body wait for their turn here, and its idle clock stands still; of a pause meanwhile, since its
-    /// end.
+    /// Instant since which bytes of its body wait for their turn here, and its idle clock stands still; of a pause
+    /// meanwhile, since its end.
     var waitingSince: Instant?
     /// When its own deadline is looked at; nil when no reminder stands.
     var reminder: Instant?

@@ -51,8 +51,8 @@ package struct Downloads: ~Copyable {
     package var finishesNearlyDone = false
     /// Transfers that stand still in the background or for want of memory.
     package internal(set) var pausedCount = 0
-    /// Paused in the background, without a place, in the order in which they were; those that have gone on or ended since
-    /// are thrown out when they are looked at, …
+    /// Paused in the background, without a place, in the order in which they were; those that have gone on or ended
+    /// since are thrown out when they are looked at, …
     var parked: [TransferID] = []
     /// … and not counted.
     var parkedCount = 0
@@ -60,11 +60,13 @@ package struct Downloads: ~Copyable {
     /// The bytes that transfers hold besides bodies and canvases.
     var keptBytes: Int64 = 0
     var backlogs = Backlogs()
-    /// A look at what may go on is due: what waits for executors, or what was handed over, has changed since the last one.
+    /// A look at what may go on is due: what waits for executors, or what was handed over, has changed since the last
+    /// one.
     var needsReview = false
     /// Transfers that wait for their turn until an executor has caught up.
     var passedTurns = PassedTurns()
-    /// Decoders that have all their bytes and wait for the same; those that have gone on are thrown out when they are looked at.
+    /// Decoders that have all their bytes and wait for the same; those that have gone on are thrown out when they are
+    /// looked at.
     var executorDecodes: [OpenVariant] = []
     /// Transfers that do nothing but wait for such a decoder, and the bytes of their bodies.
     var heldForExecutorsCount = 0

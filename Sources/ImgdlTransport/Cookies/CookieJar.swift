@@ -11,10 +11,10 @@ final class CookieJar {
     /// Whose cookies are in the file, which knows no partitions.
     private let partition: String
 
-    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One that
-    /// holds something else is left as it is, and the jar is in memory: no reason to download nothing, and none to overwrite it.
-    /// Throws `invalidOperation`, which names the file and the cause, for what cannot be read, and for what is no file or can
-    /// never become one.
+    /// Reads the file, in Netscape's format, for one partition. One that is missing or empty is written at the end. One
+    /// that holds something else is left as it is, and the jar is in memory: no reason to download nothing, and none to
+    /// overwrite it. Throws `invalidOperation`, which names the file and the cause, for what cannot be read, and for
+    /// what is no file or can never become one.
     init(file: String?, partition: String = "", clock: any Clock = MonotonicClock()) throws(Failure) {
         self.clock = clock
         self.partition = partition
@@ -82,13 +82,13 @@ final class CookieJar {
         return contents
     }
 
-    /// As errno says.
+    /// Failure with what errno says.
     private static func unreadable(_ file: String) -> Failure {
         let cause = TrustFile.cause(maximumBytes: CookieFile.maximumBytes)
         return Failure(.invalidOperation, TrustFile.cannotBeRead(file, "cookie_file", cause))
     }
 
-    /// Nobody makes the folder when the jar is written.
+    /// The folder has to be there: nobody makes it when the jar is written.
     private static func checkFolder(of file: String) throws(Failure) {
         let end = file.utf8.lastIndex(of: UInt8(ascii: "/"))
         let folder = end.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."

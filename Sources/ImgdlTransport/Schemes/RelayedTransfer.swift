@@ -44,7 +44,7 @@ final class RelayedTransfer: LoadReceiver, @unchecked Sendable {
     /// How many bytes would have come with the piece that was refused, which are more than `bodyLimit` allows.
     private var offeredBytes: Int64?
     private var isPaused = false
-    /// More would be held than may be: it has ended in that, and nobody is told what waits of the body.
+    /// Its body would hold more than may be held: it has ended in that, and nobody is told what waits of it.
     private var isCut = false
     private let waits: Bool
     /// The thread that calls its loader's controls at this moment.
