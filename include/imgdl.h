@@ -417,7 +417,9 @@ enum {
  *  width × bytes per pixel, which may be made larger. Returns: stride × height bytes, however aligned; NULL: OUT_OF_MEMORY.
  *  Called once for each canvas, on a thread of the library or the one that decodes; for several pictures at a time. */
 typedef void *(*imgdl_allocate)(uint32_t width, uint32_t height, uint32_t bytes_per_pixel, size_t *stride, void *user_data);
-/** The last image on that canvas is released, or decoding failed. Any thread. */
+/** The last image on that canvas is released, or decoding failed. Any thread. Of a request that was cancelled while it was
+ *  decoded it may come after the request's destructor, but before imgdl_downloader_destroy returns, where that waits, and
+ *  before `done` of imgdl_downloader_shutdown. */
 typedef void (*imgdl_deallocate)(void *pixels, void *user_data);
 
 #define IMGDL_DEFAULT_MAX_PIXELS 100000000u
