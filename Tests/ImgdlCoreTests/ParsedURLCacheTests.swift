@@ -14,6 +14,16 @@ final class ParsedURLCacheTests: XCTestCase {
         XCTAssertEqual(try cache.url("app:x") { _ in url("app:again") }.canonical, "app:x")
     }
 
+    /// Swift takes them for equal, and to a server they are two files, two users or two hosts.
+    func testURLsThatOnlyLookAlikeAreTwo() throws {
+        for (one, other) in [("app:caf\u{E9}", "app:cafe\u{301}"), ("app://\u{212A}@h", "app://K@h")] {
+            let cache = ParsedURLCache()
+            XCTAssertEqual(one, other)
+            _ = try cache.url(one) { url($0) }
+            XCTAssertEqual(Array(try cache.url(other) { url($0) }.canonical.utf8), Array(other.utf8))
+        }
+    }
+
     func testTheLastOneIsKnownByItsBytesUntilItIsForgotten() throws {
         let cache = ParsedURLCache()
         func last(_ text: String) -> String? {

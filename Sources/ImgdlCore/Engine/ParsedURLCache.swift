@@ -1,10 +1,10 @@
 import Glibc
 
-/// URLs parsed before, by their text: a repeated URL is parsed once.
+/// URLs parsed before, by the bytes of their text: a repeated URL is parsed once.
 final class ParsedURLCache: @unchecked Sendable {
     private static let half = 512
     private let lock = Lock()
-    private var urls = RecentlyAsked<String, ParsedURL>(half: half)
+    private var urls = RecentlyAsked<ExactText, ParsedURL>(half: half)
     /// Asked for last: many may ask for the same in a row.
     private var last: (text: String, url: ParsedURL)?
     /// How often all were forgotten.
@@ -24,8 +24,9 @@ final class ParsedURLCache: @unchecked Sendable {
     func url(_ text: String, parse: (String) throws(Failure) -> ParsedURL) throws(Failure) -> ParsedURL {
         // One of a data: URL may be as large as a picture.
         guard text.utf8.count <= 4096 else { return try parse(text) }
+        let key = ExactText(wrappedValue: text)
         let (known, before) = lock.withLock { () -> (ParsedURL?, Int) in
-            let known = urls.value(text)
+            let known = urls.value(key)
             if let known { last = (text, known) }
             return (known, epoch)
         }
@@ -33,7 +34,7 @@ final class ParsedURLCache: @unchecked Sendable {
         let url = try parse(text)
         lock.withLock {
             guard epoch == before else { return }
-            urls.insert(url, text)
+            urls.insert(url, key)
             last = (text, url)
         }
         return url
