@@ -163,7 +163,11 @@ final class FolderTests: StoreTestCase {
     /// Under each name of the cache's own: nothing is followed, nobody waits, and the cache works.
     func testLinksPipesAndFoldersInTheFolder() throws {
         let outside = String(path.dropLast("/cache".count)) + "/outside"
-        for name in ["index-1.sqlite", "index-1.sqlite-wal", "index-1.sqlite-shm", "key", "lock-1", "changes-1"] {
+        let names = [
+            "index-1.sqlite", "index-1.sqlite-wal", "index-1.sqlite-shm", "index-1.sqlite-journal", "key", "lock-1",
+            "changes-1",
+        ]
+        for name in names {
             for kind in ["link", "pipe", "folder", "device"] {
                 mkdir(path, 0o700)
                 write([1, 2, 3], to: outside)
@@ -183,6 +187,24 @@ final class FolderTests: StoreTestCase {
                 removeFolder(path)
             }
         }
+    }
+
+    /// SQLite looks for it beside each index that is there: a pipe held up whoever opened the cache for ever.
+    func testAJournalThatIsNoFileBesideAnIndex() throws {
+        for kind in [S_IFIFO, S_IFSOCK, S_IFDIR] {
+            try open().close()
+            let journal = "\(path)/index-1.sqlite-journal"
+            let status = kind == S_IFDIR ? mkdir(journal, 0o700) : mknod(journal, kind | 0o600, 0)
+            XCTAssertEqual(status, 0)
+            let cache = try open()
+            cache.put("k", bytes(100))
+            try cache.flush()
+            XCTAssertEqual(cache.wait("k")?.bytes, bytes(100), "\(kind)")
+            cache.close()
+            XCTAssertFalse(Folder.names(in: path).contains("index-1.sqlite-journal"), "\(kind)")
+            removeFolder(path)
+        }
+        XCTAssertEqual(log.kinds, [])
     }
 
     func testFoldersThatAreLinksAreNotFollowed() throws {

@@ -111,6 +111,7 @@ final class Database {
     init(_ path: String, _ access: Access = .making, busyMilliseconds: Int32) throws(DatabaseError) {
         var handle: OpaquePointer?
         let status: Int32
+        try Self.clearJournal(path, canWrite: access == .making || access == .writing)
         let claim = OpenIndexes.Claim()
         claim.add(path)
         switch access {
@@ -160,6 +161,18 @@ final class Database {
     deinit {
         sqlite3_busy_handler(handle, nil, nil)
         sqlite3_close_v2(handle)
+    }
+
+    /// SQLite opens a journal that lies beside an index, and would wait at a pipe. What is no file has no business there.
+    private static func clearJournal(_ path: String, canWrite: Bool) throws(DatabaseError) {
+        let journal = path + "-journal"
+        if PlainFile.isSound(journal) { return }
+        if canWrite, unlink(journal) != 0 { rmdir(journal) }
+        guard PlainFile.isSound(journal) else {
+            throw DatabaseError(
+                code: SQLITE_CANTOPEN, path: journal, message: "no file, or one that other users may write to",
+                number: 0)
+        }
     }
 
     /// As a path of a URI.
