@@ -306,6 +306,61 @@ TEST_WITHIN(120, "exit() takes a second at most whatever runs, on whatever threa
     }
 }
 
+/* ---- What comes back in time */
+
+static void return_in_a_moment(const imgdl_event *event, void *user_data)
+{
+    (void)event, (void)user_data;
+    raise_flag(&leaving.entered);
+    usleep(20000);
+}
+
+static void after_what_came_back(void)
+{
+    double took = seconds_now() - exit_began;
+    if (took > 0.6)
+        FAIL("exit() took %.2f s, though all came back in time", took);
+    if (harness_failures())
+        _exit(1);
+}
+
+/* A thread that comes back from a callback while exit() waits for it goes on, and with it what is left to be written. */
+TEST_WITHIN(120, "exit() that waits for a callback keeps the cookies, when that has returned")
+{
+    for (unsigned i = 0; i < 40; i++) {
+        char *folder = new_folder(), *path = NULL;
+        REQUIRE(asprintf(&path, "%s/cookies", folder) > 0);
+        pid_t child = fork_quietly();
+        if (child == 0) {
+            atexit(after_what_came_back);
+            imgdl_config config;
+            imgdl_config_init(&config, sizeof config);
+            config.cookie_file = path;
+            REQUIRE_OK(imgdl_downloader_create(&config, &leaving.downloader));
+            imgdl_request request = leaving_request(at_origin("/cookies/set?a=b&max_age=1000"));
+            request.flags = IMGDL_REQUEST_COOKIES;
+            imgdl_token *token = NULL;
+            REQUIRE_OK(imgdl_download(leaving.downloader, &request, &token));
+            CHECK_CODE(imgdl_token_wait(token, PATIENCE_MS), IMGDL_OK);
+            request = leaving_request(at_origin("/pictures/tiny.png?_=moment"));
+            request.callback = return_in_a_moment;
+            request.destructor = NULL;
+            request.executor = IMGDL_EXECUTOR_INLINE;
+            REQUIRE_OK(imgdl_download(leaving.downloader, &request, NULL));
+            REQUIRE(await_flag(&leaving.entered, 1));
+            exit_began = seconds_now();
+            exit(54);
+        }
+        expect_exit(child, 54);
+        FILE *file = fopen(path, "r");
+        CHECK(file != NULL);
+        if (file)
+            fclose(file);
+        free(path);
+        free(folder);
+    }
+}
+
 /* ---- Inside each of the host's functions */
 
 enum place {
