@@ -271,6 +271,63 @@ static int is_readable(imgdl_executor *executor)
     return poll(&descriptor, 1, 0) == 1;
 }
 
+static void *make_executor(void *executor)
+{
+    REQUIRE_OK(imgdl_executor_create_pumped(executor));
+    return NULL;
+}
+
+struct waiting {
+    imgdl_token *token;
+    struct flag has_looked;
+};
+
+static void *wait_in_another(void *argument)
+{
+    struct waiting *waiting = argument;
+    CHECK_CODE(imgdl_token_wait(waiting->token, 0), IMGDL_ERROR_WAIT_TIMEOUT);
+    raise_flag(&waiting->has_looked);
+    CHECK_CODE(imgdl_token_wait(waiting->token, -1), IMGDL_OK);
+    return NULL;
+}
+
+TEST("an executor whose thread has ended: a thread that the system gives the same number waits for its downloads")
+{
+    imgdl_executor *executor = NULL;
+    pthread_t thread, other;
+    struct recorder recorder;
+    imgdl_downloader *downloader = new_downloader();
+    recorder_init(&recorder);
+    imgdl_request request = recorded_request(at_origin("/pictures/tiny.png?_=threads"), &recorder);
+    CHECK_CODE(download_and_wait(downloader, &request, &recorder), IMGDL_OK);
+    recorder_clear(&recorder);
+    REQUIRE(pthread_create(&thread, NULL, make_executor, &executor) == 0);
+    pthread_join(thread, NULL);
+    recorder_init(&recorder);
+    request = recorded_request(at_origin("/pictures/tiny.png?hold_head=1&gate=ended-thread"), &recorder);
+    request.executor = executor;
+    request.event_mask = 0; /* the terminal alone */
+    struct waiting waiting = {NULL, FLAG_INIT};
+    REQUIRE_OK(imgdl_download(downloader, &request, &waiting.token));
+    await_gate("ended-thread", 1);
+    REQUIRE(pthread_create(&other, NULL, wait_in_another, &waiting) == 0);
+    int is_same = pthread_equal(thread, other);
+    REQUIRE(await_flag(&waiting.has_looked, 1));
+    open_gate("ended-thread");
+    struct pollfd descriptor = {.fd = imgdl_executor_fd(executor), .events = POLLIN};
+    for (uint32_t ran = 0; !ran;) {
+        REQUIRE(poll(&descriptor, 1, PATIENCE_MS) == 1);
+        REQUIRE_OK(imgdl_executor_dispatch(executor, 0, &ran));
+    }
+    pthread_join(other, NULL);
+    imgdl_token_release(waiting.token);
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_executor_release(executor);
+    recorder_clear(&recorder);
+    if (!is_same)
+        harness_skip("this machine cannot give a thread the number of another one");
+}
+
 TEST("a dispatch runs max_events progress calls of a batch at most, and says how many")
 {
     struct steps steps = {.count = 0};

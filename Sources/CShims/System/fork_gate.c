@@ -148,7 +148,7 @@ static int waits_for_others(int tries)
 void system_fork_prepare(void)
 {
     struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
     deadline.tv_nsec += PATIENCE_MS * 1000000L;
     if (deadline.tv_nsec >= 1000000000L) {
         deadline.tv_sec++;
@@ -158,7 +158,7 @@ void system_fork_prepare(void)
     while (sem_trywait(&left) == 0) {} /* of the fork before */
     is_forking = 1;
     int tries = TRIES_BEFORE_SLEEP;
-    while (waits_for_others(tries) && (sem_timedwait(&left, &deadline) == 0 || errno == EINTR))
+    while (waits_for_others(tries) && (sem_clockwait(&left, CLOCK_MONOTONIC, &deadline) == 0 || errno == EINTR))
         tries = 0;
 }
 

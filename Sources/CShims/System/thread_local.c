@@ -1,6 +1,7 @@
 #include "csystem.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 static _Thread_local int is_library;
@@ -8,6 +9,15 @@ static _Thread_local const void *occupation;
 /* The signal mask of the host's thread that started this one. */
 static _Thread_local sigset_t hosts_mask;
 static _Thread_local char last_error[1024];
+
+uint64_t system_thread_number(void)
+{
+    static atomic_uint_fast64_t last;
+    static _Thread_local uint64_t number;
+    if (!number)
+        number = atomic_fetch_add(&last, 1) + 1;
+    return number;
+}
 
 void system_thread_become_library(const sigset_t *mask)
 {

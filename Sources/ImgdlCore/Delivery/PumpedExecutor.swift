@@ -12,7 +12,8 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     private var queue = DeliveryQueue()
     private var isClosed = false
     private var isDispatching = false
-    private var owner = pthread_self()
+    /// The thread that made it or, later, dispatched it last.
+    private var owner = system_thread_number()
 
     package init() throws(Failure) {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -27,7 +28,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
     /// Waiting for its callbacks would wait for the calling thread: it dispatched the executor last, or made it, and
     /// its host has not let go of it; or it dispatches it or brings it to its end at this moment.
     var waitsForCurrentThread: Bool {
-        if lock.withLock({ !isClosed && pthread_equal(owner, pthread_self()) != 0 }) { return true }
+        if lock.withLock({ !isClosed && owner == system_thread_number() }) { return true }
         return Occupation.includes { matter in
             if case .pumping(let executor) = matter {
                 executor.toOpaque() == Unmanaged.passUnretained(self).toOpaque()
@@ -57,7 +58,7 @@ package final class PumpedExecutor: Executor, @unchecked Sendable {
         let isMine = lock.withLock { () -> Bool in
             if isDispatching { return false }
             isDispatching = true
-            owner = pthread_self()
+            owner = system_thread_number()
             return true
         }
         guard isMine else {
