@@ -81,17 +81,25 @@ uint64_t play_seed;
 static _Thread_local uint64_t state;
 static atomic_ullong strangers = 1000; /* threads of the library */
 
-void seed_thread(uint64_t number)
+_Thread_local int is_players_thread;
+
+static void seed(uint64_t number)
 {
     state = (play_seed + 1) * 0x9E3779B97F4A7C15u ^ (number + 1) * 0xBF58476D1CE4E5B9u;
     if (!state)
         state = 1;
 }
 
+void seed_thread(uint64_t number)
+{
+    is_players_thread = 1;
+    seed(number);
+}
+
 uint32_t chance(uint32_t below)
 {
     if (!state)
-        seed_thread(atomic_fetch_add(&strangers, 1));
+        seed(atomic_fetch_add(&strangers, 1));
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;

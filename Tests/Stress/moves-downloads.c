@@ -242,7 +242,9 @@ void move_imgdl_token_metrics(void)
 static void on_progress(const imgdl_batch_progress *progress, void *user_data)
 {
     struct ward *ward = user_data;
-    enum place before = enter(ward->executor ? DISPATCHED : DELIVERY);
+    /* An inline one comes where a request of it ended: also where that was dispatched, or its executor released. */
+    enum place inline_place = is_players_thread ? DISPATCHED : INLINE;
+    enum place before = enter(ward->executor ? DISPATCHED : ward->mask & INLINE_REQUEST ? inline_place : DELIVERY);
     struct executor_model *outer = enter_executor(ward->executor);
     enter_ward(ward, 0);
     if (atomic_load(&ward->terminals))
@@ -273,6 +275,7 @@ void move_imgdl_downloader_prefetch(void)
     imgdl_batch_options_init(&options, sizeof options);
     options.max_concurrent = chance(4);
     options.executor = random_executor(&own->executor);
+    own->mask = options.executor == IMGDL_EXECUTOR_INLINE ? INLINE_REQUEST : 0;
     options.progress = on_progress;
     options.destructor = ward_destroyed;
     options.user_data = own;

@@ -37,6 +37,7 @@ extern uint64_t play_seed;
 uint32_t chance(uint32_t below); /* 0 … below - 1, by a generator of the thread's own */
 int one_in(uint32_t count);
 void seed_thread(uint64_t number);
+extern _Thread_local int is_players_thread; /* not the library's */
 
 /* ---- Where a call is made, and what it may answer */
 
