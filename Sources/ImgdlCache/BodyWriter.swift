@@ -8,17 +8,19 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
     let id: EntryID
     let mark: ChangeMark
     private let body: DiskBody?
+    private let removalMark: RemovalMark
     /// nil: too long for the memory tier.
     private var kept: [BodySlice]?
     private var length: Int64 = 0
     private var hasEnded = false
 
-    init(_ cache: Cache, key: String, id: EntryID, body: DiskBody?) {
+    init(_ cache: Cache, key: String, id: EntryID, body: DiskBody?, since removalMark: RemovalMark) {
         self.cache = cache
         self.key = key
         self.id = id
         mark = cache.changes.mark(key, id)
         self.body = body
+        self.removalMark = removalMark
         kept = []
     }
 
@@ -33,10 +35,11 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         if let body { cache.disk?.append(slices, to: body) }
     }
 
-    func finish(_ response: StoredResponse) { end(response) }
+    @discardableResult
+    func finish(_ response: StoredResponse) -> Bool { end(response) }
 
     func keep(_ response: StoredResponse) {
-        if length > cache.configuration.maximumPartialBytes { abandon() } else { end(response) }
+        if length > cache.configuration.maximumPartialBytes { abandon() } else { _ = end(response) }
     }
 
     func abandon() {
@@ -46,12 +49,14 @@ final class BodyWriter: StoreWriter, @unchecked Sendable {
         if let body { cache.disk?.abandon(body) }
     }
 
-    private func end(_ response: StoredResponse) {
-        guard !hasEnded, !cache.isForked else { return }
+    private func end(_ response: StoredResponse) -> Bool {
+        guard !hasEnded, !cache.isForked else { return false }
         hasEnded = true
         var response = response
         response.bodyLength = length
-        cache.stored(StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body)
-        kept = nil
+        defer { kept = nil }
+        return cache.stored(
+            StoredEntry(id: id, response: response, mark: mark), key: key, slices: kept, body: body,
+            since: removalMark)
     }
 }

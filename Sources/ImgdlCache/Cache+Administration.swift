@@ -40,6 +40,7 @@ extension Cache {
     package func clear() throws(Failure) {
         try checkOpen()
         try disk?.checkMayWait()
+        changes.countRemovalOfAll()
         // Also where the disk keeps it.
         defer {
             memory.removeAll()

@@ -97,14 +97,18 @@ package final class Cache: Store, @unchecked Sendable {
         disk.find(key, choose: choose, completion: completion)
     }
 
-    package func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)? {
+    package func removalMark(_ key: String) -> RemovalMark { changes.removalMark(key) }
+
+    package func write(
+        _ key: String, _ response: StoredResponse, since mark: RemovalMark? = nil
+    ) -> (any StoreWriter)? {
         if isForked { return nil }
         let id: EntryID? = lock.withLock { isClosed ? nil : numbers.next(wallTime: wallTime) }
         guard let id else { return nil }
         let body = disk?.begin(id, key)
         // Neither would keep it.
         if body == nil, memory.maximumBodyBytes == 0 { return nil }
-        return BodyWriter(self, key: key, id: id, body: body)
+        return BodyWriter(self, key: key, id: id, body: body, since: mark ?? removalMark(key))
     }
 
     package func update(_ id: EntryID, _ response: StoredResponse) {
@@ -131,6 +135,8 @@ package final class Cache: Store, @unchecked Sendable {
 
     package func remove(key: String) {
         if isForked { return }
+        // Before anything goes: what is on its way is stored before that and goes, too, or is not stored.
+        changes.countRemoval(key: key)
         disk?.remove(key: key)
         _ = memory.remove(key: key)
         imageTier?.remove(key: key)
@@ -160,18 +166,20 @@ package final class Cache: Store, @unchecked Sendable {
         if lock.withLock({ isClosed }) { throw Failure(.shutDown, "the cache is closed") }
     }
 
-    /// A writer has ended.
-    func stored(_ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?) {
-        let isOpen = lock.withLock { () -> Bool in
-            if !isClosed, disk == nil { counts.stored += 1 }
-            return !isClosed
-        }
-        guard isOpen else { return }
+    /// A writer has ended. False: it is not kept, since what is under its key was removed after `mark`, or a newer one is
+    /// there. Nobody is told: the server is asked again, or the newer one answers.
+    func stored(
+        _ entry: StoredEntry, key: String, slices: [BodySlice]?, body: DiskBody?, since mark: RemovalMark
+    ) -> Bool {
+        guard !lock.withLock({ isClosed }) else { return true }
         // First the disk: who finds nothing in memory must find it there.
-        if let disk, let body { disk.finish(body, entry.response, slices: slices) }
-        let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime)
+        if let disk, let body, !disk.finish(body, entry.response, slices: slices, since: mark) { return false }
+        let removed = memory.insert(entry, key: key, body: slices, wallTime: wallTime, since: mark)
+        guard !removed.isRefused else { return false }
+        if disk == nil { lock.withLock { counts.stored += 1 } }
         imageTier?.remove(replacedBy: entry, key: key)
         forget(removed)
+        return true
     }
 
     /// Memory has evicted them. The disk, where there is one, still has them.

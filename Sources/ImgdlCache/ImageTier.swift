@@ -47,10 +47,13 @@ final class ImageTier: ImageStore, @unchecked Sendable {
     }
 
     /// Images in the host's memory are not kept: the host may want it back.
-    func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String) {
+    func keep(
+        _ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String, since mark: RemovalMark?
+    ) {
         let bytes = Self.cost(of: image, entry.response, key)
         guard !isForked, bytes <= maximumBytes, !image.pixels.isHosts, image.isComplete else { return }
         lock.withLock {
+            if let mark, changes.isOvertaken(mark) { return }
             for id in keys[key] ?? [] {
                 if id != entry.id, let older = sources[id]?.entry, entry.response.replaces(older.response) { drop(id) }
             }

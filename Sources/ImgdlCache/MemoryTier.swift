@@ -104,16 +104,26 @@ final class MemoryTier: @unchecked Sendable {
         }
     }
 
-    /// In place of what it replaces. nil for `body`: it is not kept here, but what it replaces goes. Gives what went.
-    func insert(_ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64) -> Removed {
+    /// In place of what it replaces. nil for `body`: it is not kept here, but what it replaces goes. Gives what went. `since`:
+    /// as of `Store.write`; nil: it was found on the disk.
+    func insert(
+        _ entry: StoredEntry, key: String, body: [BodySlice]?, wallTime: Int64, since mark: RemovalMark? = nil
+    ) -> Removed {
         let kept = body.map { Self.isWasteful($0) ? $0.compacted : $0 }
         let cost = Self.cost(of: entry.response, key, kept ?? [])
         return lock.withLock {
             var removed = Removed()
-            for older in shelves[key]?.entries ?? []
-            where older.id == entry.id || entry.response.replaces(older.response) {
-                drop(older.id)
-                removed.replaced.append(older.id)
+            let others = shelves[key]?.entries ?? []
+            removed.isRefused =
+                mark.map(changes.isOvertaken) ?? false
+                || others.contains { other in
+                    other.id != entry.id && entry.response.isOutdated(by: other.response, wallTime: wallTime)
+                }
+            if removed.isRefused { return removed }
+            for other in others
+            where other.id == entry.id || entry.response.displaces(other.response, wallTime: wallTime) {
+                drop(other.id)
+                removed.replaced.append(other.id)
             }
             guard let kept, cost <= maximumBodyBytes else { return removed }
             if entry.response.isBeginning, cost > maximumPartialBytes { return removed }
@@ -140,6 +150,8 @@ final class MemoryTier: @unchecked Sendable {
     }
 
     struct Removed {
+        /// It is not kept, and nothing went: it was removed meanwhile, or a newer one is there.
+        var isRefused = false
         var replaced: [EntryID] = []
         var evicted: [EntryID] = []
     }

@@ -12,6 +12,16 @@ extension StoredResponse {
         return context == older.context && varying == older.varying
     }
 
+    /// Whether that goes when this is stored.
+    func displaces(_ other: StoredResponse, wallTime: Int64) -> Bool {
+        replaces(other) && !isOlder(than: other, wallTime: wallTime)
+    }
+
+    /// Whether this is not stored, since that is there: the answer to a later question has come sooner.
+    func isOutdated(by other: StoredResponse, wallTime: Int64) -> Bool {
+        other.replaces(self) && isOlder(than: other, wallTime: wallTime)
+    }
+
     var isBeginning: Bool {
         if case .beginning = extent { return true }
         return false

@@ -104,7 +104,7 @@ final class MemoryTierTests: XCTestCase {
             let varying = [VaryingField(name: "a", value: "\(i)")]
             let entry = StoredEntry(
                 id: EntryID(rawValue: Int64(i)), response: response(varying: varying), mark: ChangeMark())
-            tier.keep(image, DecodeOptions(), of: entry, key: "k")
+            tier.keep(image, DecodeOptions(), of: entry, key: "k", since: nil)
         }
         XCTAssertEqual(tier.entries("k").count, 32)
         XCTAssertEqual(tier.totals.count, 32)
@@ -166,7 +166,7 @@ final class ImageTierTests: XCTestCase {
             cache.put(key, bytes(10))
             let entry = try XCTUnwrap(cache.wait(key)).entry
             let picture = try image(100)
-            images.keep(picture, options, of: entry, key: key)
+            images.keep(picture, options, of: entry, key: key, since: nil)
             return (entry, picture)
         }
         let (a, picture) = try keep("a")
@@ -186,13 +186,13 @@ final class ImageTierTests: XCTestCase {
         // Validated: the fields are new, the image is the same. Replaced: it is gone.
         cache.update(a.id, response(at: 300))
         XCTAssertEqual(images.entries("a")[0].response.responseTime, 300)
-        cache.put("a", bytes(11))
+        cache.put("a", bytes(11), response(at: 301))
         XCTAssertNil(images.image(a.id, options))
         cache.remove(c.id)
         XCTAssertNil(images.image(c.id, options))
         XCTAssertEqual(try cache.statistics().imageBytes, 0)
         // Too large for the whole tier.
-        images.keep(try image(1_000), options, of: c, key: "c")
+        images.keep(try image(1_000), options, of: c, key: "c", since: nil)
         XCTAssertNil(images.image(c.id, options))
     }
 }

@@ -321,6 +321,56 @@ final class ValidationTests: CachingTestCase {
         XCTAssertEqual(try get("/a", .only).code, .notCached)
     }
 
+    /// The server may have made it before it changed anything.
+    func testAGETThatBeganBeforeAPUTIsNotStored() throws {
+        for onDisk in [false, true] {
+            for hasHead in [false, true] {
+                try open(onDisk: onDisk) { _ in }
+                network.answers { request in request.method == "PUT" ? Reply() : nil }
+                let count = network.count
+                let slow = try start("/\(hasHead)")
+                let exchange = try network.exchange(count)
+                if hasHead {
+                    exchange.connect()
+                    exchange.head(200, [HeaderField("Cache-Control", "max-age=600")], length: 1)
+                }
+                XCTAssertEqual(try get("/\(hasHead)", method: "PUT").code, .ok)
+                if hasHead {
+                    exchange.body([1])
+                    exchange.finish()
+                } else {
+                    exchange.answer(Reply(200, [("Cache-Control", "max-age=600")], [1]))
+                }
+                XCTAssertEqual(try end(slow).bytes, [1])
+                XCTAssertEqual(try get("/\(hasHead)", .only).code, .notCached)
+                network.answers { _ in Reply(200, [("Cache-Control", "max-age=600")], [2]) }
+                XCTAssertEqual(try get("/\(hasHead)").bytes, [2])
+                XCTAssertEqual(try get("/\(hasHead)", .only).bytes, [2], "what began afterwards is stored")
+            }
+        }
+    }
+
+    func testAGETThatEndsAfterAReloadDoesNotTakeItsPlace() throws {
+        func reply(_ second: Int, _ byte: UInt8) -> Reply {
+            let date = HTTPDate.text(clock.wallTime() - 100 + Int64(second))
+            return Reply(200, [("Cache-Control", "max-age=600"), ("Date", date)], [byte])
+        }
+        for onDisk in [false, true] {
+            try open(onDisk: onDisk) { _ in }
+            network.answers { _ in nil }
+            let count = network.count
+            let path = "/ends-later-\(onDisk)"
+            let slow = try start(path)
+            let exchange = try network.exchange(count)
+            let reload = try start(path, .reload)
+            try network.exchange(count + 1).answer(reply(2, 2))
+            XCTAssertEqual(try end(reload).bytes, [2])
+            exchange.answer(reply(1, 1))
+            XCTAssertEqual(try end(slow).bytes, [1], "who asked gets what came")
+            XCTAssertEqual(try get(path, .only).bytes, [2])
+        }
+    }
+
     /// Section 4.3.5.
     func testAHEADFreshensWhatIsStored() throws {
         serve("\"1\"", [("Cache-Control", "max-age=60")])

@@ -265,3 +265,56 @@ TEST("what one process removes or clears another does not serve from its memory"
     CHECK_NUMBER(status, 0);
     free(directory);
 }
+
+TEST("what a request brings that was sent before another process, or this one, removed its URL is not stored")
+{
+    static const char commands[] = "rcRC"; /* the first two are the others' */
+    char *directory = new_folder();
+    char *urls[4], gates[4][64];
+    int in[2], out[2], unwritable = 0;
+    pid_t others[2];
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(gates[i], sizeof gates[i], "removed-%d-%u", (int)getpid(), i);
+        urls[i] = strdup(at_origin("/pictures/tiny.jpg?" FRESH "&hold_after=10&gate=%s", gates[i]));
+    }
+    for (unsigned i = 0; i < 2; i++) /* before the library is used */
+        others[i] = start_other(directory, urls[i], &in[i], &out[i]);
+    imgdl_cache *cache = NULL;
+    REQUIRE_OK(open_cache(directory, &unwritable, &cache));
+    imgdl_downloader *downloader = new_caching_downloader(cache);
+    for (unsigned i = 0; i < 4; i++) {
+        struct recorder recorder;
+        recorder_init(&recorder);
+        imgdl_request request = recorded_request(urls[i], &recorder);
+        REQUIRE_OK(imgdl_download(downloader, &request, NULL));
+        await_gate(gates[i], 1);
+        if (i < 2)
+            (void)tell(in[i], out[i], commands[i]);
+        else if (commands[i] == 'R')
+            REQUIRE_OK(imgdl_cache_remove(cache, urls[i]));
+        else
+            REQUIRE_OK(imgdl_cache_clear(cache));
+        open_gate(gates[i]);
+        REQUIRE(await_end(&recorder, NULL));
+        CHECK_CODE(recorder.code, IMGDL_OK);
+        recorder_clear(&recorder);
+        CHECK_CODE(ask(downloader, urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
+        REQUIRE_OK(imgdl_cache_flush(cache));
+        CHECK_CODE(ask(downloader, urls[i], IMGDL_CACHE_ONLY, BODY).code, IMGDL_ERROR_NOT_CACHED);
+        CHECK_NUMBER(ask(downloader, urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_NETWORK);
+        CHECK_NUMBER(ask(downloader, urls[i], 0, BODY).outcome, IMGDL_CACHE_OUTCOME_HIT);
+        free(urls[i]);
+    }
+    REQUIRE_OK(imgdl_downloader_destroy(downloader));
+    imgdl_cache_release(cache);
+    for (unsigned i = 0; i < 2; i++)
+        close(in[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        int status = 0;
+        REQUIRE(waitpid(others[i], &status, 0) == others[i]);
+        CHECK_NUMBER(status, 0);
+        close(out[i]);
+    }
+    CHECK_NUMBER(unwritable, 0);
+    free(directory);
+}

@@ -33,7 +33,11 @@ struct Candidates {
             let found = store.withState { state -> (Candidates, Int64)? in
                 guard state.changes.settlements == settlements, state.indexNumber == indexNumber else { return nil }
                 state.changes.withdraw(key) { store.changes.isRemoved($0.removalMark) }
-                return (Candidates(key, rows, state.changes, state.uses, usedSince), state.changes.lastNumber)
+                let wallTime = store.clock.wallTime()
+                return (
+                    Candidates(key, rows, state.changes, state.uses, usedSince, wallTime: wallTime),
+                    state.changes.lastNumber
+                )
             }
             if let found { return found }
         }
@@ -56,16 +60,23 @@ struct Candidates {
     }
 
     private init(
-        _ key: String, _ rows: [Index.Row], _ changes: PendingChanges, _ uses: [EntryID: Int64], _ usedSince: Int64?
+        _ key: String, _ rows: [Index.Row], _ changes: PendingChanges, _ uses: [EntryID: Int64], _ usedSince: Int64?,
+        wallTime: Int64
     ) {
+        let stored = (changes.hidesIndex(key) ? [] : rows).compactMap { row in
+            changes.current(row.entry, key: key, wallTime: wallTime).map { (row: row, entry: $0) }
+        }
         for body in changes.bodies(key) {
             let entry = changes.latest(StoredEntry(id: body.id, response: body.response, mark: body.mark))
+            // Another program was asked later, and has written it already.
+            if stored.contains(where: { entry.response.isOutdated(by: $0.entry.response, wallTime: wallTime) }) {
+                continue
+            }
             append(
                 Candidate(entry: entry, place: .body(body), storedTime: body.time, usedTime: body.time), uses, usedSince
             )
         }
-        for row in changes.hidesIndex(key) ? [] : rows {
-            guard let entry = changes.current(row.entry, key: key), !changes.isOutdated(row, key: key) else { continue }
+        for (row, entry) in stored where !changes.isOutdated(row, key: key) {
             let place = Place.file(checksum: row.checksum)
             append(
                 Candidate(entry: entry, place: place, storedTime: row.storedTime, usedTime: row.usedTime), uses,

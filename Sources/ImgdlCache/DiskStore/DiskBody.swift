@@ -27,8 +27,8 @@ final class DiskBody: @unchecked Sendable {
     var length: Int64 = 0
     var state = State.writing
     var number: Int64 = 0
-    /// Removals by other programs until its last byte came.
-    var removalMark = RemovalMark()
+    /// Removals before its request was sent.
+    var removalMark = RemovalMark((first: 0, second: 0))
     /// When its last byte came, in seconds since 1970.
     var time: Int64 = 0
     var response = StoredResponse(

@@ -143,37 +143,45 @@ final class DiskStore: @unchecked Sendable {
         }
     }
 
-    /// `slices`: the whole body, when somebody else keeps it in memory anyway.
-    func finish(_ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?) {
+    /// `slices`: the whole body, when somebody else keeps it in memory anyway. False: as of `Cache.stored`.
+    func finish(
+        _ body: DiskBody, _ response: StoredResponse, slices: [BodySlice]?, since mark: RemovalMark
+    ) -> Bool {
         let time = clock.wallTime()
         let now = MonotonicClock().now()
         let memory = DiskCommand.memory(of: response, body.key)
-        lock.withLock {
-            guard !body.isFinished else { return }
+        return lock.withLock {
+            if changes.isOvertaken(mark) || state.changes.isOutdated(response, body.key, wallTime: time) {
+                drop(body)
+                return false
+            }
             if !body.isGivenUp, !hasRoom(for: memory) { lose(body, .behind) }
             body.finishedAt = now
-            if let loss = body.loss { return countLoss(loss) }
-            guard !body.isGivenUp else { return }
+            if let loss = body.loss { countLoss(loss) }
+            guard !body.isGivenUp else { return true }
             state.queued.stores += memory
             state.waitingBodies += 1
             body.slices = slices
             body.time = time
-            body.removalMark = changes.removalMark(body.key)
-            post(.change(.insert(body), number: state.changes.insert(body, response), memory: memory))
+            body.removalMark = mark
+            let number = state.changes.insert(body, response, wallTime: time)
+            post(.change(.insert(body), number: number, memory: memory))
+            return true
         }
     }
 
-    func abandon(_ body: DiskBody) {
-        lock.withLock {
-            guard !body.isGivenUp else { return }
-            body.isGivenUp = true
-            if body.isPosted { post(.abandon(body)) }
-        }
-    }
+    func abandon(_ body: DiskBody) { lock.withLock { drop(body) } }
 
     // MARK: Bodies that are not stored. Inside the lock
 
     private func hasRoom(for memory: Int) -> Bool { state.queued.stores + memory <= tuning.queueBytes }
+
+    /// Nobody misses it.
+    private func drop(_ body: DiskBody) {
+        guard !body.isGivenUp else { return }
+        body.isGivenUp = true
+        if body.isPosted { post(.abandon(body)) }
+    }
 
     /// It will not be stored. Counted once its last byte has come: until then it may be abandoned as well.
     private func lose(_ body: DiskBody, _ cause: StorageLosses.Cause) {

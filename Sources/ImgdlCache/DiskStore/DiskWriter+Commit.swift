@@ -211,7 +211,14 @@ extension DiskWriter {
                     continue
                 }
                 let entry = StoredEntry(id: body.id, response: body.response, mark: body.mark)
-                outcome.removal += try index.insert(entry, key: body.key, checksum: checksum, time: body.time)
+                let replaced = try index.insert(
+                    entry, key: body.key, checksum: checksum, time: body.time, now: time)
+                // The answer to a later question is there, another program's for instance.
+                guard let replaced else {
+                    outcome.removal.add(body.id, CheckedNumber(body.held))
+                    continue
+                }
+                outcome.removal += replaced
                 outcome.stored += 1
             case .update(let id, let response):
                 try index.update(id, response, time: time)

@@ -24,11 +24,18 @@ struct PendingChanges {
         return lastNumber
     }
 
-    mutating func insert(_ body: DiskBody, _ response: StoredResponse) -> Int64 {
+    /// Whether something newer is on its way to the index.
+    func isOutdated(_ response: StoredResponse, _ key: String, wallTime: Int64) -> Bool {
+        bodies(key).contains { body in
+            response.isOutdated(by: updated[body.id]?.response ?? body.response, wallTime: wallTime)
+        }
+    }
+
+    mutating func insert(_ body: DiskBody, _ response: StoredResponse, wallTime: Int64) -> Int64 {
         let number = next()
         body.number = number
         body.response = response
-        added[body.key]?.removeAll { response.replaces($0.response) }
+        added[body.key]?.removeAll { response.displaces($0.response, wallTime: wallTime) }
         added[body.key, default: []].append(body)
         // The index will not keep more of them, either.
         if let count = added[body.key]?.count, count > StoredResponse.maximumVariants {
@@ -131,10 +138,13 @@ struct PendingChanges {
     }
 
     /// What became of an entry of the index; nil: it is gone.
-    func current(_ entry: StoredEntry, key: String) -> StoredEntry? {
+    func current(_ entry: StoredEntry, key: String, wallTime: Int64) -> StoredEntry? {
         if removed[entry.id] != nil { return nil }
         // It may have come into the index between two looks.
-        for body in added[key] ?? [] where body.id == entry.id || body.response.replaces(entry.response) { return nil }
+        for body in added[key] ?? []
+        where body.id == entry.id || body.response.displaces(entry.response, wallTime: wallTime) {
+            return nil
+        }
         return latest(entry)
     }
 

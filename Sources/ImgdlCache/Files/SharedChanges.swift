@@ -29,6 +29,9 @@ final class SharedChanges: @unchecked Sendable {
     /// This program's own part of it, without the hashes; counters twice as high.
     private let own: Counters
     private static let ownRemovals = bucketCount * 2
+    /// All removals by this program, whether others were told or not.
+    private static let removalsHere = bucketCount * 4
+    private static let ownCount = bucketCount * 6
     /// Grows with each other file, so that no mark of before is current.
     private let era = Atomic<UInt64>(0)
     private let lock = Lock()
@@ -57,13 +60,13 @@ final class SharedChanges: @unchecked Sendable {
         shared = memory.flatMap {
             $0 == MAP_FAILED ? nil : $0.bindMemory(to: Atomic<UInt64>.self, capacity: Self.bucketCount * 5)
         }
-        own = .allocate(capacity: Self.bucketCount * 4)
-        for index in 0..<Self.bucketCount * 4 { (own + index).initialize(to: Atomic(0)) }
+        own = .allocate(capacity: Self.ownCount)
+        for index in 0..<Self.ownCount { (own + index).initialize(to: Atomic(0)) }
     }
 
     deinit {
         if let shared { munmap(shared, Self.byteCount) }
-        own.deinitialize(count: Self.bucketCount * 4)
+        own.deinitialize(count: Self.ownCount)
         own.deallocate()
     }
 
@@ -117,7 +120,7 @@ final class SharedChanges: @unchecked Sendable {
         return until > now && until - now <= Self.longestNanoseconds
     }
 
-    /// To be asked for when something that the index does not have yet begins to be served.
+    /// To be asked for before a request is sent.
     func removalMark(_ key: String) -> RemovalMark {
         var mark = RemovalMark(Self.removalBuckets(Self.hash(key)))
         note(&mark)
@@ -129,15 +132,33 @@ final class SharedChanges: @unchecked Sendable {
     func isRemoved(_ mark: RemovalMark) -> Bool {
         var now = mark
         note(&now)
-        return now.all != mark.all || (now.first != mark.first && now.second != mark.second)
+        return Self.hasGrown(now.others, mark.others)
+    }
+
+    /// The same, or this program has. What is finished before that goes with it.
+    func isOvertaken(_ mark: RemovalMark) -> Bool {
+        var now = mark
+        note(&now)
+        return Self.hasGrown(now.others, mark.others) || Self.hasGrown(now.own, mark.own)
+    }
+
+    private static func hasGrown(_ now: RemovalMark.Counts, _ before: RemovalMark.Counts) -> Bool {
+        now.all != before.all || (now.first != before.first && now.second != before.second)
     }
 
     private func note(_ mark: inout RemovalMark) {
         lock.withLock {
-            mark.all = removalsByOthers(0)
-            mark.first = removalsByOthers(mark.buckets.first)
-            mark.second = removalsByOthers(mark.buckets.second)
+            mark.others.all = removalsByOthers(0)
+            mark.others.first = removalsByOthers(mark.buckets.first)
+            mark.others.second = removalsByOthers(mark.buckets.second)
+            mark.own.all = removalsHere(0)
+            mark.own.first = removalsHere(mark.buckets.first)
+            mark.own.second = removalsHere(mark.buckets.second)
         }
+    }
+
+    private func removalsHere(_ bucket: Int) -> UInt64 {
+        own[Self.removalsHere + bucket].load(ordering: .acquiring)
     }
 
     /// In the two sets of counters.
@@ -152,6 +173,15 @@ final class SharedChanges: @unchecked Sendable {
     }
 
     // MARK: Telling
+
+    /// This program is going to remove all of the key, of which others may learn or not.
+    func countRemoval(key: String) {
+        let (first, second) = Self.removalBuckets(Self.hash(key))
+        for bucket in [first, second] {
+            own[Self.removalsHere + bucket].wrappingAdd(1, ordering: .acquiringAndReleasing)
+        }
+    }
+    func countRemovalOfAll() { own[Self.removalsHere].wrappingAdd(1, ordering: .acquiringAndReleasing) }
 
     /// It is going to be removed: until `tell` nobody else serves it.
     func announce(key: String) {
@@ -338,16 +368,4 @@ final class SharedChanges: @unchecked Sendable {
         close(descriptor)
         return nil
     }
-}
-
-/// How often other programs had removed what is under a key, or everything.
-struct RemovalMark {
-    fileprivate var buckets = (first: 0, second: 0)
-    fileprivate var all: UInt64 = 0
-    fileprivate var first: UInt64 = 0
-    fileprivate var second: UInt64 = 0
-
-    init() {}
-
-    fileprivate init(_ buckets: (first: Int, second: Int)) { self.buckets = buckets }
 }

@@ -141,12 +141,16 @@ final class Index {
 
     // MARK: Writing, inside a transaction
 
-    /// Gives the entries whose place it takes.
-    func insert(_ entry: StoredEntry, key: String, checksum: Int64, time: Int64) throws(DatabaseError) -> Removal {
+    /// Gives the entries whose place it takes; nil, and nothing has changed: a newer one is there. `now`: seconds since
+    /// 1970, as is `time`, when it came.
+    func insert(
+        _ entry: StoredEntry, key: String, checksum: Int64, time: Int64, now: Int64
+    ) throws(DatabaseError) -> Removal? {
         var replaced: [EntryID] = []
         var others: [EntryID] = []
         for row in try rows(key, damaged: { replaced.append($0) }) {
-            if entry.response.replaces(row.entry.response) {
+            if entry.response.isOutdated(by: row.entry.response, wallTime: now) { return nil }
+            if entry.response.displaces(row.entry.response, wallTime: now) {
                 replaced.append(row.entry.id)
             } else {
                 others.append(row.entry.id)

@@ -31,6 +31,8 @@ final class CacheExchange {
     var replacement: Replacement?
     /// The context in which the request was sent; nil: its answer is not stored.
     var context: StoredContext?
+    /// What had been removed when the request was sent; nil: it was not sent.
+    private(set) var removalMark: RemovalMark?
     /// Seconds since 1970.
     var requestTime: Int64 = 0
     var responseTime: Int64 = 0
@@ -87,8 +89,9 @@ final class CacheExchange {
     }
 
     /// The request is sent, or sent again.
-    func begin(_ wallTime: Int64, _ context: StoredContext?) {
+    func begin(_ wallTime: Int64, _ context: StoredContext?, _ store: (any Store)?) {
         self.context = context
+        removalMark = store?.removalMark(key)
         requestTime = wallTime
         head = nil
         end = nil
@@ -112,7 +115,7 @@ final class CacheExchange {
             var response = CacheRules.stored(
                 requestSent, head, requestTime: requestTime, responseTime: responseTime)
         else { return false }
-        let writer = store.write(key, response)
+        let writer = store.write(key, response, since: removalMark)
         guard isRedirect else {
             self.writer = writer
             stored = response
@@ -162,7 +165,7 @@ final class CacheExchange {
             response.isUndecodable = isUndecodable
             // Such as a part of another length than its Content-Range says.
             guard response.isSound else { return writer.abandon() }
-            writer.finish(response)
+            guard writer.finish(response) else { return }
             entry = StoredEntry(id: writer.id, response: response, mark: writer.mark)
         case .broken:
             let beginning = head.flatMap {

@@ -7,7 +7,7 @@ extension Engine {
         if !transfer.isSent { observeStart(id) }
         transfer.isSent = true
         if let exchange = transfer.exchange {
-            exchange.begin(clock.wallTime(), contextSent(id, transfer))
+            exchange.begin(clock.wallTime(), contextSent(id, transfer), store)
             // While it waited a cookie may have come, or another transport.
             if exchange.isAnsweredToAnother { exchange.forgetStored() }
         }
@@ -164,6 +164,6 @@ extension Engine {
             let options = downloads.decodeOptions(id, variant: variant),
             transfer.pictures[options] == nil, transfer.request.hooks?.kinds.contains(.transformBody) != true
         else { return }
-        images.keep(image, options, of: entry, key: exchange.key)
+        images.keep(image, options, of: entry, key: exchange.key, since: exchange.removalMark)
     }
 }

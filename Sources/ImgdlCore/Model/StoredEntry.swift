@@ -18,6 +18,24 @@ package struct ChangeMark: Equatable, Sendable {
     }
 }
 
+/// How often a store's programs had removed what is under a key, or everything; the store's own business.
+package struct RemovalMark: Sendable {
+    package struct Counts: Equatable, Sendable {
+        package var all: UInt64 = 0
+        package var first: UInt64 = 0
+        package var second: UInt64 = 0
+
+        package init() {}
+    }
+
+    /// In two sets of counters.
+    package var buckets = (first: 0, second: 0)
+    package var own = Counts()
+    package var others = Counts()
+
+    package init(_ buckets: (first: Int, second: Int)) { self.buckets = buckets }
+}
+
 /// A stored response under its name. What its fields say is read out of them once, when it is first asked about, and kept
 /// as long as the entry is. Threads: any.
 package final class StoredEntry: Sendable {

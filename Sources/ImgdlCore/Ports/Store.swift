@@ -17,7 +17,12 @@ package protocol Store: AnyObject, Sendable {
 
     /// Begins to store a body, in place of an entry with the same varying fields once it is finished. nil: nothing is stored
     /// now. Readers see it when it is finished and whole.
-    func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)?
+    /// `since`: from before the request was sent. What was removed since, by whichever program, is not stored again by an
+    /// answer that began before. nil: from now.
+    func write(_ key: String, _ response: StoredResponse, since: RemovalMark?) -> (any StoreWriter)?
+
+    /// To be asked for before a request is sent.
+    func removalMark(_ key: String) -> RemovalMark
 
     /// Metadata that a validation has changed, of the same body (RFC 9111 section 4.3.4).
     func update(_ id: EntryID, _ response: StoredResponse)
@@ -64,8 +69,10 @@ package protocol StoreWriter: AnyObject, Sendable {
     var mark: ChangeMark { get }
     /// The next bytes: shared, not copied.
     func append(_ slices: [BodySlice])
-    /// It is whole. `response`: as at the beginning, with the length.
-    func finish(_ response: StoredResponse)
+    /// It is whole. `response`: as at the beginning, with the length. False: it is not kept, since it was removed meanwhile,
+    /// or a newer one is there.
+    @discardableResult
+    func finish(_ response: StoredResponse) -> Bool
     /// It broke off: what came is kept to be resumed, if it is worth it. The extent is a beginning.
     func keep(_ response: StoredResponse)
     func abandon()
@@ -78,5 +85,7 @@ package protocol ImageStore: AnyObject, Sendable {
     /// The newest responses under the key that have images here.
     func entries(_ key: String) -> [StoredEntry]
     func image(_ id: EntryID, _ options: DecodeOptions) -> DecodedImage?
-    func keep(_ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String)
+    /// `since`: as of `Store.write`; nil: the entry was found.
+    func keep(
+        _ image: DecodedImage, _ options: DecodeOptions, of entry: StoredEntry, key: String, since: RemovalMark?)
 }

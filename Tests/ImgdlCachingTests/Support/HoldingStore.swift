@@ -61,7 +61,11 @@ final class HoldingStore: Store, @unchecked Sendable {
         if !isHeld { cache.find(key, choose: choose, completion: completion) }
     }
 
-    func write(_ key: String, _ response: StoredResponse) -> (any StoreWriter)? { cache.write(key, response) }
+    func write(_ key: String, _ response: StoredResponse, since: RemovalMark?) -> (any StoreWriter)? {
+        cache.write(key, response, since: since)
+    }
+
+    func removalMark(_ key: String) -> RemovalMark { cache.removalMark(key) }
     func update(_ id: EntryID, _ response: StoredResponse) { cache.update(id, response) }
     func use(_ id: EntryID) { cache.use(id) }
     func remove(_ id: EntryID) { cache.remove(id) }

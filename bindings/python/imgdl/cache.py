@@ -171,7 +171,7 @@ class Cache:
         check(_native.imgdl_cache_remove_older(self._open(), seconds))
 
     def clear(self) -> None:
-        """Everything. A download that is being stored meanwhile may remain."""
+        """Everything. What requests bring that were sent before is not stored either."""
         check(_native.imgdl_cache_clear(self._open()))
 
     def flush(self) -> None:

@@ -239,7 +239,7 @@ impl Cache {
         check(unsafe { sys::imgdl_cache_remove_older(self.raw(), seconds(age)) })
     }
 
-    /// Removes everything. A download that is being stored meanwhile may remain.
+    /// Removes everything. What requests bring that were sent before is not stored either.
     pub fn clear(&self) -> Result<()> {
         // SAFETY: a living handle.
         check(unsafe { sys::imgdl_cache_clear(self.raw()) })

@@ -1,0 +1,29 @@
+extension StoredResponse {
+    /// Whether another response to the same question is the one to keep, though this one is stored later: the most recent one
+    /// by Date (RFC 9111 section 4). What was asked for once the other had come is newer, whatever its server's clock
+    /// says; so a reload is never lost for a Date that lies in the future or goes back. `wallTime`: seconds since 1970.
+    package func isOlder(than other: StoredResponse, wallTime: Int64) -> Bool {
+        // Times of a clock that has been set back since do not tell what was first.
+        let isOrdered = max(responseTime, other.responseTime) <= wallTime
+        if isOrdered {
+            if requestTime > other.responseTime { return false }
+            if responseTime < other.requestTime { return true }
+        }
+        if let date = telling(wallTime), let otherDate = other.telling(wallTime), date != otherDate {
+            return date < otherDate
+        }
+        return isOrdered && requestTime < other.requestTime
+    }
+
+    /// Date, where it tells when the server made this. That of an answer without one is the time of receiving
+    /// (`CacheRules.storable`), which says nothing of an answer that took its time; nor does one from the future.
+    private func telling(_ wallTime: Int64) -> Int64? {
+        guard let date = fields.first(named: "Date").flatMap({ Freshness.seconds($0, wallTime) }),
+            Freshness.span(from: responseTime, to: date) <= Self.clockDifference
+        else { return nil }
+        return date == responseTime && requestTime < responseTime ? nil : date
+    }
+
+    /// Seconds by which the clocks of two machines that are set well may differ.
+    private static let clockDifference: Int64 = 60
+}

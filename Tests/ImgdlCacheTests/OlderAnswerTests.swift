@@ -1,0 +1,177 @@
+import CacheTesting
+import ImgdlCore
+import XCTest
+
+@testable import ImgdlCache
+
+/// Issue 20: an answer that began before something newer, or before a removal, does not come back by being written later.
+final class OlderAnswerTests: StoreTestCase {
+    /// Both began at the same time.
+    private let older = response([HeaderField("Date", "Thu, 01 Jan 1970 00:00:10 GMT")])
+    private let newer = response([HeaderField("Date", "Thu, 01 Jan 1970 00:01:20 GMT")])
+
+    private func inMemoryOnly() throws -> Cache {
+        var configuration = CacheConfiguration()
+        configuration.maximumMemoryBytes = 1 << 20
+        return try Cache(configuration, clock: clock) { [log] in log.add($0) }
+    }
+
+    private func content(_ cache: Cache) -> [UInt8]? { cache.wait("k")?.bytes }
+
+    private func inMemory(_ cache: Cache) -> [UInt8]? {
+        cache.findInMemory("k") { $0.isEmpty ? .nothing : .entry(0, withBody: true) }?.bytes
+    }
+
+    private func finish(_ writer: any StoreWriter, _ bytes: [UInt8], _ response: StoredResponse) -> Bool {
+        writer.append(slices(bytes))
+        return writer.finish(response)
+    }
+
+    func testAnOlderAnswerOfThisProgramIsNotStored() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        for cache in [try open(), try inMemoryOnly()] {
+            let slow = try XCTUnwrap(cache.write("k", older))
+            cache.put("k", bytes(100, seed: 2), newer)
+            XCTAssertFalse(finish(slow, bytes(100, seed: 1), older))
+            XCTAssertEqual(content(cache), bytes(100, seed: 2))
+            XCTAssertEqual(inMemory(cache), bytes(100, seed: 2))
+            if cache.disk != nil { try cache.flush() }
+            cache.releaseMemory()
+            if cache.disk != nil { XCTAssertEqual(content(cache), bytes(100, seed: 2)) }
+            let statistics = try cache.statistics()
+            XCTAssertEqual([statistics.stored, statistics.notStored], [1, 0], "it is neither stored nor a loss")
+            cache.close()
+        }
+        XCTAssertEqual(files.count, 1)
+        XCTAssertEqual(temporaries, [])
+        XCTAssertEqual(log.all, [])
+    }
+
+    func testAnOlderAnswerIsNotStoredOverOneInTheIndex() throws {
+        let cache = try open()
+        let slow = try XCTUnwrap(cache.write("k", older))
+        cache.put("k", bytes(100, seed: 2), newer)
+        try cache.flush()
+        _ = finish(slow, bytes(100, seed: 1), older)
+        XCTAssertEqual(content(cache), bytes(100, seed: 2), "it is not served while it waits")
+        try cache.flush()
+        XCTAssertEqual(content(cache), bytes(100, seed: 2))
+        XCTAssertEqual(files.count, 1)
+        let statistics = try cache.statistics()
+        XCTAssertEqual([statistics.stored, statistics.notStored, statistics.entries], [1, 0, 1])
+        cache.close()
+    }
+
+    func testANewerAnswerOfAnotherProgramIsSeenWhenItIsWritten() throws {
+        for memory in [0, 1 << 20] as [Int64] {
+            configuration.maximumMemoryBytes = memory
+            let (one, other) = (try open(), try open())
+            for cache in [one, other] { try cache.flush() }
+            one.put("k", bytes(100, seed: 1), older)
+            other.put("k", bytes(100, seed: 2), newer)
+            try other.flush()
+            let third = try open()
+            for round in ["at once", "when both have been written"] {
+                for cache in [one, other, third] {
+                    XCTAssertNotEqual(inMemory(cache), bytes(100, seed: 1), round)
+                    XCTAssertEqual(content(cache), bytes(100, seed: 2), round)
+                }
+                try one.flush()
+            }
+            XCTAssertEqual(files.count, 1)
+            for cache in [one, other, third] { cache.close() }
+        }
+        XCTAssertEqual(log.all, [])
+    }
+
+    /// The other way round it takes the place, as ever.
+    func testANewerAnswerTakesThePlaceOfAnOlderOne() throws {
+        let (one, other) = (try open(), try open())
+        for cache in [one, other] { try cache.flush() }
+        one.put("k", bytes(100, seed: 2), newer)
+        other.put("k", bytes(100, seed: 1), older)
+        try other.flush()
+        XCTAssertEqual(content(one), bytes(100, seed: 2))
+        try one.flush()
+        for cache in [one, other] {
+            XCTAssertEqual(content(cache), bytes(100, seed: 2))
+            cache.close()
+        }
+        XCTAssertEqual(files.count, 1)
+    }
+
+    /// A whole one that is older answers beside the beginning of a newer one, which answers nobody.
+    func testABeginningKeepsNoWholeAnswerAway() throws {
+        var beginning = newer
+        beginning.extent = .beginning(total: 200)
+        let cache = try open()
+        cache.put("k", bytes(50, seed: 2), beginning, keeps: true)
+        cache.put("k", bytes(100, seed: 1), older)
+        try cache.flush()
+        XCTAssertEqual(try cache.statistics().entries, 2)
+        cache.close()
+    }
+
+    // MARK: Removals
+
+    private func check(_ cache: Cache, _ name: String, _ remove: () throws -> Void) throws {
+        let mark = cache.removalMark("k")
+        let otherMark = cache.removalMark("other")
+        try remove()
+        let slow = try XCTUnwrap(cache.write("k", older, since: mark))
+        XCTAssertFalse(finish(slow, bytes(100, seed: 1), older), name)
+        XCTAssertNil(content(cache), name)
+        XCTAssertNil(inMemory(cache), name)
+        if !name.contains("clear") {
+            let writer = try XCTUnwrap(cache.write("other", older, since: otherMark))
+            XCTAssertTrue(finish(writer, bytes(10), older), "another key")
+        }
+        try cache.flush()
+        XCTAssertNil(content(cache), name)
+        XCTAssertTrue(cache.put("k", bytes(100, seed: 3), older))
+        XCTAssertEqual(content(cache), bytes(100, seed: 3), "what began afterwards is stored")
+        XCTAssertEqual(try cache.statistics().notStored, 0, name)
+    }
+
+    func testWhatBeganBeforeARemovalIsNotStored() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        for cache in [try open(), try inMemoryOnly()] {
+            try check(cache, "remove") { cache.remove(key: "k") }
+            try check(cache, "remove and wait") { try cache.removeAndWait(key: "k") }
+            try check(cache, "clear") { try cache.clear() }
+            cache.close()
+        }
+        XCTAssertEqual(log.all, [])
+    }
+
+    func testWhatBeganBeforeARemovalByAnotherProgramIsNotStored() throws {
+        configuration.maximumMemoryBytes = 1 << 20
+        let (one, other) = (try open(), try open())
+        for cache in [one, other] { try cache.flush() }
+        try check(one, "remove") { other.remove(key: "k") }
+        try check(one, "clear") { try other.clear() }
+        for cache in [one, other] { cache.close() }
+        XCTAssertEqual(log.all, [])
+    }
+
+    /// It was decoded while its entry was removed.
+    func testAPictureOfWhatWasRemovedMeanwhileIsNotKept() throws {
+        configuration.maximumImageBytes = 1 << 20
+        let cache = try open()
+        let mark = cache.removalMark("k")
+        let writer = try XCTUnwrap(cache.write("k", older, since: mark))
+        XCTAssertTrue(finish(writer, bytes(100), older))
+        cache.remove(key: "k")
+        let pixels = try PixelBuffer(width: 1, height: 1, format: .rgba8)
+        let header = ImageHeader(format: .png, width: 1, height: 1, hasAlpha: true, isProgressive: false)
+        let image = DecodedImage(
+            header: header, pixels: pixels, ready: PixelRectangle(x: 0, y: 0, width: 1, height: 1), isComplete: true)
+        let entry = StoredEntry(id: writer.id, response: older, mark: writer.mark)
+        let images = try XCTUnwrap(cache.images)
+        images.keep(image, DecodeOptions(), of: entry, key: "k", since: mark)
+        XCTAssertEqual(images.entries("k").count, 0)
+        images.keep(image, DecodeOptions(), of: entry, key: "k", since: cache.removalMark("k"))
+        XCTAssertEqual(images.entries("k").count, 1)
+        cache.close()
+    }
+}

@@ -1,0 +1,81 @@
+import XCTest
+
+@testable import ImgdlCore
+
+/// Which of two answers to one question is kept, whichever is stored first. Times are seconds from `start`.
+final class OrderTests: CacheTestCase {
+    private struct Answer {
+        /// Of its request and of its head.
+        let sent: Int64
+        let came: Int64
+        /// nil: the server sent none.
+        let date: Int64?
+
+        init(_ sent: Int64, _ came: Int64, date: Int64?) {
+            self.sent = sent
+            self.came = came
+            self.date = date
+        }
+    }
+
+    private func stored(_ answer: Answer) -> StoredResponse {
+        let fields = answer.date.map { [HeaderField("Date", HTTPDate.text(start + $0))] } ?? []
+        return StoredResponse(
+            status: 200, httpVersion: 11,
+            fields: CacheRules.storable(fields, responseTime: start + answer.came), requestTime: start + answer.sent,
+            responseTime: start + answer.came, context: .blank)
+    }
+
+    func testWhichOfTwoIsOlder() {
+        let cases: [(String, Answer, Answer, Bool)] = [
+            ("asked before the other came, and made before", Answer(0, 9, date: 0), Answer(2, 4, date: 3), true),
+            ("asked before, and made later", Answer(0, 9, date: 8), Answer(2, 4, date: 3), false),
+            ("in one second, and made before", Answer(0, 0, date: -900), Answer(0, 0, date: -800), true),
+            ("in one second, and made later", Answer(0, 0, date: -800), Answer(0, 0, date: -900), false),
+            ("in one second, made in one", Answer(0, 0, date: 0), Answer(0, 0, date: 0), false),
+            ("it came before the other was asked for", Answer(0, 1, date: 9), Answer(2, 3, date: 3), true),
+            ("a reload, and the Date goes back", Answer(5, 6, date: -900), Answer(0, 1, date: 1), false),
+            ("a reload, and the other's Date is to come", Answer(5, 6, date: 6), Answer(0, 1, date: 86_400), false),
+            ("a reload in one second, likewise", Answer(0, 0, date: 0), Answer(0, 0, date: 86_400), false),
+            ("no Date: asked before, and slow", Answer(0, 9, date: nil), Answer(2, 4, date: nil), true),
+            ("no Date: asked later, and quick", Answer(2, 4, date: nil), Answer(0, 9, date: nil), false),
+            ("one without a Date, asked before", Answer(0, 9, date: nil), Answer(2, 4, date: 3), true),
+            ("both from a future, asked before", Answer(0, 9, date: 900), Answer(2, 4, date: 800), true),
+            ("the clock has been set back since", Answer(0, 1, date: 1), Answer(5_000, 5_001, date: 1), false),
+            ("the clock has been set back, a Date tells", Answer(0, 1, date: 0), Answer(5_000, 5_001, date: 9), true),
+            ("the clock has been set back, no Date", Answer(0, 1, date: nil), Answer(5_000, 5_001, date: nil), false),
+        ]
+        for (name, one, other, isOlder) in cases {
+            XCTAssertEqual(stored(one).isOlder(than: stored(other), wallTime: start + 10), isOlder, name)
+        }
+    }
+
+    /// Else each would drop the other.
+    func testNeverBothAreOlder() {
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            func any() -> Answer {
+                let sent = Int64.random(in: -3...12, using: &random)
+                let date = Bool.random(using: &random) ? Int64.random(in: -3...80, using: &random) : nil
+                return Answer(sent, sent + .random(in: 0...4, using: &random), date: date)
+            }
+            let (one, other) = (any(), any())
+            let isOlder = stored(one).isOlder(than: stored(other), wallTime: start + 10)
+            guard isOlder else { continue }
+            XCTAssertFalse(stored(other).isOlder(than: stored(one), wallTime: start + 10), "\(one) \(other)")
+        }
+    }
+
+    func testTimesFromOutsideDoNotOverflow() {
+        for time in [Int64.min, .max, 0] {
+            for other in [Int64.min, .max, 0] {
+                var (one, two) = (stored(Answer(0, 0, date: 0)), stored(Answer(0, 0, date: 1)))
+                (one.requestTime, one.responseTime) = (time, other)
+                (two.requestTime, two.responseTime) = (other, time)
+                for now in [Int64.min, .max, 0] {
+                    XCTAssertFalse(one.isOlder(than: two, wallTime: now) && two.isOlder(than: one, wallTime: now))
+                }
+            }
+        }
+    }
+}
