@@ -854,7 +854,9 @@ typedef struct imgdl_hooks_table {
     void (*modify_request)(const imgdl_outgoing *request, imgdl_continuation *next, void *user_data);
     /* When the head of the final response is there, before it is validated. Answer: unchanged, with_response, refused. */
     void (*modify_response)(const imgdl_response *response, imgdl_continuation *next, void *user_data);
-    /* When the body is whole, before it is decoded; no partial images then. Answer: unchanged, with_data, refused. */
+    /* When the body is whole, before it is decoded; no partial images then. Answer: unchanged, with_data, refused. The answer
+     * may wait for another request of the same downloader, a key's say, with other hooks or none: one with these hooks may
+     * itself wait for the answer (memory_budget). */
     void (*transform_body)(imgdl_data *body, imgdl_continuation *next, void *user_data);
     /* Before a redirect is followed that the rules allow. Answer: unchanged, with_request (its url alone), refused. */
     void (*redirect)(const imgdl_response *response, const char *url, imgdl_continuation *next, void *user_data);
@@ -961,6 +963,9 @@ typedef struct imgdl_config {
                                   /* else makes room: from then on it counts for that executor alone, whose requests */
                                   /* wait until half is taken. So n executors that take nothing may hold n times as  */
                                   /* much besides, and the pictures that others share with them                      */
+                                  /* A body that waits for a hook's answer counts for its hooks alone: while a        */
+                                  /* quarter of this or more waits for the same hooks, no request that has them      */
+                                  /* begins until half of the quarter is answered; all others go on                  */
     const char *proxy;            /* such as "http://user:password@host:3128"; "": none; NULL: as the environment says */
     const char *user;             /* Basic or Digest, where neither request nor URL has any                          */
     const char *password;
@@ -1335,7 +1340,7 @@ typedef struct imgdl_stats {
     uint64_t bytes_received, bytes_sent, pixels;
     uint64_t waiting, running, paused, decoding;      /* transfers, now                                              */
     uint64_t memory;                                  /* bytes of bodies and pixels in work or not yet taken, now:   */
-                                                      /* above memory_budget where executors take nothing            */
+                                                      /* above memory_budget where executors or hooks keep it        */
     uint64_t memory_peak;
     imgdl_histogram queue, resolve, connect, tls, first_byte, transfer, decode, total;
 } imgdl_stats;                                        /* end of 1.1 */

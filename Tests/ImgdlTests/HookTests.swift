@@ -208,6 +208,31 @@ final class HookTests: DownloaderTestCase {
         }
     }
 
+    /// The budget is full of bodies whose answers wait for other requests of the same downloader.
+    func testBodyHooksThatFetchKeysGoOnThoughTheirBodiesFillTheBudget() {
+        replaceDownloader { $0.memory_budget = 1 << 20 }
+        origin.content["secret"] = Picture([UInt8](repeating: 1, count: 600_000), type: "application/octet-stream")
+        let asked = Monitor<[OpaquePointer]>([])
+        hooks.transformBody = { _, next in asked.change { $0.append(next) } }
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 1), 0)
+        let downloads = (0..<20).map { number in
+            start(picture("secret", "_=\(number)")) {
+                $0.hooks = self.hooks.handle
+                $0.flags = UInt32(IMGDL_REQUEST_BODY)
+            }
+        }
+        XCTAssertEqual(imgdl_downloader_set_suspended(downloader, 0), 0)
+        XCTAssertNotNil(asked.wait(until: .patient) { $0.count == 6 ? true : nil } as Bool?, "what has begun comes in")
+        for number in downloads.indices {
+            guard let next = asked.wait(until: .patient, for: { $0.count > number ? $0[number] : nil }) else {
+                return XCTFail("only \(number) of them were asked about")
+            }
+            assertEnds(start(picture("rgba.png", "_=key-\(number)")), "IMGDL_OK")
+            XCTAssertEqual(imgdl_continue_unchanged(next), 0)
+        }
+        for download in downloads { assertEnds(download, "IMGDL_OK") }
+    }
+
     // MARK: Redirects
 
     func testM16_RedirectHookRefusesAndReplaces() {

@@ -130,6 +130,10 @@ struct TransferDetours {
     var jitter: UInt64 = 0
     /// It does nothing but wait for executors that are behind.
     var isHeldForExecutors = false
+    /// Of its body, the bytes that count for the hooks it waits for.
+    var owedBytes: Int64 = 0
+    /// It is among those that wait for what a hook makes of their body.
+    var isTransforming = false
 }
 
 /// What the rules know of a subscriber that has timeouts, retries or progress.

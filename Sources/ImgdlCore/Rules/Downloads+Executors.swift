@@ -8,7 +8,7 @@ extension Downloads {
         backlogs.add(bytes, to: executor, budget: memory.budget)
         // Room was to come of what was on its way to somebody: where it waits, none does.
         if backlogs.excused != before || isShortOfMemory { needsReview = true }
-        excuseBacklogs()
+        excuse()
     }
 
     /// Has go on what may since what waits for executors has changed. False: nothing that matters has.
@@ -24,13 +24,11 @@ extension Downloads {
     /// Its host has taken, or will never take, so much of that. `memoryReleased` tells besides what nobody holds any more.
     package mutating func taken(_ bytes: Int64, by executor: Backlogs.Executor, _ now: Instant) {
         let hasCaughtUp = backlogs.take(bytes, from: executor)
-        excuseBacklogs()
+        excuse()
         hasRoom = true
         if hasCaughtUp { openExecutorDecodes(now) }
         startWaiting(now)
     }
-
-    private mutating func excuseBacklogs() { memory.setExcused(backlogs.excused + heldForExecutorsBytes) }
 
     /// Whether all who want it, or this variant of it, are on executors that are behind.
     func waitsForExecutors(_ id: TransferID, variant: Int? = nil) -> Bool {
@@ -48,7 +46,7 @@ extension Downloads {
     mutating func judgeExecutors(_ kept: Int64) {
         guard backlogs.areSomeAhead, memory.canvases - kept <= backlogs.total else { return }
         backlogs.fallBehind()
-        excuseBacklogs()
+        excuse()
         needsReview = true
     }
 
@@ -59,14 +57,14 @@ extension Downloads {
         transfers[id].phase = .resting
         restingCount += 1
         if passedTurns.needsLook { dropLeftTurns() }
-        var passed = PassedTurns()
+        var passed = PassedTurns<Backlogs.Executor>()
         swap(&passed, &passedTurns)
         forEachSubscriber(of: id) { passed.append(id, subscribers[$0].executor) }
         swap(&passed, &passedTurns)
     }
 
     private mutating func dropLeftTurns() {
-        var passed = PassedTurns()
+        var passed = PassedTurns<Backlogs.Executor>()
         swap(&passed, &passedTurns)
         passed.keep { restsForExecutors($0) }
         swap(&passed, &passedTurns)
@@ -85,24 +83,46 @@ extension Downloads {
         return true
     }
 
-    /// Of those whose executor has caught up as many as there are places, oldest first: all of them in each turn would take
-    /// longer than what they wait for. False when there is none.
+    /// Of those whose executor or hooks have caught up as many as there are places, oldest first: all of them in each turn would
+    /// take longer than what they wait for. False when there is none.
     mutating func wakePassed(_ now: Instant) -> Bool {
-        guard !passedTurns.isEmpty, mayStart else { return false }
-        var passed = PassedTurns()
-        swap(&passed, &passedTurns)
+        guard !passedTurns.isEmpty || !turnsPassedByHooks.isEmpty, mayStart else { return false }
         var woken: [TransferID] = []
-        for executor in passed.executors where !backlogs.isBehind(executor) {
-            var places = limits.maximumConcurrent - running.count
-            while places > 0, let id = passed.popFirst(executor) {
-                guard restsForExecutors(id) else { continue }
-                woken.append(id)
-                places -= 1
-            }
+        if !passedTurns.isEmpty {
+            var passed = PassedTurns<Backlogs.Executor>()
+            swap(&passed, &passedTurns)
+            for executor in passed.hosts where !backlogs.isBehind(executor) { popPassed(&passed, executor, &woken) }
+            swap(&passed, &passedTurns)
         }
-        swap(&passed, &passedTurns)
+        if !turnsPassedByHooks.isEmpty {
+            var passed = PassedTurns<OwedAnswers.Owner>()
+            swap(&passed, &turnsPassedByHooks)
+            for hooks in passed.hosts where !owedAnswers.isBehind(hooks) { popPassed(&passed, hooks, &woken) }
+            swap(&passed, &turnsPassedByHooks)
+        }
         for id in woken.reversed() { wakeForExecutors(id, now) }
         return !woken.isEmpty
+    }
+
+    private func popPassed<Host>(_ passed: inout PassedTurns<Host>, _ host: Host, _ woken: inout [TransferID]) {
+        var places = limits.maximumConcurrent - running.count
+        while places > 0, let id = passed.popFirst(host) {
+            guard restsForExecutors(id) else { continue }
+            woken.append(id)
+            places -= 1
+        }
+    }
+
+    /// As `restForExecutors`, until its hooks have given answers.
+    mutating func restForAnswers(_ id: TransferID) {
+        guard let hooks = transfers[id].request.hooks else { return }
+        transfers[id].phase = .resting
+        restingCount += 1
+        var passed = PassedTurns<OwedAnswers.Owner>()
+        swap(&passed, &turnsPassedByHooks)
+        if passed.needsLook { passed.keep { restsForExecutors($0) } }
+        passed.append(id, ObjectIdentifier(hooks))
+        swap(&passed, &turnsPassedByHooks)
     }
 
     // MARK: Decoders
@@ -133,7 +153,7 @@ extension Downloads {
         heldForExecutorsCount += 1
         heldForExecutorsBytes += transfers[id].countedBytes
         needsReview = true
-        excuseBacklogs()
+        excuse()
     }
 
     private func isHeldForExecutors(_ decode: OpenVariant) -> Bool {
@@ -147,7 +167,7 @@ extension Downloads {
         transfers[id].isHeldForExecutors = false
         heldForExecutorsCount -= 1
         heldForExecutorsBytes -= transfers[id].countedBytes
-        excuseBacklogs()
+        excuse()
     }
 
     private mutating func openExecutorDecodes(_ now: Instant) {

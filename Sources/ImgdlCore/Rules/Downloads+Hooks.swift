@@ -13,6 +13,7 @@ extension Downloads {
         endOverdue(now)
         guard isAsking(id, number), let question = transfers[id].question else { return }
         transfers[id].question = nil
+        updateOwed(id)
         if case .refused = answer { transfers[id].isRefused = true }
         switch question.kind {
         case .request: answeredRequest(id, answer, now)
@@ -28,6 +29,7 @@ extension Downloads {
         transfers[id].questionCount += 1
         let question = Question(kind, number: transfers[id].questionCount)
         transfers[id].question = question
+        updateOwed(id)
         actions.append(.ask(id, question))
     }
 

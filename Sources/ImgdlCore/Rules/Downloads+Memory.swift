@@ -74,6 +74,7 @@ extension Downloads {
     /// The body is let go: the transfer is over, or begins anew.
     mutating func forgetBody(_ id: TransferID) {
         letGoOfExecutors(id)
+        forgetOwed(id)
         guard transfers[id].countedBytes > 0 else { return }
         hasRoom = true
         memory.changeBodies(-transfers[id].countedBytes)
@@ -87,6 +88,7 @@ extension Downloads {
         guard change != 0 else { return }
         transfers[id].heldBytes = bytes
         transfers[id].countedBytes += change
+        if transfers[id].question != nil { updateOwed(id) }
         memory.changeBodies(change)
         if change < 0 { hasRoom = true }
     }

@@ -54,6 +54,11 @@ extension Downloads {
                 restForExecutors(id)
                 continue
             }
+            if !transfers[id].isUnderWay, waitsForAnswers(id) {
+                waiting.undo(place)
+                restForAnswers(id)
+                continue
+            }
             occupy(id, place)
             if !consults(id) { transfers[id].isObserved = true }
             begin(id, now)
@@ -74,7 +79,7 @@ extension Downloads {
         guard !isSuspended, running.count < limits.maximumConcurrent, background?.isOver != true else { return false }
         // What is in work ends sooner or later, and gives memory back; where nothing is, one has to begin.
         return !memory.isFull
-            || transfers.count == waiting.count + parkedCount + restingCount + heldForExecutorsCount
+            || transfers.count == waiting.count + parkedCount + restingCount + heldForExecutorsCount + transformingCount
     }
 
     // MARK: Places

@@ -62,6 +62,7 @@ extension Downloads {
         // A drip of bytes does not prolong a drain.
         guard !transfers[id].isDraining else { return drained(id, count, now) }
         transfers[id].receive(Int64(count), now)
+        if transfers[id].question != nil { updateOwed(id) }
         memory.changeBodies(Int64(count))
         // They were on their way when it was paused: nobody has been told of a response.
         if transfers[id].question == nil {

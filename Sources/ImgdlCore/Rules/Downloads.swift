@@ -64,7 +64,12 @@ package struct Downloads: ~Copyable {
     /// one.
     var needsReview = false
     /// Transfers that wait for their turn until an executor has caught up.
-    var passedTurns = PassedTurns()
+    var passedTurns = PassedTurns<Backlogs.Executor>()
+    /// The same until hooks have given answers that they owe.
+    var turnsPassedByHooks = PassedTurns<OwedAnswers.Owner>()
+    var owedAnswers = OwedAnswers()
+    /// Transfers without a place that wait for what a hook makes of their body.
+    var transformingCount = 0
     /// Decoders that have all their bytes and wait for the same; those that have gone on are thrown out when they are
     /// looked at.
     var executorDecodes: [OpenVariant] = []

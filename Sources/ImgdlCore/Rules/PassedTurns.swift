@@ -1,6 +1,6 @@
-/// Transfers whose turn to start has passed, by the executors of which they wait for one, oldest first. Some have ended or gone
-/// on since.
-struct PassedTurns: ~Copyable {
+/// Transfers whose turn to start has passed, by the hosts, executors or hooks, of which they wait for one, oldest first. Some
+/// have ended or gone on since.
+struct PassedTurns<Host: Hashable & Comparable>: ~Copyable {
     private struct Line {
         var ids: [TransferID] = []
         var head = 0
@@ -16,7 +16,7 @@ struct PassedTurns: ~Copyable {
         }
     }
 
-    private var lines: [Backlogs.Executor: Line] = [:]
+    private var lines: [Host: Line] = [:]
     private(set) var count = 0
     private var lookedAt = 64
 
@@ -25,29 +25,29 @@ struct PassedTurns: ~Copyable {
     var isEmpty: Bool { count == 0 }
 
     /// In an order that is the same each time.
-    var executors: [Backlogs.Executor] { lines.keys.sorted() }
+    var hosts: [Host] { lines.keys.sorted() }
 
     /// Once, where it has just been appended.
-    mutating func append(_ id: TransferID, _ executor: Backlogs.Executor) {
-        if lines[executor]?.ids.last == id { return }
-        lines[executor, default: Line()].ids.append(id)
+    mutating func append(_ id: TransferID, _ host: Host) {
+        if lines[host]?.ids.last == id { return }
+        lines[host, default: Line()].ids.append(id)
         count += 1
     }
 
-    mutating func popFirst(_ executor: Backlogs.Executor) -> TransferID? {
-        guard let id = lines[executor]?.popFirst() else { return nil }
+    mutating func popFirst(_ host: Host) -> TransferID? {
+        guard let id = lines[host]?.popFirst() else { return nil }
         count -= 1
-        if let line = lines[executor], line.head == line.ids.count { lines[executor] = nil }
+        if let line = lines[host], line.head == line.ids.count { lines[host] = nil }
         return id
     }
 
     /// Keeps those that are meant, each once, and throws the others out.
     mutating func keep(_ isMeant: (TransferID) -> Bool) {
         count = 0
-        for (executor, line) in lines {
+        for (host, line) in lines {
             var known: Set<TransferID> = []
             let ids = line.ids[line.head...].filter { isMeant($0) && known.insert($0).inserted }
-            lines[executor] = ids.isEmpty ? nil : Line(ids: ids)
+            lines[host] = ids.isEmpty ? nil : Line(ids: ids)
             count += ids.count
         }
         lookedAt = max(64, 2 * count)

@@ -51,9 +51,9 @@ final class BacklogTests: XCTestCase {
     }
 
     func testTurnsThatHavePassed() {
-        var turns = PassedTurns()
+        var turns = PassedTurns<UInt32>()
         for number in 1...300 { turns.append(TransferID(rawValue: UInt64(number)), UInt32(number % 2)) }
-        XCTAssertEqual(turns.executors, [0, 1])
+        XCTAssertEqual(turns.hosts, [0, 1])
         for number in stride(from: 1, to: 200, by: 2) {
             XCTAssertEqual(turns.popFirst(1), TransferID(rawValue: UInt64(number)))
         }

@@ -257,6 +257,9 @@ extension Witness {
         try require(downloads.backlogs.total == waiting.values.reduce(0, +), "what waits is not counted right")
         let behind = waiting.filter { downloads.backlogs.isBehind($0.key) }
         try require(downloads.backlogs.excused == behind.values.reduce(0, +), "what is behind is not counted right")
+        let owed = liveTransfers.filter { downloads.transfers[$0].question != nil }
+        let owedBytes = owed.reduce(0) { $0 + downloads.transfers[$1].countedBytes }
+        try require(downloads.owedAnswers.total == owedBytes, "what waits for answers is not counted right")
         for id in liveTransfers {
             let isHeld = downloads.transfers[id].isHeldForExecutors
             let rests = downloads.transfers[id].phase == .resting && downloads.transfers[id].restsUntil == nil
@@ -264,7 +267,9 @@ extension Witness {
             let isBehind = own.contains { downloads.backlogs.isBehind($0.executor) }
             try require(!isHeld || isBehind, "waits for executors that are not behind")
             let areAllBehind = own.allSatisfy { downloads.backlogs.isBehind($0.executor) }
-            try require(!rests || areAllBehind || !mayStart, "a place is free, and a turn has passed for nothing")
+            try require(
+                !rests || areAllBehind || !mayStart || downloads.waitsForAnswers(id),
+                "a place is free, and a turn has passed for nothing")
         }
     }
 

@@ -692,7 +692,11 @@ struct Witness {
         try require(downloads.pausedCount == still, "paused not counted right")
         let held = live.count { downloads.transfers[$0].isHeldForExecutors }
         try require(downloads.heldForExecutorsCount == held, "those that wait for executors not counted right")
-        let isNothingInWork = decoding == held && placed.isEmpty && consulting.isEmpty
+        let owing = live.count {
+            downloads.transfers[$0].phase == .transforming && downloads.transfers[$0].question != nil
+        }
+        try require(downloads.transformingCount == owing, "those that wait for a hook's answer not counted right")
+        let isNothingInWork = decoding == held + owing && placed.isEmpty && consulting.isEmpty
         let mayStart = !holdsStarts && !isSuspended && placed.count < limits.maximumConcurrent && !isGraceOver
         if mayStart, !downloads.memory.isFull || isNothingInWork {
             try require(eligible(waiting, placed).isEmpty, "a place is free and somebody waits")
