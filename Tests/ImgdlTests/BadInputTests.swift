@@ -203,12 +203,12 @@ final class BadInputTests: DownloaderTestCase {
             XCTAssertEqual(download.record.message.hasPrefix("\(url): "), showsAll, download.record.message)
             XCTAssertEqual(download.record.message.contains("secret"), showsAll, download.record.message)
         }
-        let cancelled = start(origin.url("/pictures/rgba.png?stall_after=10&token=secret")) {
+        let cancelled = start(origin.url("/pictures/rgba.png?first_byte=never&_=secret")) {
             $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS)
         }
         cancelled.cancel()
         assertEnds(cancelled, "IMGDL_ERROR_CANCELLED")
-        XCTAssertTrue(cancelled.record.message.contains("token=secret: cancelled"), cancelled.record.message)
+        XCTAssertTrue(cancelled.record.message.contains("_=secret: cancelled"), cancelled.record.message)
         let credentials = start(url.replacingOccurrences(of: "://", with: "://me:hunter2@")) {
             $0.flags = UInt32(IMGDL_REQUEST_FULL_URLS)
         }
