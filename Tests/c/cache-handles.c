@@ -416,6 +416,17 @@ TEST("fork() with a cache open: the child's handle is FORKED, and new caches wor
     free(directory);
 }
 
+/* The path of an index that nobody has open. Free it. */
+static char *make_index(const char *directory)
+{
+    char *path = NULL;
+    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
+    imgdl_cache *cache = new_cache(directory);
+    REQUIRE_OK(imgdl_cache_flush(cache));
+    imgdl_cache_release(cache);
+    return path;
+}
+
 /* Another program that has an index to itself, by the bytes that SQLite locks. */
 static pid_t lock_index(const char *path)
 {
@@ -469,15 +480,11 @@ static pid_t fork_holding(const char *path)
 
 TEST("fork() while a cache is being opened: the child does not use the index that its parent waits at")
 {
-    char *directory = new_folder(), *path = NULL;
+    char *directory = new_folder(), *path = make_index(directory);
     const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
-    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
-    imgdl_cache *cache = new_cache(directory);
-    REQUIRE_OK(imgdl_cache_flush(cache));
-    imgdl_cache_release(cache);
     fflush(NULL);
     pid_t other = lock_index(path);
-    cache = new_cache(directory);
+    imgdl_cache *cache = new_cache(directory);
     await_open(path);
     pid_t child = fork();
     if (child == 0) {
@@ -618,14 +625,10 @@ TEST("an index that is none is moved aside with an event, and begun anew")
 
 TEST("fork() while a cache is being opened: a child that lives on keeps no lock of its parent's")
 {
-    char *directory = new_folder(), *path = NULL;
+    char *directory = new_folder(), *path = make_index(directory);
     const char *url = at_origin("/pictures/tiny.jpg?" FRESH "&n=%d", (int)getpid());
-    REQUIRE(asprintf(&path, "%s/index-1.sqlite", directory) > 0);
-    imgdl_cache *cache = new_cache(directory);
-    REQUIRE_OK(imgdl_cache_flush(cache));
-    imgdl_cache_release(cache);
     pid_t other = lock_index(path);
-    cache = new_cache(directory);
+    imgdl_cache *cache = new_cache(directory);
     pid_t child = fork_holding(path);
     REQUIRE(kill(other, SIGKILL) == 0);
     REQUIRE(waitpid(other, NULL, 0) == other);
