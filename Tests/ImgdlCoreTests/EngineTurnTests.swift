@@ -1,3 +1,5 @@
+import Glibc
+import Synchronization
 import XCTest
 
 @testable import ImgdlCore
@@ -30,6 +32,33 @@ final class EngineTurnTests: XCTestCase {
         XCTAssertTrue(leavings.wait(for: 2))
         downloader.destroy()
         XCTAssertEqual(leavings.add(), 3)
+    }
+
+    /// Twenty that always have something to read, of whom each turn takes 30 ms, whoever pays for it: a total timeout is told
+    /// when a round's time is over, and not when each has had its turn.
+    func testACrowdHoldsUpNoTotalTimeout() throws {
+        let clock = SteppedClock()
+        let crowd = try (0..<20).map { _ -> Int32 in
+            var pair: [Int32] = [-1, -1]
+            XCTAssertEqual(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair), 0)
+            // The other end has gone: it is readable for good.
+            close(pair[1])
+            return try XCTUnwrap(pair[0] >= 0 ? pair[0] : nil)
+        }
+        defer { for socket in crowd { close(socket) } }
+        let ports = DownloaderPorts(codec: NoCodec(), clock: clock) { (_, loop, _) in CrowdTransport(clock, loop, crowd)
+        }
+        let downloader = try Downloader(
+            DownloaderConfiguration(userAgent: "test"), ports: ports, executor: InlineExecutor.shared)
+        var options = SubscriberOptions.quiet
+        options.totalTimeout = 300
+        let subscription = try downloader.download("picture", options)
+        try downloader.wait(for: subscription, milliseconds: 30_000)
+        XCTAssertEqual(downloader.result(of: subscription)?.code, .totalTimeout)
+        downloader.destroy()
+        let late = clock.marked / 1_000_000 - 300
+        XCTAssertGreaterThanOrEqual(late, 0)
+        XCTAssertLessThanOrEqual(late, ReadyRounds.longest / 1_000_000 + 2 * CrowdTransport.turn)
     }
 
     /// Features N1: parts of a transfer are never longer than the whole of it.
@@ -147,4 +176,51 @@ private final class ReadingTransport: Transport {
     func setPriority(_ id: TransferID, _ priority: Priority) {}
     func close() {}
     func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) {}
+}
+
+/// Goes on where a test says so; from the moment in which it was made, since threads wait by the machine's.
+private final class SteppedClock: Clock, @unchecked Sendable {
+    private let start = MonotonicClock().now().nanoseconds
+    private let time = Atomic<Int64>(0)
+    private let mark = Atomic<Int64>(0)
+
+    func markNow() { mark.store(time.load(ordering: .relaxed), ordering: .relaxed) }
+    /// Nanoseconds since it was made.
+    var marked: Int64 { mark.load(ordering: .relaxed) }
+    func step(milliseconds: Int64) { time.add(milliseconds * 1_000_000, ordering: .relaxed) }
+    func now() -> Instant { Instant(nanoseconds: start + time.load(ordering: .relaxed)) }
+    func wallTime() -> Int64 { time.load(ordering: .relaxed) / 1_000_000 }
+}
+
+/// Sockets that are always ready from the first request on, and a request that is never answered.
+private final class CrowdTransport: Transport {
+    /// Milliseconds.
+    static let turn: Int64 = 30
+    private let clock: SteppedClock
+    private unowned let loop: any TransportLoop
+    private let crowd: [Int32]
+
+    init(_ clock: SteppedClock, _ loop: any TransportLoop, _ crowd: [Int32]) {
+        self.clock = clock
+        self.loop = loop
+        self.crowd = crowd
+    }
+
+    var deadline: Instant? { nil }
+    func deadlineReached(_ now: Instant) {}
+
+    func start(_ id: TransferID, _ request: __owned TransportRequest) {
+        for socket in crowd { loop.watch(socket, readable: true, writable: false) }
+    }
+
+    func descriptorReady(_ descriptor: Int32, readable: Bool, writable: Bool) { clock.step(milliseconds: Self.turn) }
+
+    func cancel(_ id: TransferID) { clock.markNow() }
+
+    func close() { for socket in crowd { loop.unwatch(socket) } }
+
+    func parse(_ url: String) throws(Failure) -> ParsedURL { testURL(url) }
+    func resolveReference(_ reference: String, against base: ParsedURL) throws(Failure) -> ParsedURL { base }
+    func setPaused(_ id: TransferID, _ isPaused: Bool) {}
+    func setPriority(_ id: TransferID, _ priority: Priority) {}
 }

@@ -20,6 +20,8 @@ final class EventLoopTests: XCTestCase {
     private var loop: EventLoop!
     private var ends: [Int32] = []
     private let clock = MonotonicClock()
+    /// Turns take no time, except where a test says so.
+    private static let still = Instant(nanoseconds: 0)
 
     override func setUpWithError() throws {
         loop = try EventLoop()
@@ -44,7 +46,7 @@ final class EventLoopTests: XCTestCase {
         let now = clock.now()
         loop.wait(until: now, now: now)
         var ready: [Int32] = []
-        loop.forEachReady { descriptor, readable, _ in if readable { ready.append(descriptor) } }
+        loop.forEachReady(now: { now }) { descriptor, readable, _ in if readable { ready.append(descriptor) } }
         return ready
     }
 
@@ -79,7 +81,7 @@ final class EventLoopTests: XCTestCase {
             let now = clock.now()
             loop.wait(until: now, now: now)
             var ready: [Int32] = []
-            loop.forEachReady(isCrowded: { true }) { descriptor, _, _ in ready.append(descriptor) }
+            loop.forEachReady(isCrowded: { true }, now: { Self.still }) { descriptor, _, _ in ready.append(descriptor) }
             XCTAssertEqual(ready.count, 2)
             XCTAssertEqual(ready.first, ends[0])
             turns.append(try XCTUnwrap(ready.last))
@@ -89,7 +91,7 @@ final class EventLoopTests: XCTestCase {
         let now = clock.now()
         loop.wait(until: now, now: now)
         var count = 0
-        loop.forEachReady(isCrowded: { count > 1 }) { _, _, _ in count += 1 }
+        loop.forEachReady(isCrowded: { count > 1 }, now: { Self.still }) { _, _, _ in count += 1 }
         XCTAssertEqual(count, 2, "those that were found ready before it became one wait for their turn, too")
     }
 
@@ -107,7 +109,7 @@ final class EventLoopTests: XCTestCase {
         loop.wait(until: now, now: now)
         XCTAssertLessThan(loop.heardUntil, now, "nobody has had a turn")
         var found: Set<Int32> = []
-        loop.forEachReady { descriptor, _, _ in found.insert(descriptor) }
+        loop.forEachReady(now: { Self.still }) { descriptor, _, _ in found.insert(descriptor) }
         XCTAssertEqual(found, expected)
         XCTAssertEqual(loop.heardUntil, now)
     }
@@ -125,18 +127,57 @@ final class EventLoopTests: XCTestCase {
         var turns: Set<Int32> = []
         for turn in 1...3 {
             loop.wait(until: first, now: turn == 1 ? first : clock.now())
-            loop.forEachReady(isCrowded: { true }) { descriptor, _, _ in turns.insert(descriptor) }
+            loop.forEachReady(isCrowded: { true }, now: { Self.still }) { descriptor, _, _ in turns.insert(descriptor) }
             XCTAssertEqual(turns.count, turn, "those that have waited go first")
             XCTAssertEqual(loop.heardUntil == first, turn == 3)
         }
         // One has gone meanwhile: nobody waits for it.
         let second = clock.now()
         loop.wait(until: second, now: second)
-        loop.forEachReady(isCrowded: { true }) { _, _, _ in }
+        loop.forEachReady(isCrowded: { true }, now: { Self.still }) { _, _, _ in }
         for end in ends[2...].enumerated() where end.offset % 2 == 0 { loop.unwatch(end.element) }
         loop.wait(until: second, now: clock.now())
-        loop.forEachReady(isCrowded: { true }) { _, _, _ in }
+        loop.forEachReady(isCrowded: { true }, now: { Self.still }) { _, _, _ in }
         XCTAssertEqual(loop.heardUntil, second)
+    }
+
+    /// Twenty that have much to read, whose turns take 8 ms each: deadlines and commands are looked at after every other one,
+    /// who wants little goes first, and nobody has been heard of before each has had its turn.
+    func testARoundEndsInTime() throws {
+        let much = [UInt8](repeating: 1, count: 100_000)
+        var heavy: Set<Int32> = []
+        for _ in 0..<20 {
+            let pair = try socketPair()
+            ends += pair
+            XCTAssertEqual(write(pair[1], much, much.count), much.count)
+            loop.watch(pair[0], readable: true, writable: false)
+            heavy.insert(pair[0])
+        }
+        loop.watch(ends[0], readable: true, writable: false)
+        let first = clock.now()
+        var moment = first
+        var had: Set<Int32> = []
+        for number in 1...10 {
+            XCTAssertLessThan(loop.heardUntil, first)
+            loop.wait(until: first, now: number == 1 ? first : clock.now())
+            var turns: [Int32] = []
+            loop.forEachReady(now: { moment }) { descriptor, _, _ in
+                turns.append(descriptor)
+                if heavy.contains(descriptor) { moment = moment.advanced(byMilliseconds: 8) }
+            }
+            if number == 6 {
+                XCTAssertEqual(turns.first, ends[0], "it has little to read")
+                turns.removeFirst()
+                var byte: UInt8 = 0
+                XCTAssertEqual(read(ends[0], &byte, 1), 1)
+            }
+            if number == 5 { say(ends[1]) }
+            XCTAssertEqual(turns.count, 2, "round \(number)")
+            had.formUnion(turns)
+            XCTAssertEqual(had.count, 2 * number, "those that have waited go first")
+        }
+        XCTAssertEqual(had, heavy)
+        XCTAssertEqual(loop.heardUntil, first)
     }
 
     /// A process that was stopped, or that a debugger looked at: what is ready is asked for once more.
@@ -160,7 +201,7 @@ final class EventLoopTests: XCTestCase {
         }
         XCTAssertTrue(loop.wait(until: clock.now().advanced(byMilliseconds: 20_000), now: clock.now()))
         var ready: [Int32] = []
-        loop.forEachReady { descriptor, _, _ in ready.append(descriptor) }
+        loop.forEachReady(now: { Self.still }) { descriptor, _, _ in ready.append(descriptor) }
         signaller.join()
         XCTAssertEqual(ready, [ends[0]])
         XCTAssertFalse(loop.wait(until: nil, now: clock.now()), "it is ready")

@@ -161,9 +161,12 @@ final class Engine {
     }
 
     private func readReady() {
-        loop.forEachReady(isCrowded: { [transport] in transport?.isCrowded ?? false }) {
-            [transport, clock] descriptor, readable, writable in
+        let isCrowded = { [transport] in transport?.isCrowded ?? false }
+        let now = { [clock] in
             clock.passes()
+            return clock.now()
+        }
+        loop.forEachReady(isCrowded: isCrowded, now: now) { [transport] descriptor, readable, writable in
             transport?.descriptorReady(descriptor, readable: readable, writable: writable)
         }
     }

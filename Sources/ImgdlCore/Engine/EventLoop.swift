@@ -16,17 +16,10 @@ final class EventLoop {
     private var isClosed = false
     /// Grows until all that are ready at once have room.
     private var events = [epoll_event](repeating: epoll_event(), count: 64)
-    /// What came before this moment has had a turn.
-    private(set) var heardUntil = Instant(nanoseconds: .min)
-    /// When the loop looked for what has its turns now, …
-    private var lookedAt = Instant(nanoseconds: .min)
-    /// … and those that were ready then and still wait for theirs: in a crowd.
-    private var owed: Set<Int32> = []
-    /// Which of those with much to read was taken last, in the order in which epoll gives them.
-    private var heavyTurn = 0
+    private var rounds = ReadyRounds()
 
-    /// More than an answer's header or a small picture.
-    private static let heavyBytes: Int32 = 64 << 10
+    /// What came before this moment has had a turn.
+    var heardUntil: Instant { rounds.heardUntil }
 
     /// What epoll has been told, and what it is to be told: curl changes its mind several times in a turn.
     private struct Interest: BitwiseCopyable {
@@ -155,11 +148,14 @@ final class EventLoop {
             events.append(contentsOf: repeatElement(epoll_event(), count: events.count))
             readyCount = look(0, &wasInterrupted)
         }
-        // What comes while the thread sleeps is heard of as of the next look: the sleep may have been longer than it was to be.
-        if owed.isEmpty { lookedAt = now }
+        rounds.looks(now)
         for index in 0..<readyCount where events[index].data.fd == wakeDescriptor {
             var value: UInt64 = 0
             _ = read(wakeDescriptor, &value, 8)
+            // It has no turn.
+            readyCount -= 1
+            events.swapAt(index, readyCount)
+            break
         }
         return wasInterrupted
     }
@@ -181,46 +177,26 @@ final class EventLoop {
         Thread.resting { system_nap(epoll, nanoseconds) }
     }
 
-    /// Those with little to read first, then one of those with much, each in its turn. How many that are.
+    /// Puts what was found ready in order. How many have little to read.
     private func putHeavyLast() -> Int {
-        var heavy: [epoll_event] = []
-        var order: [epoll_event] = []
-        for event in events[..<readyCount] {
-            if system_unread(event.data.fd) >= Self.heavyBytes { heavy.append(event) } else { order.append(event) }
-        }
-        guard !heavy.isEmpty else { return readyCount }
-        // First those that have waited since an earlier look.
-        let late = heavy.indices.filter { owed.contains(heavy[$0].data.fd) }
-        let next = late.isEmpty ? Array(heavy.indices) : late
-        heavyTurn &+= 1
-        order.append(heavy.remove(at: next[Int(UInt(bitPattern: heavyTurn) % UInt(next.count))]))
-        let count = order.count
-        events.replaceSubrange(..<readyCount, with: order + heavy)
-        return count
+        let (places, light) = rounds.order(events[..<readyCount].map(\.data.fd), unread: system_unread)
+        events.replaceSubrange(..<readyCount, with: places.map { events[$0] })
+        return light
     }
 
-    /// Of those that were found ready the first have had their turn.
-    private func noteTurns(_ count: Int, of ready: Int) {
-        if count < ready {
-            let others = events[count..<ready].lazy.map(\.data.fd).filter { [wakeDescriptor] in $0 != wakeDescriptor }
-            if owed.isEmpty { owed = Set(others) } else { owed.formIntersection(others) }
-        } else if !owed.isEmpty {
-            owed = []
-        }
-        if owed.isEmpty { heardUntil = lookedAt }
-    }
-
-    /// What the last `wait` found ready. A descriptor that was closed since then may be among them. In a crowd those with
-    /// little to read, and one of the others; when it becomes one, none. The rest is found ready again, when commands and
-    /// deadlines have had their turn.
+    /// A round of what the last `wait` found ready. A descriptor that was closed since then may be among them. When the
+    /// round's time is over, or it becomes a crowd, the others wait; in a crowd those with little to read have their turn,
+    /// and one of the others. The rest is found ready again, when commands and deadlines have had their turn. `now` is asked
+    /// before each turn.
     func forEachReady(
-        isCrowded: () -> Bool = { false }, _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
+        isCrowded: () -> Bool = { false }, now: () -> Instant,
+        _ body: (Int32, _ readable: Bool, _ writable: Bool) -> Void
     ) {
         let wasCrowded = isCrowded()
-        let count = wasCrowded ? putHeavyLast() : readyCount
-        let ready = readyCount
+        let light = wasCrowded || rounds.areOwed ? putHeavyLast() : readyCount
+        var round = ReadyRounds.Round(ready: readyCount, light: light, isCrowded: wasCrowded)
         readyCount = 0
-        for index in 0..<count where events[index].data.fd != wakeDescriptor {
+        while let index = round.ready > 0 ? round.next(now()) : nil {
             Thread.letForkPass()
             let event = events[index]
             if interests[Int(event.data.fd)].isResting {
@@ -232,8 +208,8 @@ final class EventLoop {
             body(
                 event.data.fd, event.events & EPOLLIN.rawValue != 0 || failed,
                 event.events & EPOLLOUT.rawValue != 0)
-            if !wasCrowded, isCrowded() { return noteTurns(index + 1, of: ready) }
+            if !wasCrowded, isCrowded() { break }
         }
-        noteTurns(count, of: ready)
+        rounds.ends(round) { events[$0].data.fd }
     }
 }

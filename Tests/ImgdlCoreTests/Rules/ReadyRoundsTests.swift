@@ -1,0 +1,108 @@
+import XCTest
+
+@testable import ImgdlCore
+
+final class ReadyRoundsTests: XCTestCase {
+    private typealias Round = ReadyRounds.Round
+
+    /// The places that have a turn, each of which takes so many milliseconds.
+    private func turns(_ round: inout Round, milliseconds: (Int) -> Int64) -> [Int] {
+        var now = Instant(nanoseconds: 5_000_000_000)
+        var turns: [Int] = []
+        while let place = round.next(now) {
+            turns.append(place)
+            now = now.advanced(byMilliseconds: milliseconds(place))
+        }
+        return turns
+    }
+
+    func testARound() {
+        let table: [(String, ready: Int, light: Int, isCrowded: Bool, milliseconds: Int64, turns: [Int])] = [
+            ("none", 0, 0, false, 1, []),
+            ("all in time", 4, 4, false, 1, [0, 1, 2, 3]),
+            ("in no time", 4, 2, false, 0, [0, 1, 2, 3]),
+            ("one that takes long", 1, 1, false, 400, [0]),
+            ("many that take long", 4, 4, false, 400, [0]),
+            ("its time is over", 6, 6, false, 4, [0, 1, 2]),
+            ("one with much to read has its turn all the same", 9, 6, false, 4, [0, 1, 2, 6]),
+            ("all with little to read, and a part of the others", 9, 2, false, 3, [0, 1, 2, 3]),
+            ("those with much to read only", 9, 0, false, 4, [0, 1, 2]),
+            ("a crowd", 9, 3, true, 1, [0, 1, 2, 3]),
+            ("a crowd without time", 9, 3, true, 10, [0, 3]),
+            ("a crowd of those with much to read", 9, 0, true, 0, [0]),
+            ("a crowd of those with little", 3, 3, true, 0, [0, 1, 2]),
+        ]
+        for (name, ready, light, isCrowded, milliseconds, expected) in table {
+            var round = Round(ready: ready, light: light, isCrowded: isCrowded)
+            XCTAssertEqual(turns(&round) { _ in milliseconds }, expected, name)
+            XCTAssertEqual(Set(round.left), Set(0..<ready).subtracting(expected), name)
+            XCTAssertEqual(round.isComplete, expected.count == ready, name)
+        }
+    }
+
+    /// A clock that does not go on ends no round, and neither does one that goes back.
+    func testAClockThatGoesBack() {
+        var round = Round(ready: 5, light: 5, isCrowded: false)
+        XCTAssertEqual(turns(&round) { _ in -3 }, [0, 1, 2, 3, 4])
+    }
+
+    /// Any crowd, ready at any time, with anything to read and turns of any length: the time between two looks at the
+    /// deadlines is bounded, and whoever is ready at one look has had its turn before that look counts as heard.
+    func testAnyCrowd() {
+        var random = SeededGenerator(19)
+        for _ in 0..<300 {
+            var rounds = ReadyRounds()
+            let sockets = (0..<Int.random(in: 1...40, using: &random)).map(Int32.init)
+            var unread: [Int32: Int32] = [:]
+            var readySince: [Int32: Instant] = [:]
+            var now = Instant(nanoseconds: 1)
+            let longestTurn = Int64.random(in: 0...30, using: &random)
+            for _ in 0..<60 {
+                for socket in sockets where readySince[socket] == nil && Bool.random(using: &random) {
+                    readySince[socket] = now
+                    unread[socket] = Int32.random(in: 1...(2 * ReadyRounds.heavyBytes), using: &random)
+                }
+                rounds.looks(now)
+                let ready = readySince.keys.sorted().shuffled(using: &random)
+                let (places, light) = rounds.order(ready) { unread[$0]! }
+                XCTAssertEqual(places.sorted(), Array(ready.indices))
+                XCTAssertTrue(places[..<light].allSatisfy { unread[ready[$0]]! < ReadyRounds.heavyBytes })
+                XCTAssertTrue(places[light...].allSatisfy { unread[ready[$0]]! >= ReadyRounds.heavyBytes })
+                var round = Round(
+                    ready: ready.count, light: light, isCrowded: Int.random(in: 0..<4, using: &random) == 0)
+                let began = now
+                while let place = round.next(now) {
+                    readySince[ready[places[place]]] = nil
+                    now = now.advanced(byMilliseconds: Int64.random(in: 0...longestTurn, using: &random))
+                }
+                XCTAssertLessThanOrEqual(
+                    now.nanoseconds - began.nanoseconds, ReadyRounds.longest + 2 * longestTurn * 1_000_000)
+                XCTAssertFalse(round.left.count == ready.count && !ready.isEmpty, "somebody has a turn")
+                rounds.ends(round) { ready[places[$0]] }
+                for (socket, since) in readySince {
+                    XCTAssertGreaterThanOrEqual(since, rounds.heardUntil, "\(socket) has had no turn")
+                }
+                now = now.advanced(byMilliseconds: 1)
+            }
+        }
+    }
+
+    /// However many there are, and whatever comes anew.
+    func testWhoWaitsHasItsTurnBeforeOthersHaveASecondOne() {
+        var rounds = ReadyRounds()
+        let sockets = (0..<50).map(Int32.init)
+        var turns: [Int32] = []
+        for number in 0..<50 {
+            rounds.looks(Instant(nanoseconds: Int64(number)))
+            let (places, light) = rounds.order(sockets) { _ in ReadyRounds.heavyBytes }
+            var round = Round(ready: places.count, light: light, isCrowded: false)
+            let place = round.next(Instant(nanoseconds: 0))!
+            turns.append(sockets[places[place]])
+            XCTAssertNil(round.next(Instant(nanoseconds: ReadyRounds.longest)))
+            rounds.ends(round) { sockets[places[$0]] }
+            XCTAssertEqual(rounds.areOwed, number < 49)
+        }
+        XCTAssertEqual(Set(turns), Set(sockets))
+        XCTAssertEqual(rounds.heardUntil, Instant(nanoseconds: 0))
+    }
+}
