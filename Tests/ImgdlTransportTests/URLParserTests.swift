@@ -172,7 +172,8 @@ final class URLParserTests: XCTestCase {
             ("..g", "http://a/b/c/..g"), ("./../g", "http://a/b/g"), ("./g/.", "http://a/b/c/g/"),
             ("g/./h", "http://a/b/c/g/h"), ("g/../h", "http://a/b/c/h"), ("g?y/./x", "http://a/b/c/g?y/./x"),
             ("g?y/../x", "http://a/b/c/g?y/../x"), ("HTTPS://B/x y", "https://b/x%20y"),
-            ("//B:81/é", "http://b:81/%C3%A9"),
+            ("//B:81/é", "http://b:81/%C3%A9"), ("./g:1", "http://a/b/c/g:1"), ("1:1", "http://a/b/c/1:1"),
+            ("/g:1", "http://a/g:1"), ("?g:1", "http://a/b/c/d;p?g:1"),
             (" /g h?i j ", "http://a/g%20h?i%20j"), ("g?u=http://x/y", "http://a/b/c/g?u=http://x/y"),
             ("//bücher.example", "http://xn--bcher-kva.example/"),
         ]
@@ -217,6 +218,7 @@ final class URLParserTests: XCTestCase {
         let base = try URLParser.parse("https://a/b")
         for (reference, code) in [
             ("ftp://a/", ErrorCode.unsupportedScheme), ("javascript:alert(1)", .unsupportedScheme),
+            ("javascript:1", .unsupportedScheme), ("localhost:8080/a", .unsupportedScheme), ("http:80/a", .invalidURL),
             ("data:,x", .unsupportedScheme), ("/a\r\nb", .invalidURL), ("http://h:99999/", .invalidURL),
         ] {
             XCTAssertThrowsError(try URLParser.resolve(reference, against: base)) { error in

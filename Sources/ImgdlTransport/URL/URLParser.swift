@@ -38,7 +38,7 @@ enum URLParser {
         var trimmed = reference.utf8.dropFirst(spaces)
         while trimmed.last == UInt8(ascii: " ") { trimmed = trimmed.dropLast() }
         let text = String(trimmed)!
-        let scheme = try checkCharactersAndScheme(text, .web)
+        let scheme = try checkCharactersAndScheme(text, .web, isReference: true)
         guard base.scheme == "http" || base.scheme == "https" else {
             guard scheme != nil else { throw CurlURL.unsupported(base.scheme) }
             return try parse(text)
@@ -64,7 +64,11 @@ enum URLParser {
             password: first.password, redacted: again.redacted)
     }
 
-    private static func checkCharactersAndScheme(_ text: String, _ schemes: URLSchemes) throws(Failure) -> String? {
+    /// Only what a person has typed means a host and a port by "localhost:8080": in a reference what is before the first
+    /// colon is a scheme (RFC 3986 section 4.2).
+    private static func checkCharactersAndScheme(
+        _ text: String, _ schemes: URLSchemes, isReference: Bool = false
+    ) throws(Failure) -> String? {
         // Each byte may become three.
         guard text.utf8.count <= ParsedURL.maximumLength / 3 else {
             throw Failure(.invalidURL, "the URL is longer than a gigabyte")
@@ -72,7 +76,7 @@ enum URLParser {
         guard !URLText.hasControlCharacter(text) else {
             throw Failure(.invalidURL, "the URL has a control character in it")
         }
-        let scheme = URLText.scheme(of: text, isKnown: schemes.isRegistered)
+        let scheme = URLText.scheme(of: text) { isReference || schemes.isRegistered($0) }
         if let scheme, !schemes.allows(scheme) { throw CurlURL.unsupported(scheme) }
         return scheme
     }

@@ -52,6 +52,7 @@ redirect("201-location", "BAD_IMAGE_DATA", "/good", 201)
 for name, location in {
         "file": "file:///etc/passwd", "file-host": "file://localhost/etc/passwd", "data": "data:image/png;base64,AAAA",
         "ftp": "ftp://127.0.0.1/", "gopher": "gopher://127.0.0.1/", "javascript": "javascript:alert(1)",
+        "javascript-digit": "javascript:1", "scheme-or-port": "localhost:80/good",
         "ws": "ws://127.0.0.1/",
         "dict": "dict://127.0.0.1:1/", "ldap": "ldap://127.0.0.1/", "smb": "smb://127.0.0.1/x",
         "scp": "scp://127.0.0.1/",
